@@ -1,0 +1,1 @@
+"""Ways to reach an agent behind the `AgentPlatform` port."""

@@ -1,0 +1,1 @@
+"""The Amazon States Language, pure: parse a machine, move data, decide what comes next."""

@@ -1,0 +1,118 @@
+"""Choice rules as written, checked and compiled.
+
+The nesting of And, Or and Not is bounded here, so that neither this module nor a rule can exhaust the stack.
+"""
+
+from typing import Final
+
+from dcf.asl.choice import AllOf, AnyOf, Negation, Never, PathTest, Presence, Rule, ValueTest
+from dcf.asl.fields import SCOPE, Fields, kind
+from dcf.asl.operators import OPERATORS
+from dcf.asl.path_syntax import clip
+from dcf.asl.paths import Path
+from dcf.core.json_text import Json
+
+MAX_NESTING: Final = 32
+"""Levels of And, Or and Not; far beyond what anybody can read."""
+
+_COMBINED: Final = ("And", "Or", "Not")
+_LATER: Final = ("Assign", "Output", "Condition")
+_PLAIN: Final = frozenset({"Next", "Comment", *_LATER})
+
+
+def parse_rule(rule: Fields, depth: int = 1) -> Rule:
+    """Compile one rule; `depth` 1 is a rule of the Choice state itself."""
+    rule.text("Comment")
+    for field in _LATER:
+        if field in rule.document:
+            rule.note(field, "unsupported", f"the field {field} is not supported yet.", SCOPE)
+    if depth > 1 and "Next" in rule.document:
+        rule.note(
+            "Next", "misplaced_next", "a rule inside another has no Next.", "Put Next on the outermost rule."
+        )
+    if depth > MAX_NESTING:
+        rule.note(
+            None, "too_deep", f"rules nest deeper than {MAX_NESTING} levels.", "Split the Choice state."
+        )
+        return Never()
+    return _condition(rule, depth)
+
+
+def _condition(rule: Fields, depth: int) -> Rule:
+    subjects = [name for name in (*_COMBINED, "Variable") if name in rule.document]
+    if len(subjects) != 1:
+        if "Condition" not in rule.document:
+            what = " and ".join(subjects) or "none"
+            message = f"a rule needs exactly one of And, Or, Not and Variable; it has {what}."
+            rule.note(None, "invalid_rule", message, "Combine rules with And, Or and Not.")
+        return Never()
+    if subjects == ["Variable"]:
+        return _data_test(rule)
+    _refuse_others(rule, subjects[0])
+    return _combination(rule, subjects[0], depth)
+
+
+def _refuse_others(rule: Fields, subject: str) -> None:
+    for field in rule.document:
+        if field != subject and field not in _PLAIN:
+            rule.note(
+                field,
+                "unknown_field",
+                f"'{clip(field)}' does not belong beside {subject}.",
+                "Remove it, or move it.",
+            )
+
+
+def _combination(rule: Fields, name: str, depth: int) -> Rule:
+    if name == "Not":
+        return Negation(rule=_nested(rule, "/Not", rule.document["Not"], depth))
+    parts: list[Json] = rule.value(name, list, "an array of rules") or []
+    if rule.document[name] == []:
+        rule.note(
+            name,
+            "missing_field",
+            f"{name} needs at least one rule.",
+            "Add a rule, or remove the combination.",
+        )
+    rules = tuple(_nested(rule, f"/{name}/{at}", part, depth) for at, part in enumerate(parts))
+    return AllOf(rules=rules) if name == "And" else AnyOf(rules=rules)
+
+
+def _nested(rule: Fields, tail: str, part: Json, depth: int) -> Rule:
+    inner = rule.members(tail, part, rule.owner)
+    return Never() if inner is None else parse_rule(inner, depth + 1)
+
+
+def _data_test(rule: Fields) -> Rule:
+    named = [field for field in rule.document if field not in _PLAIN and field != "Variable"]
+    for field in named:
+        if field != "IsPresent" and field not in OPERATORS:
+            hint = "Use one of the language's comparison operators, such as StringEquals or IsPresent."
+            rule.note(field, "unknown_field", f"'{clip(field)}' is not an operator.", hint)
+    variable = rule.path("Variable")
+    if len(named) != 1:
+        message = f"a rule with Variable needs exactly one operator; it has {len(named)}."
+        rule.note(None, "invalid_rule", message, "Combine several tests with And.")
+    elif variable is not None:
+        return _with_operand(rule, variable, named[0])
+    return Never()
+
+
+def _with_operand(rule: Fields, variable: Path, name: str) -> Rule:
+    if name == "IsPresent":
+        return Presence(variable=variable, expected=bool(rule.value(name, bool, "a boolean")))
+    operator = OPERATORS.get(name)
+    if operator is None:
+        return Never()
+    if operator.by_path:
+        operand = rule.path(name)
+        return (
+            Never() if operand is None else PathTest(variable=variable, test=operator.test, operand=operand)
+        )
+    operand = rule.document[name]
+    if operator.fits(operand):
+        return ValueTest(variable=variable, test=operator.test, operand=operator.prepare(operand))
+    shown = f"'{clip(operand)}'" if isinstance(operand, str) else kind(operand)
+    message = f"{name} must be {operator.noun}, not {shown}."
+    rule.note(name, "wrong_type", message, f"Give {name} {operator.noun}.")
+    return Never()

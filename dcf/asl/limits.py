@@ -1,0 +1,54 @@
+"""How large a value may grow while states reshape it.
+
+Called only for values that a state built; what passes through unchanged was checked when it came in.
+Templates can repeat their input many times over, so the size is bounded before the text is ever written.
+"""
+
+from dcf.core.json_text import MAX_BYTES, MAX_DEPTH, Json, dump
+from dcf.errors import StateError
+
+
+def bounded(value: Json) -> Json:
+    """Return the value; raise StateError States.DataLimitExceeded when too large or deep to be stored."""
+    if isinstance(value, dict | list | str):
+        _refuse_hopeless(value)
+        if len(dump(value).encode()) > MAX_BYTES:
+            raise _too_large()
+    return value
+
+
+def exceeds_depth(value: Json, limit: int = MAX_DEPTH) -> bool:
+    """Whether containers and values nest deeper than `limit` levels; never recurses."""
+    level = [value]
+    for _ in range(limit):
+        level = [part for item in level if isinstance(item, dict | list) for part in _parts(item)]
+        if not level:
+            return False
+    return True
+
+
+def _parts(item: dict[str, Json] | list[Json]) -> list[Json]:
+    return list(item.values()) if isinstance(item, dict) else item
+
+
+def _refuse_hopeless(value: Json) -> None:
+    """Stop early on a value whose text could take very long to write: count a lower bound of its bytes."""
+    least, pending = 0, [(value, 1)]
+    while pending:
+        item, depth = pending.pop()
+        least += len(item) + 2 if isinstance(item, str) else 1
+        if depth > MAX_DEPTH:
+            raise StateError(
+                "States.DataLimitExceeded", f"The state's data is nested deeper than {MAX_DEPTH} levels."
+            )
+        if isinstance(item, dict):
+            least += sum(map(len, item))
+            pending += [(part, depth + 1) for part in item.values()]
+        elif isinstance(item, list):
+            pending += [(part, depth + 1) for part in item]
+        if least > MAX_BYTES:
+            raise _too_large()
+
+
+def _too_large() -> StateError:
+    return StateError("States.DataLimitExceeded", f"The state's data is larger than {MAX_BYTES} bytes.")

@@ -1,0 +1,115 @@
+"""The data tests of Choice rules: what each operator asks of a value.
+
+A value of the wrong type makes a test false, never an error. JSON booleans are not numbers; Python's are.
+"""
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from dcf.asl.timestamps import instant
+from dcf.asl.wildcards import Pattern, parse_pattern
+from dcf.core.json_text import Json
+
+Test: TypeAlias = Callable[[Json, Json], bool]
+"""(value of the Variable, operand) to the verdict."""
+
+
+def text(value: Json) -> bytes | None:
+    """Turn a string into the bytes that sort by UTF-16 code unit, the order the language uses."""
+    return value.encode("utf-16-be", "surrogatepass") if isinstance(value, str) else None
+
+
+def number(value: Json) -> int | float | None:
+    """Accept a number that is not a boolean."""
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def boolean(value: Json) -> bool | None:
+    """Accept true or false."""
+    return value if isinstance(value, bool) else None
+
+
+def _as_written(operand: Json) -> Json:
+    return operand
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operator:
+    """One operator: the noun of the operand it takes, whether a literal operand fits, and the test itself.
+
+    `prepare` compiles a literal operand once; `by_path` says that the operand is a path to be read first.
+    """
+
+    noun: str
+    fits: Callable[[Json], bool]
+    test: Test
+    prepare: Callable[[Json], Json] = _as_written
+    by_path: bool = False
+
+
+def _comparison(read: Callable[[Json], Json], compare: Callable[[Json, Json], bool]) -> Test:
+    def test(value: Json, operand: Json) -> bool:
+        left, right = read(value), read(operand)
+        return left is not None and right is not None and compare(left, right)
+
+    return test
+
+
+def _kind_check(holds: Callable[[Json], bool]) -> Test:
+    def test(value: Json, expected: Json) -> bool:
+        return holds(value) is expected
+
+    return test
+
+
+def _reads(read: Callable[[Json], Json]) -> Callable[[Json], bool]:
+    return lambda value: read(value) is not None
+
+
+def _wildcard(value: Json, pattern: Pattern) -> bool:
+    return isinstance(value, str) and pattern.matches(value)
+
+
+_ORDER: dict[str, Callable[[Json, Json], bool]] = {
+    "Equals": operator.eq,
+    "LessThan": operator.lt,
+    "GreaterThan": operator.gt,
+    "LessThanEquals": operator.le,
+    "GreaterThanEquals": operator.ge,
+}
+
+_READERS: dict[str, tuple[str, Callable[[Json], Json], dict[str, Callable[[Json, Json], bool]]]] = {
+    "String": ("a string", text, _ORDER),
+    "Numeric": ("a number", number, _ORDER),
+    "Boolean": ("a boolean", boolean, {"Equals": operator.eq}),
+    "Timestamp": ("an RFC 3339 timestamp such as 2026-01-31T12:00:00Z", instant, _ORDER),
+}
+
+_KINDS: dict[str, Callable[[Json], bool]] = {
+    "IsNull": lambda value: value is None,
+    "IsNumeric": _reads(number),
+    "IsString": _reads(text),
+    "IsBoolean": _reads(boolean),
+    "IsTimestamp": _reads(instant),
+}
+
+
+def _catalog() -> dict[str, Operator]:
+    found: dict[str, Operator] = {}
+    for kind, (noun, read, orders) in _READERS.items():
+        for order, compare in orders.items():
+            test = _comparison(read, compare)
+            found[kind + order] = Operator(noun=noun, fits=_reads(read), test=test)
+            found[f"{kind}{order}Path"] = Operator(noun="a path", fits=_reads(text), test=test, by_path=True)
+    for name, holds in _KINDS.items():
+        found[name] = Operator(noun="a boolean", fits=_reads(boolean), test=_kind_check(holds))
+    found["StringMatches"] = Operator(
+        noun="a string", fits=_reads(text), test=_wildcard, prepare=parse_pattern
+    )
+    return found
+
+
+OPERATORS = _catalog()
+"""All operators but IsPresent, which asks about the place and not the value."""

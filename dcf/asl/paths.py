@@ -1,0 +1,113 @@
+"""Paths that select exactly one value: reading it, and placing a value without touching the original.
+
+Documents are shared, never copied whole, so nothing here may change one in place.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+from typing import Final
+
+from dcf.asl.path_syntax import Step, scan
+from dcf.core.json_text import Json
+from dcf.errors import StateError
+
+
+class _Missing:
+    """The type of MISSING; null is a value, so None cannot say "nothing there"."""
+
+
+MISSING: Final = _Missing()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Path:
+    """A compiled path. `plain` says that it may also name the place of a result."""
+
+    text: str
+    in_context: bool
+    steps: tuple[Step, ...]
+    plain: bool
+
+    @property
+    def is_root(self) -> bool:
+        """Whether the path is `$`, the whole document."""
+        return not self.steps and not self.in_context
+
+    def find(self, document: Json, context: Mapping[str, Json]) -> Json:
+        """Look the value up; MISSING when it is not there."""
+        node: Json = dict(context) if self.in_context else document
+        for step in self.steps:
+            node = _child(node, step)
+            if node is MISSING:
+                break
+        return node
+
+    def read(self, document: Json, context: Mapping[str, Json]) -> Json:
+        """Look the value up; raise StateError States.Runtime when it is not there."""
+        found = self.find(document, context)
+        if found is MISSING:
+            where = "context object" if self.in_context else "input"
+            raise StateError(
+                "States.Runtime", f"The JSONPath '{self.text}' could not be found in the {where}."
+            )
+        return found
+
+    def write(self, document: Json, value: Json) -> Json:
+        """Make a document that holds `value` here; only the containers on the way are copied.
+
+        Missing objects on the way are made, arrays never; an index may name the place right after the last.
+        """
+        if self.in_context:
+            raise StateError(
+                "States.ResultPathMatchFailure", f"'{self.text}' is in the context object: read only."
+            )
+        if not self.steps:
+            return value
+        top = node = self._copy(document, self.steps[0])
+        for step, following in pairwise(self.steps):
+            child = _child(node, step)
+            child = self._copy({} if child is MISSING else child, following)
+            self._place(node, step, child)
+            node = child
+        self._place(node, self.steps[-1], value)
+        return top
+
+    def _copy(self, container: Json, step: Step) -> Json:
+        wanted = dict if isinstance(step, str) else list
+        if not isinstance(container, wanted):
+            raise self._mismatch(f"'{step}' needs an {'object' if wanted is dict else 'array'} there")
+        return wanted(container)
+
+    def _place(self, container: Json, step: Step, value: Json) -> None:
+        if isinstance(step, str) or -len(container) <= step < len(container):
+            container[step] = value
+        elif step == len(container):
+            container.append(value)
+        else:
+            raise self._mismatch(f"the array has only {len(container)} elements")
+
+    def _mismatch(self, reason: str) -> StateError:
+        return StateError(
+            "States.ResultPathMatchFailure",
+            f"The ResultPath '{self.text}' does not fit the state's input: {reason}.",
+        )
+
+
+@lru_cache(maxsize=4096)
+def parse_path(text: str) -> Path:
+    """Compile a path; raise ValueError with a plain reason (UnsupportedPathError: not followed yet)."""
+    in_context, steps, plain = scan(text)
+    return Path(text=text, in_context=in_context, steps=steps, plain=plain)
+
+
+ROOT: Final = parse_path("$")
+
+
+def _child(node: Json, step: Step) -> Json:
+    if isinstance(step, str):
+        return node.get(step, MISSING) if isinstance(node, dict) else MISSING
+    if isinstance(node, list) and -len(node) <= step < len(node):
+        return node[step]
+    return MISSING

@@ -1,0 +1,29 @@
+"""RFC 3339 timestamps as the language knows them: one exact spelling, compared as instants.
+
+`datetime.fromisoformat` alone takes far more spellings than the language does and drops nanoseconds.
+"""
+
+import re
+from datetime import datetime
+from typing import TypeAlias
+
+from dcf.core.json_text import Json
+
+Instant: TypeAlias = tuple[datetime, str]
+"""The whole second, then the digits of the fraction without trailing zeros: together they sort by time."""
+
+_SPELLING = re.compile(
+    r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+def instant(value: Json) -> Instant | None:
+    """Read the instant that a JSON value names, or None when it is no timestamp."""
+    found = _SPELLING.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        return None
+    second, fraction, zone = found.groups(default="")
+    try:
+        return datetime.fromisoformat(second + zone), fraction.rstrip("0")
+    except ValueError:
+        return None

@@ -1,0 +1,203 @@
+"""The verbs of a run: each names what it reads and the pure decision that is made on it.
+
+Nothing is decided here and no Redis command is known here; `store.transact` carries the decision out.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from dcf.core import attention, claim, creation, finalization, kickoff, lease, progress
+from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Refusal, Released, Updated
+from dcf.core.context import context_of
+from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.core.definition import Definition, read_definition
+from dcf.core.json_text import Json
+from dcf.core.model import RunStatus, Status
+from dcf.errors import UnknownRun, UnknownState
+from dcf.store.index import RunIndex
+from dcf.store.runs import RunStore
+
+Answer = TypeVar("Answer")
+
+_PAGE = 32
+"""Open states looked at in one round trip when a state is claimed."""
+
+_CACHED_RUNS = 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What never changes in a run, so a process may keep it."""
+
+    definition: Definition
+    sha256: str
+    context: Mapping[str, Json]
+
+
+class ControlPlane:
+    """Create, read, lease, write and close runs. Stateless but for a cache of definitions."""
+
+    def __init__(self, store: RunStore, index: RunIndex) -> None:
+        self.store = store
+        self.index = index
+        self._runs: dict[str, Run] = {}
+
+    def create(self, request: creation.Create) -> Created | Refusal:
+        """Seed a run; the same request again finds it."""
+        self.index.add(request.workflow_id)
+        answer = self.store.transact(
+            request.workflow_id, Reads(whole_meta=True), partial(creation.create, request=request)
+        )
+        if isinstance(answer, Created) and answer.meta.get("status") != RunStatus.RUNNING:
+            self._skip_unreached(request.workflow_id)
+        return answer
+
+    def run(self, workflow_id: str) -> Run:
+        """The fixed part of a run, from the cache or the store."""
+        known = self._runs.get(workflow_id)
+        return known if known is not None else self._load(workflow_id)
+
+    def read(self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True) -> Snapshot:
+        """Documents of a run as they are now; all states unless some are named."""
+        known = self.run(workflow_id).definition.machine.states
+        names = tuple(known) if states is None else states
+        missing = next((name for name in names if name not in known), None)
+        if missing is not None:
+            raise UnknownState(workflow_id, missing)
+        reads = Reads(states=names, inputs=names, outputs=names, agents=names, whole_meta=whole_meta)
+        snapshot = self.store.read(workflow_id, reads)
+        if snapshot.meta is None:
+            self._runs.pop(workflow_id, None)
+            raise UnknownRun(workflow_id)
+        return snapshot
+
+    def acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
+        """Take the lease on a state."""
+        state = request.state
+        reads = Reads(states=(state,), inputs=(state,), agents=(state,))
+        answer = self._on_state(workflow_id, state, reads, partial(lease.acquire, request=request))
+        if isinstance(answer, Refusal) and answer.code == "attempts_exhausted":
+            self.exhaust(workflow_id, state)
+        return answer
+
+    def renew(self, workflow_id: str, request: lease.Renew) -> Leased | Refusal:
+        """Keep the lease longer."""
+        reads = Reads(states=(request.state,))
+        return self._on_state(workflow_id, request.state, reads, partial(lease.renew, request=request))
+
+    def release(self, workflow_id: str, request: lease.Release) -> Released | Refusal:
+        """Give the state back."""
+        reads = Reads(states=(request.state,))
+        return self._on_state(workflow_id, request.state, reads, partial(lease.release, request=request))
+
+    def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
+        """Lease the next ready state that this agent may take."""
+        offset = 0
+        while True:
+            reads = Reads(open_states=(offset, _PAGE))
+            answer = self._on_run(workflow_id, reads, partial(claim.claim, wish=wish))
+            if not isinstance(answer, NothingReady) or answer.examined < _PAGE:
+                return answer
+            offset += _PAGE
+
+    def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
+        """A holder's write; completing decides what comes next in the same transaction."""
+        run = self.run(workflow_id)
+        if request.state not in run.definition.machine.states:
+            raise UnknownState(workflow_id, request.state)
+        reads = _update_reads(run.definition, request)
+        answer = self._with_machine(workflow_id, request.state, reads, partial(progress.update, request=request))
+        if isinstance(answer, Updated) and answer.run_status is not RunStatus.RUNNING and not answer.repeated:
+            self._skip_unreached(workflow_id)
+        return answer
+
+    def exhaust(self, workflow_id: str, state: str) -> None:
+        """Fail a state that used up its attempts, if it still is so."""
+        reads = Reads(states=(state,), inputs=(state,))
+        ended = self._with_machine(workflow_id, state, reads, partial(progress.exhaust, state=state))
+        if ended is not None and ended is not RunStatus.RUNNING:
+            self._skip_unreached(workflow_id)
+
+    def kick_off(self, workflow_id: str, reason: str) -> Owed | Refusal:
+        """Owe the start notifications."""
+        states = self.run(workflow_id).definition.machine.task_successors(None)
+        return self._on_run(workflow_id, Reads(states=states), partial(kickoff.kick_off, reason=reason))
+
+    def look(self, workflow_id: str, state: str) -> Owed:
+        """The clock looks at an open state whose time has come."""
+        reads = Reads(states=(state,))
+        answer = self.store.transact(workflow_id, reads, partial(attention.look, state=state))
+        if answer.fired == "exhausted":
+            self.exhaust(workflow_id, state)
+        return answer
+
+    def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
+        """Close the run and write its audit record, once."""
+        states = tuple(self.run(workflow_id).definition.machine.states)
+        reads = Reads(states=states, whole_meta=True, audit=True)
+        return self._on_run(workflow_id, reads, partial(finalization.finalize, request=request))
+
+    def _skip_unreached(self, workflow_id: str) -> None:
+        states = tuple(self.run(workflow_id).definition.machine.states)
+        self.store.transact(workflow_id, Reads(states=states), finalization.skip_unreached)
+
+    def _on_run(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
+        def guarded(snapshot: Snapshot) -> Decision[Answer]:
+            if snapshot.meta is None:
+                raise UnknownRun(workflow_id)
+            return decide(snapshot)
+
+        return self.store.transact(workflow_id, reads, guarded)
+
+    def _on_state(
+        self, workflow_id: str, state: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
+    ) -> Answer:
+        def guarded(snapshot: Snapshot) -> Decision[Answer]:
+            if state not in snapshot.states:
+                raise UnknownState(workflow_id, state)
+            return decide(snapshot)
+
+        return self._on_run(workflow_id, reads, guarded)
+
+    def _with_machine(
+        self, workflow_id: str, state: str, reads: Reads, decide: Callable[..., Decision[Answer]]
+    ) -> Answer:
+        """Decide with the run's machine; if the cache holds a run of the past, load the present one."""
+
+        def guarded(snapshot: Snapshot) -> Decision[Answer]:
+            run = self.run(workflow_id)
+            if snapshot.meta is not None and snapshot.meta.definition_sha256 != run.sha256:
+                run = self._load(workflow_id)
+            return decide(snapshot, machine=run.definition.machine, context=run.context)
+
+        return self._on_state(workflow_id, state, reads, guarded)
+
+    def _load(self, workflow_id: str) -> Run:
+        found = self.store.definition(workflow_id)
+        if found is None:
+            raise UnknownRun(workflow_id)
+        document, facts = found
+        definition = read_definition(document)
+        context = context_of(workflow_id, definition.name, facts.get("input"), str(facts.get("created_at")))
+        run = Run(definition=definition, sha256=str(facts.get("definition_sha256")), context=context)
+        if len(self._runs) >= _CACHED_RUNS:
+            self._runs.clear()
+        self._runs[workflow_id] = run
+        return run
+
+
+def _update_reads(definition: Definition, request: progress.Update) -> Reads:
+    """The own document, and of the rest only what this completion can need."""
+    state, machine = request.state, definition.machine
+    settles = request.status in (Status.SUCCEEDED, Status.FAILED)
+    followers = machine.task_successors(state) if settles else ()
+    again = tuple(name for name in followers if name in definition.revisitable and name != state)
+    needs_input = request.status is Status.SUCCEEDED and machine.needs_input(state)
+    return Reads(
+        states=(state, *again),
+        inputs=(state,) if needs_input else (),
+        outputs=() if request.has_output or not settles else (state,),
+        agents=followers if request.claim_ttl_s is not None else (),
+    )

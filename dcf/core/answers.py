@@ -1,0 +1,87 @@
+"""The answers of the verbs: what a caller is told, refusals included. Values only, no decisions."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dcf.core.json_text import Json
+from dcf.core.model import RunStatus, StateDoc, StateInput, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A definite no; nothing was changed.
+
+    `retry_after_s` is given where waiting helps. `doc` is the state as it is, where the caller may see it.
+    """
+
+    code: str
+    message: str
+    hint: str
+    retry_after_s: float | None = None
+    doc: StateDoc | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leased:
+    """The caller holds the lease. `outcome`: lease_acquired, lease_already_held or lease_renewed."""
+
+    outcome: str
+    state: str
+    doc: StateDoc
+    given: StateInput | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Released:
+    """The lease is free. `outcome`: lease_released or lease_already_clear."""
+
+    outcome: str
+    doc: StateDoc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updated:
+    """A holder's write took effect, now or when the same request was made before (`repeated`).
+
+    `next_states` are the Task states entered by it, `claimed` the one that the caller now holds.
+    """
+
+    status: Status
+    doc: StateDoc
+    output_written: bool
+    run_status: RunStatus = RunStatus.RUNNING
+    next_states: tuple[str, ...] = ()
+    claimed: Leased | None = None
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Created:
+    """The run exists; `existed` when it did before this call."""
+
+    existed: bool
+    meta: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finalized:
+    """The run is closed; `audit` is the record of the first call that closed it."""
+
+    audit: Mapping[str, Json]
+    repeated: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owed:
+    """Notifications for these states are owed now; `fired` tells of a timer what it found."""
+
+    states: tuple[str, ...] = ()
+    fired: str = field(default="")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NothingReady:
+    """No open state of the run can be taken by this agent now; `examined` open states were looked at."""
+
+    examined: int
+    retry_after_s: float | None = None

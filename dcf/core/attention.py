@@ -1,0 +1,54 @@
+"""When the clock must look at an open state, and what it then finds.
+
+`dcf pulse` fires these; it decides nothing itself. A state is looked at when its lease ends, or when it has been
+ready for a while and nobody took it. Pure.
+"""
+
+from dataclasses import replace
+
+from dcf.core.answers import Owed
+from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.instants import SECOND
+from dcf.core.model import StateDoc
+
+REMINDER_DELAY = 15 * SECOND
+"""A ready state that nobody took is announced again after this; each time it doubles."""
+
+_LONGEST_DELAY = 300 * SECOND
+
+
+def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
+    """What to do about an open state whose time has come."""
+    doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
+    if doc is None or meta is None or meta.status.value != "running" or doc.status.is_terminal:
+        return Decision(answer=Owed(fired="closed"), changes=Changes(timers={state: None}))
+    if doc.lease.is_live(now):
+        return Decision(answer=Owed(fired="held"), changes=Changes(timers={state: doc.lease.expires_at}))
+    if doc.not_before is not None and doc.not_before > now:
+        return Decision(answer=Owed(fired="not_due"), changes=Changes(timers={state: doc.not_before}))
+    if doc.attempts >= meta.max_attempts:
+        return Decision(answer=Owed(fired="exhausted"))
+    return _remind(state, doc, now)
+
+
+def _remind(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
+    """Owe one more notification; its number makes the event id new, so that receivers do not drop it."""
+    number = int(doc.last.get("reminders", 0)) + 1
+    expired = doc.lease.token is not None
+    notice = Notice(
+        type=f"{'lease_expired' if expired else 'reminder'}-{number}",
+        state=state,
+        epoch=doc.lease.epoch,
+        reason="lease_expired" if expired else "reminder",
+    )
+    event = Event(type="StateReminded", state=state, data={"epoch": doc.lease.epoch, "reason": notice.reason})
+    later = now + min(REMINDER_DELAY * 2**number, _LONGEST_DELAY)
+    return Decision(
+        answer=Owed(states=(state,), fired="reminded"),
+        changes=Changes(
+            states={state: replace(doc, last={**doc.last, "reminders": number})},
+            events=(event,),
+            notices=(notice,),
+            timers={state: later},
+        ),
+    )

@@ -1,0 +1,25 @@
+"""Find the next ready state that an agent may take, and lease it: one winner, in one call.
+
+Pure. The open states of a run are read together (watched as a set), ordered by when they next need attention.
+"""
+
+from dataclasses import replace
+
+from dcf.core.answers import Leased, NothingReady, Refusal
+from dcf.core.decision import Decision, Snapshot
+from dcf.core.lease import Acquire, acquire
+from dcf.core.model import RunStatus
+from dcf.core.refusals import run_closed
+
+
+def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady | Refusal]:
+    """Lease the first state of this page that can be taken; `wish.state` is filled in here."""
+    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
+    if snapshot.meta.status is not RunStatus.RUNNING:
+        return Decision(answer=run_closed(snapshot.meta.status))
+    for state, doc in snapshot.states.items():
+        if doc.lease.token == wish.token or doc.is_claimable(snapshot.now):
+            decision = acquire(snapshot, replace(wish, state=state))
+            if isinstance(decision.answer, Leased):
+                return Decision(answer=decision.answer, changes=decision.changes)
+    return Decision(answer=NothingReady(examined=len(snapshot.states)))

@@ -1,0 +1,113 @@
+"""The birth of a run: all its documents in one transaction, or the finding that it exists already.
+
+Pure. The start is executed like any other transition, so a machine of silent states is finished when it is created.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from dcf.asl import engine
+from dcf.core.answers import Created, Refusal
+from dcf.core.context import context_of
+from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.definition import Definition
+from dcf.core.instants import to_text
+from dcf.core.json_text import Json
+from dcf.core.model import Meta, RunStatus, StateDoc
+from dcf.core.refusals import conflict
+from dcf.core.transition import Transition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Create:
+    """A wish for a run. `retention_s` is how long its keys outlive its end; None keeps them."""
+
+    workflow_id: str
+    definition: Definition
+    run_input: Json
+    agents: Mapping[str, tuple[str, ...]]
+    planner_agent_id: str | None
+    retention_s: int | None
+    max_attempts: int
+
+
+def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
+    """Seed every document of the run; the same request again finds it, a different one is refused."""
+    if snapshot.meta_document is not None:
+        return Decision(answer=_existing(snapshot.meta_document, request))
+    definition, now = request.definition, snapshot.now
+    meta = Meta(
+        status=RunStatus.RUNNING, definition_sha256=definition.sha256, max_attempts=request.max_attempts
+    )
+    step = Transition(now=now, epoch=now, meta=meta)
+    step.states.update(_unvisited(definition))
+    step.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))
+    context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))
+    step.apply(engine.start(definition.machine, request.run_input, context))
+    document = _meta_document(request, now) | step.meta_patch
+    changes = step.changes()
+    return Decision(
+        answer=Created(existed=False, meta=document),
+        changes=Changes(
+            meta_document=document,
+            definition=definition.document,
+            states=changes.states,
+            inputs=changes.inputs,
+            outputs=changes.outputs,
+            events=changes.events,
+            notices=changes.notices,
+            timers=changes.timers,
+        ),
+    )
+
+
+def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
+    sha256 = request.definition.sha256
+    if meta.get("definition_sha256") != sha256:
+        return conflict(
+            f"Run '{request.workflow_id}' exists with another definition "
+            f"(stored {meta.get('definition_sha256')}, given {sha256})."
+        )
+    if meta.get("input") != request.run_input:
+        return conflict(f"Run '{request.workflow_id}' exists with another input.")
+    return Created(existed=True, meta=meta)
+
+
+def _unvisited(definition: Definition) -> dict[str, StateDoc]:
+    """Every state as waiting for its direct predecessors; entering one replaces this."""
+    machine = definition.machine
+    return {name: StateDoc(waits_for=dict.fromkeys(machine.upstream(name), 0)) for name in machine.states}
+
+
+def _meta_document(request: Create, now: int) -> dict[str, Json]:
+    definition = request.definition
+    machine = definition.machine
+    return {
+        "workflow_id": request.workflow_id,
+        "workflow_name": definition.name,
+        "schema_version": definition.schema_version,
+        "definition_sha256": definition.sha256,
+        "created_at": to_text(now),
+        "start_at": machine.start_at,
+        "terminal_states": list(machine.terminal_states),
+        "states": list(machine.states),
+        "agents": {state: _assignment(pool) for state, pool in request.agents.items()},
+        "skills": {state: list(skills) for state, skills in definition.skills.items() if skills},
+        "deps": {
+            name: {"upstream": list(machine.upstream(name)), "downstream": list(machine.downstream(name))}
+            for name in machine.states
+        },
+        "status": RunStatus.RUNNING.value,
+        "planner_agent_id": request.planner_agent_id,
+        "max_attempts": request.max_attempts,
+        "retention_s": request.retention_s,
+        "input": request.run_input,
+        "started_at": None,
+        "finished_at": None,
+        "finalized_at": None,
+        "finalize_note": None,
+    }
+
+
+def _assignment(pool: tuple[str, ...]) -> Json:
+    return pool[0] if len(pool) == 1 else list(pool)

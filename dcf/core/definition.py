@@ -1,0 +1,104 @@
+"""A workflow document, read once: its machine, its name, and the static views that meta shows.
+
+A definition and a run are two things; this module knows nothing of runs.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from dcf.asl.machine import Machine, Task
+from dcf.asl.parsing import parse_machine
+from dcf.core.digest import definition_sha256
+from dcf.core.json_text import Json
+from dcf.errors import InvalidDefinition, Problem
+
+_DEFAULT_NAME = "unnamed-workflow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A workflow that can be run. `skills` maps each Task to the skill ids bound to it."""
+
+    document: Mapping[str, Json]
+    sha256: str
+    workflow_id: str | None
+    name: str
+    schema_version: str
+    machine: Machine
+    skills: Mapping[str, tuple[str, ...]]
+    revisitable: frozenset[str]
+
+
+def read_definition(document: Json) -> Definition:
+    """Read a Letta-ASL document (`asl`), or the seed's linear form (`steps`); raise with every problem found."""
+    if not isinstance(document, dict):
+        raise InvalidDefinition([_problem("", "not_an_object", "The workflow document is not a JSON object.")])
+    machine, problems = parse_machine(_asl(document), "/asl")
+    if machine is None:
+        raise InvalidDefinition(problems)
+    # The id names a run, not what is run: the same document may be run under many ids.
+    identity = {name: value for name, value in document.items() if name != "workflow_id"}
+    return Definition(
+        document=document,
+        sha256=definition_sha256(identity),
+        workflow_id=_text(document, "workflow_id"),
+        name=_text(document, "workflow_name") or _text(document, "workflowName") or _DEFAULT_NAME,
+        schema_version=_text(document, "workflow_schema_version") or "unknown",
+        machine=machine,
+        skills={name: _skills(state) for name, state in machine.states.items() if isinstance(state, Task)},
+        revisitable=_revisitable(machine),
+    )
+
+
+def _asl(document: dict[str, Any]) -> Json:
+    if "asl" in document:
+        return document["asl"]
+    steps = document.get("steps")
+    if not isinstance(steps, list) or not steps:
+        message = "The workflow has neither 'asl' (preferred) nor a non-empty array 'steps'."
+        raise InvalidDefinition([_problem("/asl", "missing_asl", message)])
+    return _chain([_step_name(step, number) for number, step in enumerate(steps, 1)])
+
+
+def _step_name(step: Json, number: int) -> str:
+    name = step.get("step_id") if isinstance(step, dict) else None
+    return name if isinstance(name, str) and name else f"Step_{number}"
+
+
+def _chain(names: list[str]) -> dict[str, Json]:
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise InvalidDefinition([_problem("/steps", "duplicate_step", f"The step id '{repeated}' is used twice.")])
+    following = [*names[1:], None]
+    states = {
+        name: {"Type": "Task"} | ({"Next": after} if after else {"End": True})
+        for name, after in zip(names, following, strict=True)
+    }
+    return {"StartAt": names[0], "States": states}
+
+
+def _skills(task: Task) -> tuple[str, ...]:
+    found = (task.agent_binding or {}).get("skills")
+    return tuple(skill for skill in found if isinstance(skill, str)) if isinstance(found, list) else ()
+
+
+def _revisitable(machine: Machine) -> frozenset[str]:
+    """States that control may reach more than once: those left when states without a predecessor are peeled off."""
+    waiting = {name: len(machine.upstream(name)) for name in machine.states}
+    peeled = [name for name, count in waiting.items() if count == 0]
+    for name in peeled:
+        for follower in machine.downstream(name):
+            waiting[follower] -= 1
+            if waiting[follower] == 0:
+                peeled.append(follower)
+    return frozenset(machine.states) - frozenset(peeled)
+
+
+def _text(document: Mapping[str, Json], name: str) -> str | None:
+    value = document.get(name)
+    return value if isinstance(value, str) and value else None
+
+
+def _problem(path: str, code: str, message: str) -> Problem:
+    return Problem(path=path, code=code, message=message, hint="See the workflow documents under workflows/.")

@@ -1,0 +1,129 @@
+"""The end of a run: what was never reached is skipped, what is open is cancelled, and the audit record is written.
+
+Pure. Closing is a fence: every write of a worker watches meta, so nothing changes in a run that is not running.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from dcf.core.answers import Finalized
+from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.instants import to_text
+from dcf.core.json_text import Json
+from dcf.core.model import Lease, RunStatus, StateDoc, Status
+
+CLOSED_BY_FINALIZE = "finalized: state closed by finalize_workflow"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finalize:
+    """A wish to close a run; `status` overrides what the states say."""
+
+    workflow_id: str
+    close_open_states: bool = True
+    status: RunStatus | None = None
+    note: str | None = None
+
+
+def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
+    """Close the run once; a second call is told what the first one wrote."""
+    if snapshot.audit is not None:
+        return Decision(answer=Finalized(audit=snapshot.audit, repeated=True))
+    assert snapshot.meta is not None and snapshot.meta_document is not None  # noqa: PT018 - both come together
+    was_running = snapshot.meta.status is RunStatus.RUNNING
+    closed = _closing(snapshot, request.close_open_states, run_over=not was_running)
+    final = request.status or _final_status(snapshot, closed, request)
+    audit = _audit(snapshot, request, final, {**snapshot.states, **closed})
+    patch: dict[str, Json] = {"finalized_at": to_text(snapshot.now), "finalize_note": request.note}
+    patch["status"] = final.value
+    if was_running:
+        patch["finished_at"] = to_text(snapshot.now)
+    events = (*_closing_events(closed), Event(type="RunFinalized", data={"status": final.value}))
+    return Decision(
+        answer=Finalized(audit=audit),
+        changes=Changes(
+            meta=patch,
+            states=closed,
+            audit=audit,
+            events=events,
+            timers=dict.fromkeys(closed),
+        ),
+    )
+
+
+def skip_unreached(snapshot: Snapshot) -> Decision[int]:
+    """After a run ended by itself: the states that control never reached become skipped."""
+    if snapshot.meta is None or snapshot.meta.status is RunStatus.RUNNING:
+        return Decision(answer=0)
+    skipped = _closing(snapshot, close_open=True, run_over=True)
+    if not skipped:
+        return Decision(answer=0)
+    changes = Changes(states=skipped, events=_closing_events(skipped), timers=dict.fromkeys(skipped))
+    return Decision(answer=len(skipped), changes=changes)
+
+
+def _closing(snapshot: Snapshot, close_open: bool, *, run_over: bool) -> dict[str, StateDoc]:
+    """What becomes of every state that is still open, by whether control had reached it."""
+    closed: dict[str, StateDoc] = {}
+    for name, doc in snapshot.states.items():
+        if doc.status.is_terminal:
+            continue
+        if not doc.is_ready:
+            closed[name] = replace(doc, status=Status.SKIPPED, finished_at=snapshot.now)
+        elif close_open:
+            closed[name] = _cancelled(doc, snapshot.now, run_over=run_over)
+    return closed
+
+
+def _cancelled(doc: StateDoc, now: int, *, run_over: bool) -> StateDoc:
+    return replace(
+        doc,
+        status=Status.CANCELLED,
+        finished_at=now,
+        last_error="the run ended" if run_over else CLOSED_BY_FINALIZE,
+        lease=Lease(epoch=doc.lease.epoch),
+    )
+
+
+def _final_status(snapshot: Snapshot, closed: Mapping[str, StateDoc], request: Finalize) -> RunStatus:
+    """As the run itself ended; a run that had not ended was cancelled, or left open on purpose."""
+    assert snapshot.meta is not None, "checked by the caller"
+    if snapshot.meta.status is not RunStatus.RUNNING:
+        return snapshot.meta.status
+    final = {**snapshot.states, **closed}.values()
+    if any(doc.status is Status.FAILED for doc in final):
+        return RunStatus.FAILED
+    return RunStatus.CANCELLED if request.close_open_states else RunStatus.PARTIAL
+
+
+def _audit(
+    snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapping[str, StateDoc]
+) -> dict[str, Json]:
+    found = Counter(doc.status for doc in states.values())
+    counts = {status.value: found[status] for status in Status}
+    document = snapshot.meta_document or {}
+    return {
+        "type": "finalize",
+        "workflow_id": request.workflow_id,
+        "ts": to_text(snapshot.now),
+        "final_status": final.value,
+        "definition_sha256": document.get("definition_sha256"),
+        "counts": {"total": len(states), "done": found[Status.SUCCEEDED], **counts},
+        "agents": {"to_delete": 0, "deleted": 0, "delete_errors": 0},
+        "output": document.get("output"),
+        "error": document.get("error"),
+        "cause": document.get("cause"),
+        "note": request.note,
+        "cost_summary": None,
+    }
+
+
+def _closing_events(closed: Mapping[str, StateDoc]) -> tuple[Event, ...]:
+    skipped = [name for name, doc in closed.items() if doc.status is Status.SKIPPED]
+    cancelled = tuple(
+        Event(type="StateCancelled", state=name, data={"epoch": doc.lease.epoch})
+        for name, doc in closed.items()
+        if doc.status is Status.CANCELLED
+    )
+    return ((Event(type="StatesSkipped", data={"states": skipped}),) if skipped else ()) + cancelled

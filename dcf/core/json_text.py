@@ -1,0 +1,108 @@
+"""JSON from outside, read strictly, and JSON for the store, written compactly.
+
+Python's parser accepts NaN, duplicate keys and any depth; Redis, other languages and auditors do not
+(reliability notes, section 3). Everything a caller sends passes through here exactly once.
+"""
+
+import json
+import math
+from typing import Any, NoReturn, TypeAlias
+
+from dcf.errors import InvalidArgument
+
+Json: TypeAlias = Any
+"""Any JSON value; the alias says that the value has been, or will be, checked by this module."""
+
+MAX_DEPTH = 64
+"""Nesting levels; RedisJSON itself stops at 128, and documents of ours wrap the value a few levels deep."""
+
+MAX_BYTES = 256 * 1024
+"""UTF-8 bytes of one value: the payload limit of AWS Step Functions."""
+
+_INT_LIMIT = 2**63
+
+
+def dump(value: Json) -> str:
+    """Write compact JSON text; never NaN."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def load(text: str | bytes) -> Json:
+    """Read JSON that dcf wrote itself."""
+    return json.loads(text)
+
+
+def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:
+    """Read a JSON argument given as text or as a native value; raise InvalidArgument with the reason.
+
+    `name` is the argument's name, for the message. A string is always taken as JSON text.
+    """
+    parsed = _parse_text(value, name, max_bytes) if isinstance(value, str) else value
+    _check(parsed, name)
+    if len(dump(parsed).encode()) > max_bytes:
+        raise InvalidArgument(
+            f"{name} is larger than {max_bytes} bytes.", "Store the data elsewhere and pass a reference to it."
+        )
+    return parsed
+
+
+def _parse_text(text: str, name: str, max_bytes: int) -> Json:
+    if len(text) > max_bytes:
+        raise InvalidArgument(
+            f"{name} is larger than {max_bytes} bytes.", "Store the data elsewhere and pass a reference to it."
+        )
+    try:
+        return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
+    except RecursionError:
+        raise InvalidArgument(f"{name} is nested deeper than {MAX_DEPTH} levels.") from None
+    except ValueError as error:
+        reason = str(error) if isinstance(error, _Refused | json.JSONDecodeError) else "a number is too long"
+        raise InvalidArgument(
+            f"{name} is not valid JSON: {reason}.", f"Send {name} as a JSON value, or as a string that holds JSON."
+        ) from None
+
+
+class _Refused(ValueError):
+    """JSON that Python would accept and we do not."""
+
+
+def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise _Refused(f"the key {repeated[:80]!r} appears twice in one object")
+    return found
+
+
+def _no_constant(token: str) -> NoReturn:
+    raise _Refused(f"{token} is not a JSON number")
+
+
+def _check(value: Json, name: str) -> None:
+    """Refuse what JSON text cannot hold or Redis would change: depth, non-finite or huge numbers, lone surrogates."""
+    pending: list[tuple[Json, int]] = [(value, 1)]
+    while pending:
+        item, depth = pending.pop()
+        if depth > MAX_DEPTH:
+            raise InvalidArgument(f"{name} is nested deeper than {MAX_DEPTH} levels.")
+        if isinstance(item, dict):
+            pending.extend((part, depth + 1) for pair in item.items() for part in pair)
+        elif isinstance(item, list):
+            pending.extend((part, depth + 1) for part in item)
+        else:
+            _check_scalar(item, name)
+
+
+def _check_scalar(item: Json, name: str) -> None:
+    if isinstance(item, str):
+        try:
+            item.encode()
+        except UnicodeEncodeError:
+            raise InvalidArgument(f"{name} holds a string that is not valid Unicode.") from None
+    elif isinstance(item, float) and not math.isfinite(item):
+        raise InvalidArgument(f"{name} holds a number that JSON cannot express (NaN or infinity).")
+    elif isinstance(item, int) and not -_INT_LIMIT <= item < _INT_LIMIT:
+        raise InvalidArgument(f"{name} holds an integer beyond 64 bits.", "Send such a number as a string.")
+    elif not isinstance(item, int | float | None):
+        raise InvalidArgument(f"{name} holds a {type(item).__name__}, which is not a JSON value.")

@@ -1,0 +1,223 @@
+"""Acquire, renew, release: who may write a state, and until when.
+
+Pure: (snapshot, request) to Decision. The token in a request is drawn by the caller before the call and is also the
+request id, so the same call may be repeated until its outcome is known (reliability notes, section 1).
+"""
+
+from dataclasses import dataclass, replace
+
+from dcf.core import refusals
+from dcf.core.answers import Leased, Refusal, Released
+from dcf.core.attention import REMINDER_DELAY
+from dcf.core.codec import write_lease
+from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.digest import fingerprint
+from dcf.core.instants import SECOND
+from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acquire:
+    """A wish to hold a state for `ttl_s` seconds."""
+
+    state: str
+    owner: str
+    token: str
+    ttl_s: int
+    any_owner: bool = False
+    may_take_over: bool = True
+    set_running: bool = True
+    attempts: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renew:
+    """A holder's wish for more time; `ttl_s` None keeps the length it has."""
+
+    state: str
+    token: str
+    owner: str | None = None
+    ttl_s: int | None = None
+    reject_if_expired: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A holder gives the state back unfinished; `force` is an operator's right."""
+
+    state: str
+    token: str | None
+    owner: str | None = None
+    force: bool = False
+    clear_owner: bool = True
+
+
+def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
+    """Grant the lease to one owner, tell its holder that it already has it, or say why not."""
+    doc, meta = snapshot.states[request.state], _meta(snapshot)
+    if doc.lease.token == request.token and doc.status is Status.RUNNING:
+        held = Leased(
+            outcome="lease_already_held",
+            state=request.state,
+            doc=doc,
+            given=snapshot.inputs.get(request.state),
+        )
+        return Decision(answer=held)
+    refusal = _why_not(doc, meta, request, snapshot.now)
+    if refusal is None:
+        return _grant(snapshot, doc, request)
+    return Decision(answer=refusal, changes=_heal(doc, request.state, snapshot.now))
+
+
+def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
+    """Move the holder's expiry on; repeating it is harmless."""
+    doc, now = snapshot.states[request.state], snapshot.now
+    refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
+    if refusal is None and _owner_differs(doc, request.owner):
+        refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
+    if refusal is None and request.reject_if_expired and not doc.lease.is_live(now):
+        refusal = refusals.lease_expired(request.state)
+    if refusal is not None:
+        return Decision(answer=refusal)
+    ttl_s = request.ttl_s or doc.lease.ttl_s or 0
+    expires_at = now + ttl_s * SECOND
+    renewed = replace(doc, lease=replace(doc.lease, ts=now, ttl_s=ttl_s, expires_at=expires_at))
+    event = Event(type="LeaseRenewed", state=request.state, data={"epoch": doc.lease.epoch, "ttl_s": ttl_s})
+    return Decision(
+        answer=Leased(outcome="lease_renewed", state=request.state, doc=renewed),
+        changes=Changes(states={request.state: renewed}, events=(event,), timers={request.state: expires_at}),
+    )
+
+
+def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal]:
+    """Give the state back: pending again, its epoch kept, so that whoever is assigned may take it."""
+    doc = snapshot.states[request.state]
+    if doc.lease.token is None and (request.force or _applied(doc, request.token) or doc.status.is_terminal):
+        return Decision(answer=Released(outcome="lease_already_clear", doc=doc))
+    if not request.force:
+        refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
+        if refusal is None and _owner_differs(doc, request.owner):
+            refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
+        if refusal is not None:
+            return Decision(answer=refusal)
+    freed = _freed(doc, snapshot.now, request)
+    event = Event(
+        type="LeaseReleased", state=request.state, data={"epoch": doc.lease.epoch, "forced": request.force}
+    )
+    attention = {} if freed.status.is_terminal else {request.state: snapshot.now + REMINDER_DELAY}
+    return Decision(
+        answer=Released(outcome="lease_released", doc=freed),
+        changes=Changes(states={request.state: freed}, events=(event,), timers=attention),
+    )
+
+
+def cleared(lease: Lease) -> Lease:
+    """The lease after its holder is done: only the fencing number stays."""
+    return Lease(epoch=lease.epoch)
+
+
+def granted(lease: Lease, *, owner: str, token: str, ttl_s: int, now: int) -> Lease:
+    """The lease of a new holder."""
+    return Lease(
+        token=token,
+        owner_agent_id=owner,
+        ts=now,
+        ttl_s=ttl_s,
+        epoch=lease.next_epoch(now),
+        expires_at=now + ttl_s * SECOND,
+    )
+
+
+def acquired_event(state: str, doc: StateDoc, *, takeover: bool) -> Event:
+    """The history entry of a grant."""
+    data = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id, "attempt": doc.attempts}
+    return Event(type="LeaseAcquired", state=state, data=data | ({"takeover": True} if takeover else {}))
+
+
+def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:
+    lease = granted(
+        doc.lease, owner=request.owner, token=request.token, ttl_s=request.ttl_s, now=snapshot.now
+    )
+    taken = replace(
+        doc,
+        status=Status.RUNNING if request.set_running else doc.status,
+        attempts=doc.attempts + request.attempts,
+        lease=lease,
+        started_at=snapshot.now,
+        not_before=None,
+    )
+    event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
+    return Decision(
+        answer=Leased(
+            outcome="lease_acquired",
+            state=request.state,
+            doc=taken,
+            given=snapshot.inputs.get(request.state),
+        ),
+        changes=Changes(
+            states={request.state: taken}, events=(event,), timers={request.state: lease.expires_at}
+        ),
+    )
+
+
+def _why_not(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refusal | None:
+    state = request.state
+    if meta.status is not RunStatus.RUNNING:
+        return refusals.run_closed(meta.status)
+    if doc.status.is_terminal:
+        return refusals.state_terminal(state, doc)
+    if not doc.is_ready:
+        return refusals.not_ready(state, doc)
+    if doc.not_before is not None and doc.not_before > now:
+        return refusals.not_due(state, doc, now)
+    if not request.any_owner and not meta.may_take(state, request.owner):
+        return refusals.owner_mismatch(state, " or ".join(meta.agents[state]), request.owner, doc)
+    if doc.lease.is_live(now):
+        return refusals.lease_held(state, doc, now)
+    if doc.lease.token is not None and not request.may_take_over:
+        return refusals.lease_held(state, doc, now)
+    if doc.attempts >= meta.max_attempts:
+        return refusals.attempts_exhausted(state, doc)
+    return None
+
+
+def _heal(doc: StateDoc, state: str, now: int) -> Changes | None:
+    """Bound a lease that a backward step of the server's clock would make last far too long."""
+    lease = doc.lease
+    if lease.expires_at is None or lease.ttl_s is None:
+        return None
+    bound = now + lease.ttl_s * SECOND
+    if lease.expires_at <= bound + SECOND:
+        return None
+    healed = replace(doc, lease=replace(lease, expires_at=bound))
+    event = Event(type="LeaseHealed", state=state, data={"epoch": lease.epoch, "lease": _public(healed.lease)})
+    return Changes(states={state: healed}, events=(event,), timers={state: bound})
+
+
+def _freed(doc: StateDoc, now: int, request: Release) -> StateDoc:
+    kept_owner = None if request.clear_owner else doc.lease.owner_agent_id
+    lease = Lease(epoch=doc.lease.epoch, ts=now, ttl_s=doc.lease.ttl_s, owner_agent_id=kept_owner)
+    last = dict(doc.last)
+    if request.token is not None:
+        last["release"] = {"req": fingerprint(request.token)}
+    return replace(
+        doc, status=doc.status if doc.status.is_terminal else Status.PENDING, lease=lease, last=last
+    )
+
+
+def _applied(doc: StateDoc, token: str | None) -> bool:
+    done = doc.last.get("release")
+    return token is not None and isinstance(done, dict) and done.get("req") == fingerprint(token)
+
+
+def _owner_differs(doc: StateDoc, owner: str | None) -> bool:
+    return owner is not None and doc.lease.owner_agent_id is not None and owner != doc.lease.owner_agent_id
+
+
+def _meta(snapshot: Snapshot) -> Meta:
+    assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
+    return snapshot.meta
+
+
+def _public(lease: Lease) -> dict[str, object]:
+    return write_lease(replace(lease, token=None))

@@ -1,0 +1,122 @@
+"""The documents of a run as frozen records, and the words for where a state or a run is.
+
+Shapes only: what may change into what is decided in `lease`, `progress` and `finalization`; how a record
+looks as JSON is `codec`'s business.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from dcf.core.json_text import Json
+
+
+class Status(StrEnum):
+    """Where a state is. Terminal ones never change unless an operator resets them."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing more happens in this visit of the state."""
+        return self not in OPEN
+
+
+OPEN = frozenset({Status.PENDING, Status.RUNNING})
+
+
+class RunStatus(StrEnum):
+    """Where a run is; everything but `running` is final."""
+
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    PARTIAL = "partial"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """Who may write a state until when. Times in server microseconds, `ttl_s` in seconds.
+
+    `epoch` is the fencing number: it only grows, and travels along with control from state to state, so a
+    state entered again always starts from a higher one (ARCHITECTURE.md, "The epoch is a baton").
+    """
+
+    token: str | None = None
+    owner_agent_id: str | None = None
+    ts: int | None = None
+    ttl_s: int | None = None
+    epoch: int = 0
+    expires_at: int | None = None
+
+    def is_live(self, now: int) -> bool:
+        """Whether somebody holds it; a lease without a readable expiry counts as expired."""
+        return self.token is not None and self.expires_at is not None and self.expires_at > now
+
+    def next_epoch(self, now: int) -> int:
+        """The fencing number of a new grant: larger than any before, also over a failover that lost writes."""
+        return max(self.epoch + 1, now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateDoc:
+    """One state of a run. `waits_for` maps each state it waits for to the epoch that settled it, or 0."""
+
+    status: Status = Status.PENDING
+    attempts: int = 0
+    lease: Lease = field(default_factory=Lease)
+    started_at: int | None = None
+    finished_at: int | None = None
+    last_error: str | None = None
+    waits_for: Mapping[str, int] = field(default_factory=dict)
+    not_before: int | None = None
+    last: Mapping[str, Json] = field(default_factory=dict)
+    extra: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether everything it waits for is settled."""
+        return all(self.waits_for.values())
+
+    def is_claimable(self, now: int) -> bool:
+        """Whether a lease could be granted now: ready, open, due, and nobody holds it."""
+        return (
+            self.status in OPEN
+            and self.is_ready
+            and not self.lease.is_live(now)
+            and (self.not_before is None or self.not_before <= now)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateInput:
+    """What a state was given: `raw` is the previous output, `effective` what its worker sees."""
+
+    raw: Json
+    effective: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Meta:
+    """The part of a run's meta document that decisions need.
+
+    `agents` holds only the states asked for; an empty tuple means that any agent may take the state.
+    """
+
+    status: RunStatus
+    definition_sha256: str
+    agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    planner_agent_id: str | None = None
+    started_at: str | None = None
+    max_attempts: int = 10
+
+    def may_take(self, state: str, agent_id: str) -> bool:
+        """Whether this agent is assigned to the state, alone or in a pool, or nobody is."""
+        assigned = self.agents.get(state, ())
+        return not assigned or agent_id in assigned

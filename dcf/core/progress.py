@@ -1,0 +1,257 @@
+"""A holder's writes: partial ones, and the completion or failure that moves the run on.
+
+Pure: (snapshot, request, machine) to Decision. Nothing here is accepted without the current token.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from dcf.asl import engine
+from dcf.asl.engine import Advance
+from dcf.asl.machine import Machine
+from dcf.core import refusals
+from dcf.core.answers import Leased, Refusal, Updated
+from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.digest import fingerprint, next_token
+from dcf.core.json_text import Json
+from dcf.core.lease import Release, cleared, release
+from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.core.transition import Claimant, Transition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Update:
+    """A write by the holder of `token`.
+
+    `request_id` makes a partial write repeatable; completing needs none, since a token completes once. `error` and
+    `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease the next state for `owner` as well.
+    """
+
+    state: str
+    token: str | None
+    owner: str | None = None
+    status: Status | None = None
+    has_output: bool = False
+    output: Json = None
+    error: str | None = None
+    cause: str | None = None
+    attempts: int = 0
+    set_started_at: bool = False
+    set_finished_at: bool = False
+    claim_ttl_s: int | None = None
+    request_id: str | None = None
+
+
+def update(
+    snapshot: Snapshot, request: Update, machine: Machine, context: Mapping[str, Json]
+) -> Decision[Updated | Refusal]:
+    """Apply a holder's write, or repeat the reply if this very request was applied before."""
+    doc, meta = snapshot.states[request.state], snapshot.meta
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    repeated = _repeated(doc, request)
+    if repeated is not None:
+        return Decision(answer=repeated)
+    refusal = refusals.unless_holder(doc, meta, request.state, request.token) or _owner_refusal(doc, request)
+    if refusal is not None:
+        return Decision(answer=refusal)
+    if request.status in (Status.SUCCEEDED, Status.FAILED):
+        return _settle(snapshot, request, machine, context)
+    if request.status is Status.PENDING:
+        return _give_back(snapshot, request)
+    if request.status not in (None, Status.RUNNING):
+        return Decision(answer=refusals.invalid_transition(request.state, doc.status, request.status))
+    return _write(doc, request, snapshot.now)
+
+
+def exhaust(
+    snapshot: Snapshot, state: str, machine: Machine, context: Mapping[str, Json]
+) -> Decision[RunStatus | None]:
+    """Fail a state that was leased as often as the run allows and is held by nobody; None: no longer so."""
+    doc, meta, now = snapshot.states[state], snapshot.meta, snapshot.now
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    if meta.status is not RunStatus.RUNNING or not doc.is_claimable(now) or doc.attempts < meta.max_attempts:
+        return Decision(answer=None)
+    cause = f"State '{state}' was leased {doc.attempts} times and no holder finished it."
+    raw = snapshot.inputs[state].raw if state in snapshot.inputs else None
+    advance = engine.fail(machine, state, raw, "DCF.AttemptsExhausted", cause, context)
+    step = _open_transition(snapshot, state, doc.lease.next_epoch(now), meta)
+    step.states[state] = replace(doc, lease=Lease(epoch=doc.lease.next_epoch(now)))
+    step.timers[state] = None
+    step.apply(advance)
+    return Decision(answer=step.run_status, changes=step.changes())
+
+
+def _settle(
+    snapshot: Snapshot, request: Update, machine: Machine, context: Mapping[str, Json]
+) -> Decision[Updated | Refusal]:
+    """Close the state and decide what comes next, in one transaction."""
+    state, doc, meta = request.state, snapshot.states[request.state], snapshot.meta
+    assert meta is not None and request.token is not None, "checked by the fence"  # noqa: PT018 - one reason
+    epoch = doc.lease.epoch
+    advance = _advance(snapshot, request, machine, context)
+    step = _open_transition(snapshot, state, epoch, meta)
+    step.states[state] = closed = _closed(doc, request, snapshot.now)
+    step.timers[state] = None
+    if request.has_output:
+        step.outputs[state] = request.output
+    if request.status is Status.SUCCEEDED and not _failed_here(advance, state):
+        step.events.append(Event(type="StateSucceeded", state=state, data={"epoch": epoch}))
+    step.apply(advance, _claimant(request, doc, advance))
+    answer = _answer(step, request, closed)
+    mine = step.states[state]
+    done = {"req": fingerprint(request.token), "reply": _reply(answer)}
+    step.states[state] = replace(mine, last={**mine.last, "complete": done})
+    return Decision(answer=answer, changes=step.changes())
+
+
+def _advance(
+    snapshot: Snapshot, request: Update, machine: Machine, context: Mapping[str, Json]
+) -> Advance:
+    raw = snapshot.inputs[request.state].raw if request.state in snapshot.inputs else None
+    if request.status is Status.SUCCEEDED:
+        result = request.output if request.has_output else snapshot.outputs.get(request.state)
+        return engine.complete(machine, request.state, raw, result, context)
+    error, cause = request.error or "States.TaskFailed", request.cause or ""
+    return engine.fail(machine, request.state, raw, error, cause, context)
+
+
+def _failed_here(advance: Advance, state: str) -> bool:
+    """Whether the worker's result could not be taken over: its own data flow failed."""
+    return isinstance(advance.outcome, engine.Failed) and advance.outcome.state == state
+
+
+def _open_transition(snapshot: Snapshot, state: str, epoch: int, meta: Meta) -> Transition:
+    others = {name: doc for name, doc in snapshot.states.items() if name != state}
+    return Transition(now=snapshot.now, epoch=epoch, meta=meta, visited_before=others)
+
+
+def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
+    assert request.status is not None, "only a settling update closes a state"
+    return replace(
+        doc,
+        status=request.status,
+        attempts=doc.attempts + request.attempts,
+        lease=cleared(doc.lease),
+        finished_at=now,
+        last_error=_error_text(request) if request.status is Status.FAILED else doc.last_error,
+        last={},
+    )
+
+
+def _claimant(request: Update, doc: StateDoc, advance: Advance) -> Claimant | None:
+    owner = request.owner or doc.lease.owner_agent_id
+    if request.claim_ttl_s is None or owner is None or request.token is None:
+        return None
+    if not isinstance(advance.outcome, engine.Enter):
+        return None
+    token = next_token(request.token, advance.outcome.state)
+    return Claimant(owner=owner, token=token, ttl_s=request.claim_ttl_s)
+
+
+def _answer(step: Transition, request: Update, closed: StateDoc) -> Updated:
+    claimed = None
+    if step.claimed is not None:
+        claimed = Leased(
+            outcome="lease_acquired",
+            state=step.claimed,
+            doc=step.states[step.claimed],
+            given=step.inputs[step.claimed],
+        )
+    failed = step.run_status is RunStatus.FAILED
+    doc = step.states[request.state] if failed else closed
+    return Updated(
+        status=doc.status,
+        doc=doc,
+        output_written=request.has_output,
+        run_status=step.run_status,
+        next_states=step.entered,
+        claimed=claimed,
+    )
+
+
+def _reply(answer: Updated) -> dict[str, Json]:
+    """What a repetition must be told, without what a reader assumes anyway."""
+    reply: dict[str, Json] = {"status": answer.status.value}
+    if answer.run_status is not RunStatus.RUNNING:
+        reply["run_status"] = answer.run_status.value
+    if answer.next_states:
+        reply["next"] = list(answer.next_states)
+    if answer.claimed is not None:
+        reply["claimed"] = answer.claimed.state
+    return reply
+
+
+def _repeated(doc: StateDoc, request: Update) -> Updated | None:
+    settling = request.status in (Status.SUCCEEDED, Status.FAILED)
+    done = doc.last.get("complete" if settling else "update")
+    key = request.token if settling else request.request_id
+    if not isinstance(done, dict) or key is None or done.get("req") != fingerprint(key):
+        return None
+    reply = done.get("reply", {})
+    return Updated(
+        status=Status(reply.get("status", doc.status.value)),
+        doc=doc,
+        output_written=request.has_output,
+        run_status=RunStatus(reply.get("run_status", "running")),
+        next_states=tuple(reply.get("next", ())),
+        claimed=_claimed_before(reply, request),
+        repeated=True,
+    )
+
+
+def _claimed_before(reply: Mapping[str, Json], request: Update) -> Leased | None:
+    state = reply.get("claimed")
+    if state is None or request.token is None:
+        return None
+    lease = Lease(token=next_token(request.token, state))
+    return Leased(outcome="lease_already_held", state=state, doc=StateDoc(status=Status.RUNNING, lease=lease))
+
+
+def _give_back(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal]:
+    given = release(snapshot, Release(state=request.state, token=request.token))
+    if isinstance(given.answer, Refusal):
+        return Decision(answer=given.answer)
+    answer = Updated(status=given.answer.doc.status, doc=given.answer.doc, output_written=False)
+    return Decision(answer=answer, changes=given.changes)
+
+
+def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refusal]:
+    """A write that leaves the state running: part of the output, a note of an error, one more attempt."""
+    last = dict(doc.last)
+    if request.request_id is not None:
+        last["update"] = {"req": fingerprint(request.request_id), "reply": {"status": doc.status.value}}
+    written = replace(
+        doc,
+        status=request.status or doc.status,
+        attempts=doc.attempts + request.attempts,
+        started_at=now if request.set_started_at else doc.started_at,
+        finished_at=now if request.set_finished_at else doc.finished_at,
+        last_error=_error_text(request) or doc.last_error,
+        last=last,
+    )
+    event = Event(
+        type="StateUpdated",
+        state=request.state,
+        data={"epoch": doc.lease.epoch, "output": request.has_output},
+    )
+    return Decision(
+        answer=Updated(status=written.status, doc=written, output_written=request.has_output),
+        changes=Changes(
+            states={request.state: written},
+            outputs={request.state: request.output} if request.has_output else {},
+            events=(event,),
+        ),
+    )
+
+
+def _error_text(request: Update) -> str | None:
+    if request.error is None:
+        return request.cause
+    return f"{request.error}: {request.cause or ''}"
+
+
+def _owner_refusal(doc: StateDoc, request: Update) -> Refusal | None:
+    holder = doc.lease.owner_agent_id
+    if request.owner is None or holder is None or request.owner == holder:
+        return None
+    return refusals.owner_mismatch(request.state, holder, request.owner, doc)

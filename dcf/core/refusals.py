@@ -1,0 +1,145 @@
+"""Every way the control plane says no to a well-formed request, with its code and what to do next.
+
+Kept in one place so that the codes stay stable and the sentences alike.
+"""
+
+from hmac import compare_digest
+
+from dcf.core.answers import Refusal
+from dcf.core.instants import seconds
+from dcf.core.model import Meta, RunStatus, StateDoc
+
+
+def run_closed(status: RunStatus) -> Refusal:
+    """The run is over."""
+    return Refusal(
+        code="terminal",
+        message=f"The run is {status.value}; nothing in it changes any more.",
+        hint="Stop working on this run; create a new run to do the work again.",
+    )
+
+
+def state_terminal(state: str, doc: StateDoc) -> Refusal:
+    """The state is over."""
+    return Refusal(
+        code="terminal",
+        message=f"State '{state}' is already {doc.status.value}.",
+        hint="Drop this event; the work has been done or closed by somebody else.",
+        doc=doc,
+    )
+
+
+def not_ready(state: str, doc: StateDoc) -> Refusal:
+    """Something it waits for has not happened."""
+    waiting = ", ".join(sorted(name for name, epoch in doc.waits_for.items() if not epoch)[:5])
+    return Refusal(
+        code="not_ready",
+        message=f"State '{state}' waits for {waiting}.",
+        hint="Wait for the workflow event of this state (await_workflow_event) instead of polling.",
+        doc=doc,
+    )
+
+
+def not_due(state: str, doc: StateDoc, now: int) -> Refusal:
+    """It may not be taken before a point in time."""
+    wait = seconds((doc.not_before or now) - now)
+    return Refusal(
+        code="not_ready",
+        message=f"State '{state}' may be taken in {wait:g} s.",
+        hint="Call again after retry_after_s.",
+        retry_after_s=wait,
+        doc=doc,
+    )
+
+
+def owner_mismatch(state: str, assigned: str, caller: str, doc: StateDoc) -> Refusal:
+    """Another agent is meant."""
+    return Refusal(
+        code="owner_mismatch",
+        message=f"State '{state}' belongs to '{assigned}', not to '{caller}'.",
+        hint="Use the agent id that the state is assigned to in meta.agents, or leave the state alone.",
+        doc=doc,
+    )
+
+
+def lease_held(state: str, doc: StateDoc, now: int) -> Refusal:
+    """Somebody works on it."""
+    left = max(0.0, seconds((doc.lease.expires_at or now) - now))
+    return Refusal(
+        code="lease_held",
+        message=f"State '{state}' is leased to '{doc.lease.owner_agent_id}' for another {left:g} s.",
+        hint="Leave the state to its holder; if it dies, the lease expires and you are told.",
+        retry_after_s=left,
+        doc=doc,
+    )
+
+
+def lease_lost(state: str, doc: StateDoc) -> Refusal:
+    """The token is not the current one."""
+    holder = doc.lease.owner_agent_id
+    now_held = f"it is now leased to '{holder}'" if doc.lease.token else f"nobody holds it and it is {doc.status.value}"
+    return Refusal(
+        code="lease_lost",
+        message=f"This token does not hold state '{state}': {now_held}.",
+        hint="Stop working on this state and discard the result; whoever holds the lease does the work.",
+        doc=doc,
+    )
+
+
+def lease_expired(state: str) -> Refusal:
+    """Too late to renew strictly."""
+    return Refusal(
+        code="lease_expired",
+        message=f"The lease on state '{state}' has expired.",
+        hint="Renew with reject_if_expired=false (works while nobody took the state over), or acquire it again.",
+    )
+
+
+def token_required(state: str) -> Refusal:
+    """A write without a token."""
+    return Refusal(
+        code="token_required",
+        message=f"State '{state}' is written only with the lease_token of its current holder.",
+        hint="Acquire the lease first (acquire_state_lease or claim_ready_state) and pass its lease_token.",
+    )
+
+
+def attempts_exhausted(state: str, doc: StateDoc) -> Refusal:
+    """It was tried as often as allowed."""
+    return Refusal(
+        code="attempts_exhausted",
+        message=f"State '{state}' was leased {doc.attempts} times without finishing.",
+        hint="Look at last_error and the run's events; the run fails with DCF.AttemptsExhausted.",
+        doc=doc,
+    )
+
+
+def invalid_transition(state: str, current: str, wanted: str) -> Refusal:
+    """The status asked for cannot follow the current one."""
+    return Refusal(
+        code="invalid_transition",
+        message=f"State '{state}' cannot go from {current} to {wanted}.",
+        hint="A holder may set succeeded or failed, or pending to give the state back.",
+    )
+
+
+def conflict(message: str) -> Refusal:
+    """A run of that name exists and is another one."""
+    return Refusal(
+        code="conflict",
+        message=message,
+        hint="Use a new workflow_id for a different workflow or input; a definition and a run are two things.",
+    )
+
+
+def unless_holder(doc: StateDoc, meta: Meta, state: str, token: str | None) -> Refusal | None:
+    """The fence: None only for the current holder of an open state in a running run."""
+    if token is None:
+        return token_required(state)
+    if meta.status is not RunStatus.RUNNING:
+        return run_closed(meta.status)
+    if doc.status.is_terminal:
+        return state_terminal(state, doc)
+    if not compare_digest(doc.lease.token or "", token):
+        return lease_lost(state, doc)
+    return None

@@ -1,0 +1,142 @@
+"""Every exception dcf raises, with a stable code a program can branch on.
+
+    DcfError
+    ├── InvalidArgument        invalid_argument     the caller must change the call
+    │   └── InvalidDefinition  invalid_definition   the workflow document has problems
+    ├── NotFound
+    │   ├── UnknownRun         unknown_run
+    │   └── UnknownState       unknown_state
+    ├── StoreUnavailable       store_unavailable    Redis cannot be reached or refuses us
+    ├── StoreUnsuitable        store_unsuitable     Redis is there but lacks what dcf needs
+    ├── Conflict               conflict             others kept changing the same documents
+    ├── UnknownOutcome         unknown_outcome      the write may or may not have happened
+    ├── StateError             state_error          a state failed while the engine ran it (ASL error name)
+    └── ToolCallFailed         (the tool's code)    a tool answered with an error
+
+Expected outcomes of a decision (held, not ready, lost) are values, not exceptions: see `core.answers`.
+This module imports nothing of dcf. Messages never carry a secret, a URL with credentials or a library's text.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+class DcfError(Exception):
+    """Something is wrong that the caller, or whoever runs dcf, can mend.
+
+    `message` says what is wrong and `hint` what to do next, one sentence each.
+    """
+
+    code = "error"
+    default_hint = "See the message."
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint or self.default_hint
+
+
+class InvalidArgument(DcfError):
+    """The call itself is wrong; nothing was changed."""
+
+    code = "invalid_argument"
+    default_hint = "Correct the argument and call again; nothing was changed."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing wrong with a workflow document.
+
+    `path` is a JSON Pointer (RFC 6901) into the document, `code` stable, `message` and `hint` one sentence each.
+    """
+
+    path: str
+    code: str
+    message: str
+    hint: str
+
+
+class InvalidDefinition(InvalidArgument):
+    """The workflow document has problems; all of them are listed."""
+
+    code = "invalid_definition"
+    default_hint = "Mend every problem listed and call again; nothing was written."
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        first = problems[0]
+        more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
+        super().__init__(f"{first.message} At {first.path or '/'}{more}.", first.hint)
+        self.problems = tuple(problems)
+
+
+class NotFound(DcfError):
+    """What the call names does not exist."""
+
+    code = "not_found"
+
+
+class UnknownRun(NotFound):
+    """No run has this workflow_id."""
+
+    code = "unknown_run"
+    default_hint = "Check workflow_id, or create the run with create_workflow_control_plane."
+
+    def __init__(self, workflow_id: str) -> None:
+        super().__init__(f"There is no run '{workflow_id}'.")
+
+
+class UnknownState(NotFound):
+    """The run's workflow has no state of this name."""
+
+    code = "unknown_state"
+    default_hint = "Read meta.states with read_workflow_control_plane and use one of those names."
+
+    def __init__(self, workflow_id: str, state: str) -> None:
+        super().__init__(f"Run '{workflow_id}' has no state '{state}'.")
+
+
+class StoreUnavailable(DcfError):
+    """Redis cannot be reached, or refuses this client."""
+
+    code = "store_unavailable"
+    default_hint = "Check REDIS_URL and that the server is up (dcf doctor), then repeat the call."
+
+
+class StoreUnsuitable(DcfError):
+    """Redis is there but lacks something dcf cannot work without."""
+
+    code = "store_unsuitable"
+    default_hint = "Use Redis 8, Redis Stack, or leave REDIS_URL unset to use the embedded server."
+
+
+class Conflict(DcfError):
+    """The transaction kept losing its race; it was not applied."""
+
+    code = "conflict"
+    default_hint = "Repeat the same call; nothing was written."
+
+
+class UnknownOutcome(DcfError):
+    """The deadline passed while it was unclear whether the write took effect."""
+
+    code = "unknown_outcome"
+    default_hint = "Repeat the same call with the same token or request id; it is applied at most once."
+
+
+class ToolCallFailed(DcfError):
+    """A dcf tool, called as a client, answered with an error."""
+
+    def __init__(self, code: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.code = code
+
+
+class StateError(DcfError):
+    """A state of a running workflow failed with an ASL error name; the engine turns it into a transition."""
+
+    code = "state_error"
+
+    def __init__(self, error: str, cause: str) -> None:
+        super().__init__(cause)
+        self.error = error
+        self.cause = cause

@@ -1,0 +1,194 @@
+"""Connections to Redis: opening one from a URL, exchanging a packet of commands, naming what went wrong.
+
+The protocol needs exactly two packets per transaction on one connection, and no automatic retries: redis-py's own
+pipeline sends WATCH and each read alone, and its default retries execute a lost EXEC twice (reliability notes,
+section 3). No library text leaves this module, since it may hold a command's arguments.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol, TypeAlias
+from urllib.parse import urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from dcf.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
+
+Command: TypeAlias = tuple[str | bytes | int | float, ...]
+Reply: TypeAlias = Any
+
+CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, OSError)
+"""What may have happened before, during or after the server did the work."""
+
+_TIMEOUT_S = 5.0
+_SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
+
+
+class Connection(Protocol):
+    """What dcf needs of a redis-py connection."""
+
+    def pack_commands(self, commands: Sequence[Command]) -> list[bytes]: ...
+    def send_packed_command(self, command: list[bytes], check_health: bool = ...) -> None: ...
+    def read_response(self) -> Reply: ...
+    def disconnect(self) -> None: ...
+
+
+class Pool(Protocol):
+    """What dcf needs of a redis-py connection pool."""
+
+    def get_connection(self) -> Any: ...
+    def release(self, connection: Any) -> None: ...
+    def disconnect(self) -> None: ...
+
+
+class Connections:
+    """A pool of connections to one Redis. `revive` is called when the server turns out to be gone."""
+
+    def __init__(self, pool: Pool, revive: Callable[[], None] | None = None) -> None:
+        self._pool = pool
+        self._revive = revive
+
+    @contextmanager
+    def one(self) -> Iterator[Connection]:
+        """Lend a connection; one that failed half-way is closed, so that no stray reply is read later."""
+        connection = self._pool.get_connection()
+        try:
+            yield connection
+        except BaseException:
+            connection.disconnect()
+            raise
+        finally:
+            self._pool.release(connection)
+
+    def send(self, *commands: Command) -> list[Reply]:
+        """One packet of commands that may safely be repeated; retried once on a fresh connection."""
+        try:
+            return self._attempt(commands)
+        except CONNECTION_ERRORS:
+            self.recover()
+        try:
+            return self._attempt(commands)
+        except CONNECTION_ERRORS as error:
+            raise unavailable(error) from None
+
+    def recover(self) -> None:
+        """After a connection error: bring an embedded server back, if it is ours to do."""
+        if self._revive is not None:
+            self._revive()
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._pool.disconnect()
+
+    def _attempt(self, commands: Sequence[Command]) -> list[Reply]:
+        with self.one() as connection:
+            return [checked(reply) for reply in exchange(connection, commands)]
+
+
+def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
+    """Send commands in one packet and read all replies; an error reply is returned, not raised."""
+    connection.send_packed_command(connection.pack_commands(commands), check_health=False)
+    return [_read(connection) for _ in commands]
+
+
+def checked(reply: Reply) -> Reply:
+    """The reply, unless it is an error: then one sentence of ours about it."""
+    if not isinstance(reply, redis.ResponseError):
+        return reply
+    if isinstance(reply, redis.ReadOnlyError):
+        raise reply
+    raise refused(reply)
+
+
+def unavailable(error: Exception) -> StoreUnavailable:
+    """One clear sentence for a connection error; redis-py's text is not passed on."""
+    if is_refused_login(error):
+        return StoreUnavailable(
+            "Redis refused the user name or password.", "Correct the credentials in REDIS_URL and start again."
+        )
+    if isinstance(error, redis.TimeoutError | TimeoutError):
+        return StoreUnavailable(f"Redis did not answer within {_TIMEOUT_S:g} s.")
+    return StoreUnavailable("Redis cannot be reached.")
+
+
+def is_refused_login(error: Exception) -> bool:
+    """Whether trying again cannot help: the credentials are wrong."""
+    return isinstance(error, redis.AuthenticationError | redis.AuthorizationError)
+
+
+def refused(error: redis.ResponseError) -> StoreUnavailable | StoreUnsuitable:
+    """One clear sentence for an error reply."""
+    text = str(error)
+    if isinstance(error, redis.OutOfMemoryError) or "OOM" in text:
+        return StoreUnavailable("Redis is out of memory and refuses writes.", "Free memory or raise maxmemory.")
+    if isinstance(error, redis.AuthenticationError | redis.NoPermissionError) or "NOAUTH" in text:
+        return unavailable(redis.AuthenticationError())
+    if "unknown command" in text.lower():
+        return StoreUnsuitable("Redis lacks a command that dcf needs (the RedisJSON module is not loaded).")
+    if "LOADING" in text or isinstance(error, redis.BusyLoadingError):
+        return StoreUnavailable("Redis is still loading its data.", "Wait a few seconds and repeat the call.")
+    return StoreUnsuitable(
+        "Redis refused a command of dcf; a key of this run may have been changed by hand.",
+        "Look at the run's keys with JSON.GET and TYPE, and repair or delete the foreign one.",
+    )
+
+
+def open_pool(url: str) -> Pool:
+    """A connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
+    scheme = urlsplit(url).scheme
+    if scheme in _SENTINEL_SCHEMES:
+        return _sentinel_pool(url)
+    if scheme not in {"redis", "rediss", "unix"}:
+        raise InvalidArgument(
+            f"REDIS_URL has the scheme '{scheme[:20]}', which dcf does not know.",
+            "Use redis://, rediss://, unix:// or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB.",
+        )
+    try:
+        return redis.ConnectionPool.from_url(url, **_options())
+    except ValueError:
+        raise InvalidArgument("REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB.") from None
+
+
+def _sentinel_pool(url: str) -> Pool:
+    parts = urlsplit(url)
+    authority = parts.netloc.rpartition("@")[2]
+    name, _, database = parts.path.strip("/").partition("/")
+    try:
+        hosts = [_host_port(host) for host in authority.split(",")]
+        db = int(database or 0)
+    except ValueError:
+        hosts, db = [], 0
+    if not hosts or not name:
+        raise InvalidArgument(
+            "REDIS_URL names no sentinel or no master.", "Write redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."
+        )
+    options = _options() | {"db": db, "username": parts.username, "password": parts.password}
+    sentinel = Sentinel(hosts, sentinel_kwargs={"socket_timeout": 1.0}, ssl=_SENTINEL_SCHEMES[parts.scheme])
+    pool: Pool = sentinel.master_for(name, **options).connection_pool
+    return pool
+
+
+def _host_port(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    return (host, int(port)) if host else (text, 26379)
+
+
+def _options() -> dict[str, Any]:
+    return {
+        "retry": Retry(NoBackoff(), 0),
+        "socket_timeout": _TIMEOUT_S,
+        "socket_connect_timeout": 2.0,
+        "health_check_interval": 0,
+        "max_connections": 512,
+        "protocol": 2,
+    }
+
+
+def _read(connection: Connection) -> Reply:
+    try:
+        return connection.read_response()
+    except redis.ResponseError as error:
+        return error

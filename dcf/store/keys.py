@@ -1,0 +1,102 @@
+"""Every Redis key of dcf, and nowhere else is one made.
+
+| key | type | writer | lifetime |
+|---|---|---|---|
+| `cp:wf:<id>:meta`, `:definition`, `:state:<s>` | JSON | a run's transactions | the run's retention |
+| `dp:wf:<id>:input:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
+| `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
+| `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
+| `cp:idx:runs`, `cp:idx:live` | sorted set | creation (before the run's keys); `live` is swept when a run is over | for ever |
+| `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
+| `cp:idx:sent:<agent>:<event>` | string | delivery, to recognise a repetition | a day |
+
+On Redis Cluster the id stands in literal braces, so that one run lives in one slot. Index keys are outside the
+run's slot and so never part of its transaction.
+"""
+
+import re
+from dataclasses import dataclass
+
+_UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
+_ENCODED = re.compile(r"%([0-9A-F]{2})")
+
+RUNS = "cp:idx:runs"
+LIVE = "cp:idx:live"
+
+
+def encode_state(path: str) -> str:
+    """A state's path as part of a key: each component percent-encoded where it would break one."""
+    return "/".join(_UNSAFE.sub(_percent, component) for component in path.split("/"))
+
+
+def _percent(found: re.Match[str]) -> str:
+    return f"%{ord(found[0]):02X}"
+
+
+def decode_state(part: str) -> str:
+    """The path that `encode_state` made this part from."""
+    return _ENCODED.sub(lambda found: chr(int(found[1], 16)), part)
+
+
+def inbox(agent_id: str) -> str:
+    """Events for one agent, until it acknowledges them."""
+    return f"cp:idx:inbox:{agent_id}"
+
+
+def sent(agent_id: str, event_id: str) -> str:
+    """The message that carried this event to this agent."""
+    return f"cp:idx:sent:{agent_id}:{event_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class RunKeys:
+    """The keys of one run. `clustered` puts the id in braces."""
+
+    workflow_id: str
+    clustered: bool = False
+
+    @property
+    def _id(self) -> str:
+        return f"{{{self.workflow_id}}}" if self.clustered else self.workflow_id
+
+    @property
+    def meta(self) -> str:
+        """What the run is and where it stands."""
+        return f"cp:wf:{self._id}:meta"
+
+    @property
+    def definition(self) -> str:
+        """The workflow as it was when the run was created."""
+        return f"cp:wf:{self._id}:definition"
+
+    @property
+    def events(self) -> str:
+        """The run's history."""
+        return f"cp:wf:{self._id}:events"
+
+    @property
+    def outbox(self) -> str:
+        """Notifications owed."""
+        return f"cp:wf:{self._id}:outbox"
+
+    @property
+    def timers(self) -> str:
+        """Open states by when they next need attention."""
+        return f"cp:wf:{self._id}:timers"
+
+    @property
+    def audit(self) -> str:
+        """The final record."""
+        return f"dp:wf:{self._id}:audit:finalize"
+
+    def state(self, path: str) -> str:
+        """One state's document."""
+        return f"cp:wf:{self._id}:state:{encode_state(path)}"
+
+    def input(self, path: str) -> str:
+        """What the state was given."""
+        return f"dp:wf:{self._id}:input:{encode_state(path)}"
+
+    def output(self, path: str) -> str:
+        """What the state's worker wrote."""
+        return f"dp:wf:{self._id}:output:{encode_state(path)}"

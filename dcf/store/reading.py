@@ -1,0 +1,157 @@
+"""What a decision reads, as one packet of commands, and the replies as a snapshot.
+
+Paths are read, never whole meta documents, unless all of it is asked for: meta grows with the workflow.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
+
+from dcf.core import codec
+from dcf.core.decision import Reads, Snapshot
+from dcf.core.instants import SECOND
+from dcf.core.json_text import Json, load
+from dcf.core.model import Meta, StateDoc, StateInput
+from dcf.store.connection import Command, Reply
+from dcf.store.keys import RunKeys, decode_state
+
+_META_PATHS = ("$.status", "$.definition_sha256", "$.planner_agent_id", "$.started_at", "$.max_attempts")
+
+# Read-only. A page of the open states with documents and assignments, and the inputs of those that are pending.
+_OPEN_STATES = r"""
+local found = {}
+for i, part in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])) do
+  local name = part:gsub('%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end)
+  local quoted = name:gsub('[\\"]', '\\%0')
+  local doc = redis.call('JSON.GET', ARGV[3] .. part, '$')
+  local input = false
+  if doc and doc:find('"status":"pending"', 1, true) then
+    input = redis.call('JSON.GET', ARGV[4] .. part, '$')
+  end
+  found[i] = {part, doc, redis.call('JSON.GET', KEYS[2], '$.agents["' .. quoted .. '"]'), input}
+end
+return found
+"""
+
+
+class Reading:
+    """The first packet of a transaction, and how to understand its replies."""
+
+    def __init__(self, run: RunKeys, reads: Reads) -> None:
+        self.run = run
+        self._reads = reads
+
+    def opening(self) -> list[Command]:
+        """WATCH and the reads."""
+        watched = [self.run.meta, *map(self.run.state, self._reads.states)]
+        if self._reads.audit:
+            watched.append(self.run.audit)
+        if self._reads.open_states:
+            watched.append(self.run.timers)
+        return [("WATCH", *watched), *self.commands()]
+
+    def commands(self) -> list[Command]:
+        """The reads alone."""
+        return [("TIME",), self._meta_command(), *self._document_commands()]
+
+    def snapshot(self, replies: list[Reply]) -> Snapshot:
+        """Understand the replies to `commands`, or to `opening`, whose first reply is WATCH's."""
+        clock, meta, *documents = replies[-len(self.commands()) :]
+        found = iter(documents)
+        reads = self._reads
+        states = self._states(reads.states, found)
+        inputs = {name: codec.read_input(doc) for name, doc in _present(reads.inputs, found)}
+        outputs = dict(_present(reads.outputs, found))
+        audit = _root(next(found)) if reads.audit else None
+        record, document = self._meta(meta)
+        if reads.open_states is not None:
+            record = self._add_open(next(found), record, states, inputs)
+        return Snapshot(
+            now=int(clock[0]) * SECOND + int(clock[1]),
+            meta=record,
+            states=states,
+            inputs=inputs,
+            outputs=outputs,
+            meta_document=document,
+            audit=audit,
+        )
+
+    def _meta_command(self) -> Command:
+        if self._reads.whole_meta:
+            return ("JSON.GET", self.run.meta, "$")
+        return ("JSON.GET", self.run.meta, *_META_PATHS, *map(_agent_path, self._reads.agents))
+
+    def _document_commands(self) -> Iterator[Command]:
+        reads, run = self._reads, self.run
+        keys = chain(map(run.state, reads.states), map(run.input, reads.inputs), map(run.output, reads.outputs))
+        for key in keys:
+            yield ("JSON.GET", key, "$")
+        if reads.audit:
+            yield ("JSON.GET", run.audit, "$")
+        if reads.open_states is not None:
+            offset, length = reads.open_states
+            yield (
+                "EVAL", _OPEN_STATES, 2, run.timers, run.meta, offset, offset + length - 1, run.state(""), run.input(""),
+            )  # fmt: skip
+
+    def _meta(self, reply: Reply) -> tuple[Meta | None, Mapping[str, Json] | None]:
+        if reply is None:
+            return None, None
+        found = load(reply)
+        if self._reads.whole_meta:
+            return codec.read_meta(found[0]), found[0]
+        fields = {path[2:]: found[path][0] for path in _META_PATHS if found[path]}
+        agents = {name: _first(found, _agent_path(name)) for name in self._reads.agents}
+        return codec.read_meta(fields | {"agents": agents}), None
+
+    def _states(self, names: tuple[str, ...], found: Iterator[Reply]) -> dict[str, StateDoc]:
+        return {name: codec.read_state(doc) for name, doc in _present(names, found)}
+
+    def _add_open(
+        self,
+        reply: Reply,
+        record: Meta | None,
+        states: dict[str, StateDoc],
+        inputs: dict[str, StateInput],
+    ) -> Meta | None:
+        agents: dict[str, tuple[str, ...]] = {}
+        for part, doc, assignment, given in reply:
+            name = decode_state(part.decode())
+            if doc is not None:
+                states[name] = codec.read_state(load(doc)[0])
+            if given is not None:
+                inputs[name] = codec.read_input(load(given)[0])
+            found = load(assignment) if assignment is not None else []
+            agents[name] = codec.read_assignment(found[0]) if found else ()
+        if record is None:
+            return None
+        return Meta(
+            status=record.status,
+            definition_sha256=record.definition_sha256,
+            agents=agents,
+            planner_agent_id=record.planner_agent_id,
+            started_at=record.started_at,
+            max_attempts=record.max_attempts,
+        )
+
+
+def _agent_path(state: str) -> str:
+    """The path of a state's assignment; RedisJSON understands no other escapes than these two."""
+    quoted = state.replace("\\", "\\\\").replace('"', '\\"')
+    return f'$.agents["{quoted}"]'
+
+
+def _present(names: tuple[str, ...], found: Iterator[Reply]) -> Iterator[tuple[str, Any]]:
+    for name in names:
+        document = _root(next(found))
+        if document is not None:
+            yield name, document
+
+
+def _root(reply: Reply) -> Json:
+    return None if reply is None else load(reply)[0]
+
+
+def _first(found: Mapping[str, Json], path: str) -> Json:
+    values = found.get(path)
+    return values[0] if values else None

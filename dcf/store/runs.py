@@ -1,0 +1,134 @@
+"""One door to Redis: `transact` reads, decides and commits in two round trips; nothing else writes a run.
+
+First packet: WATCH, TIME and the reads. Second: MULTI, the changes, EXEC. A lost race or a broken connection runs
+the decision again with jitter until the deadline; then the outcome is unknown, never "failed".
+"""
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.core.json_text import Json, load
+from dcf.errors import Conflict, DcfError, StoreUnsuitable, UnknownOutcome
+from dcf.store.connection import (
+    CONNECTION_ERRORS,
+    Command,
+    Connection,
+    Connections,
+    checked,
+    exchange,
+    is_refused_login,
+    unavailable,
+)
+from dcf.store.keys import RunKeys
+from dcf.store.reading import Reading
+from dcf.store.writing import commit_commands
+
+Answer = TypeVar("Answer")
+
+
+class RunStore:
+    """The documents of runs in Redis."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        *,
+        clustered: bool = False,
+        deadline_s: float = 10.0,
+        before_commit: Callable[[], None] | None = None,
+    ) -> None:
+        self._connections = connections
+        self._clustered = clustered
+        self._deadline_s = deadline_s
+        self._before_commit = before_commit
+
+    def keys(self, workflow_id: str) -> RunKeys:
+        """The keys of a run."""
+        return RunKeys(workflow_id, self._clustered)
+
+    def transact(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
+        """Read, decide, commit; again while somebody else was faster. Raise when the outcome stays unknown."""
+        reading = Reading(self.keys(workflow_id), reads)
+        deadline = time.monotonic() + self._deadline_s
+        attempt, doubt = 0, None
+        while True:
+            try:
+                done, answer = self._once(reading, decide)
+                if done:
+                    return answer
+            except _Unsure as error:
+                doubt = error
+                self._connections.recover()
+            except CONNECTION_ERRORS as error:
+                if doubt is None and (is_refused_login(error) or time.monotonic() >= deadline):
+                    raise unavailable(error) from None
+                self._connections.recover()
+            attempt += 1
+            if time.monotonic() >= deadline:
+                raise _gave_up(doubt)
+            _pause(attempt)
+
+    def read(self, workflow_id: str, reads: Reads) -> Snapshot:
+        """The same view that a decision would get, without watching or writing anything."""
+        reading = Reading(self.keys(workflow_id), reads)
+        return reading.snapshot(self._connections.send(*reading.commands()))
+
+    def definition(self, workflow_id: str) -> tuple[Json, Mapping[str, Json]] | None:
+        """The stored workflow and the fixed facts of its run (definition_sha256, input, created_at); None: no run."""
+        run = self.keys(workflow_id)
+        facts = ("$.definition_sha256", "$.input", "$.created_at")
+        found, meta = self._connections.send(
+            ("JSON.GET", run.definition, "$"), ("JSON.GET", run.meta, *facts)
+        )
+        if found is None or meta is None:
+            return None
+        return load(found)[0], {path[2:]: values[0] for path, values in load(meta).items() if values}
+
+    def _once(
+        self, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]]
+    ) -> tuple[bool, Answer]:
+        with self._connections.one() as connection:
+            snapshot = reading.snapshot([checked(reply) for reply in exchange(connection, reading.opening())])
+            decision = decide(snapshot)
+            if decision.changes is None:
+                exchange(connection, [("UNWATCH",)])
+                return True, decision.answer
+            if self._before_commit is not None:
+                self._before_commit()
+            commands = commit_commands(reading.run, decision.changes)
+            return _commit(connection, commands), decision.answer
+
+
+class _Unsure(Exception):
+    """The commit was sent and its reply was lost."""
+
+
+def _commit(connection: Connection, commands: list[Command]) -> bool:
+    try:
+        replies = exchange(connection, [("MULTI",), *commands, ("EXEC",)])
+    except CONNECTION_ERRORS as error:
+        raise _Unsure from error
+    for queued in replies[:-1]:
+        checked(queued)
+    results = checked(replies[-1])
+    if results is None:
+        return False
+    if any(isinstance(result, Exception) for result in results):
+        raise StoreUnsuitable(
+            "Redis applied only part of a transaction, since a key of this run has a foreign type.",
+            "Look at the run's keys with TYPE and delete the one that dcf did not make.",
+        )
+    return True
+
+
+def _gave_up(doubt: Exception | None) -> DcfError:
+    if doubt is not None:
+        return UnknownOutcome("It is not known whether the write took effect.")
+    return Conflict("Others kept changing the same documents until the deadline passed; nothing was written.")
+
+
+def _pause(attempt: int) -> None:
+    time.sleep(random.uniform(0, min(0.001 * 2**attempt, 0.1)))  # noqa: S311 - jitter, not a secret

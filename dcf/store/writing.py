@@ -1,0 +1,77 @@
+"""Changes of a run as the commands of one MULTI.
+
+All documents go in a single JSON.MSET: one command, however many states a transition touches.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from dcf.core import codec
+from dcf.core.decision import Changes, Event, Notice
+from dcf.core.json_text import dump
+from dcf.store.connection import Command
+from dcf.store.keys import RunKeys, encode_state
+
+
+def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
+    """The commands that make the changes so, in the order in which they are best read in a monitor."""
+    return [
+        *_documents(run, changes),
+        *(event_command(run, event) for event in changes.events),
+        *(_notice_command(run, notice) for notice in changes.notices),
+        *_timers(run, changes.timers),
+    ]
+
+
+def event_command(run: RunKeys, event: Event) -> Command:
+    """One entry of the run's history."""
+    fields: list[str] = ["type", event.type]
+    if event.state is not None:
+        fields += ["state", event.state]
+    if event.data:
+        fields += ["data", dump(dict(event.data))]
+    return ("XADD", run.events, "*", *fields)
+
+
+def _notice_command(run: RunKeys, notice: Notice) -> Command:
+    fields: list[str | int] = ["type", notice.type, "epoch", notice.epoch, "reason", notice.reason]
+    if notice.state is not None:
+        fields += ["state", notice.state]
+    if notice.source is not None:
+        fields += ["source", notice.source]
+    return ("XADD", run.outbox, "*", *fields)
+
+
+def _documents(run: RunKeys, changes: Changes) -> Iterator[Command]:
+    parts = [part for triple in _triples(run, changes) for part in triple]
+    if parts:
+        yield ("JSON.MSET", *parts)
+
+
+def _triples(run: RunKeys, changes: Changes) -> Iterator[tuple[str, str, str]]:
+    if changes.meta_document is not None:
+        yield run.meta, "$", dump(dict(changes.meta_document))
+        yield run.definition, "$", dump(changes.definition)
+    for field, value in changes.meta.items():
+        yield run.meta, f"$.{field}", dump(value)
+    for name, doc in changes.states.items():
+        yield run.state(name), "$", dump(codec.write_state(doc))
+    for name, given in changes.inputs.items():
+        yield run.input(name), "$", dump(codec.write_input(given))
+    for name, output in changes.outputs.items():
+        yield run.output(name), "$", dump(output)
+    if changes.audit is not None:
+        yield run.audit, "$", dump(dict(changes.audit))
+
+
+def _timers(run: RunKeys, timers: Mapping[str, int | None]) -> Iterator[Command]:
+    gone = [encode_state(state) for state, due in timers.items() if due is None]
+    if gone:
+        yield ("ZREM", run.timers, *gone)
+    due: list[str | int] = []
+    for state, at in timers.items():
+        if at is not None:
+            due += [at, encode_state(state)]
+    if due:
+        yield ("ZADD", run.timers, *due)
+
+
