@@ -115,7 +115,7 @@ class ControlPlane:
 
     def exhaust(self, workflow_id: str, state: str) -> None:
         """Fail a state that used up its attempts, if it still is so."""
-        reads = Reads(states=(state,), inputs=(state,))
+        reads = Reads(states=(state,), raw_inputs=(state,))
         ended = self._with_machine(workflow_id, state, reads, partial(progress.exhaust, state=state))
         if ended is not None and ended is not RunStatus.RUNNING:
             self._skip_unreached(workflow_id)
@@ -123,7 +123,7 @@ class ControlPlane:
     def kick_off(self, workflow_id: str, reason: str) -> Owed | Refusal:
         """Owe the start notifications."""
         states = self.run(workflow_id).definition.machine.task_successors(None)
-        return self._on_run(workflow_id, Reads(states=states), partial(kickoff.kick_off, reason=reason))
+        return self._on_run(workflow_id, Reads(states=states, whole_meta=True), partial(kickoff.kick_off, reason=reason))
 
     def look(self, workflow_id: str, state: str) -> Owed:
         """The clock looks at an open state whose time has come."""
@@ -197,7 +197,7 @@ def _update_reads(definition: Definition, request: progress.Update) -> Reads:
     needs_input = request.status is Status.SUCCEEDED and machine.needs_input(state)
     return Reads(
         states=(state, *again),
-        inputs=(state,) if needs_input else (),
+        raw_inputs=(state,) if needs_input else (),
         outputs=() if request.has_output or not settles else (state,),
         agents=followers if request.claim_ttl_s is not None else (),
     )

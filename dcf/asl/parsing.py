@@ -143,7 +143,11 @@ def _reachable(start: str, edges: Mapping[str, list[_Edge]]) -> set[str]:
 def _check_end(
     machine: Fields, reached: set[str], documents: Mapping[str, Json], edges: Mapping[str, list[_Edge]]
 ) -> None:
-    # A state without any way on counts as an end: that it lacks Next and End is a problem of its own.
-    if all(edges[name] and "End" not in documents[name] for name in reached):
+    # A state that leads to no state counts as an end: whatever it lacks is a problem of its own.
+    onward = (
+        any(edge.target in documents for edge in edges[name] if isinstance(edge.target, str))
+        for name in reached
+    )
+    if all(onward) and not any("End" in documents[name] for name in reached):
         message = "no state that ends the run can be reached from StartAt."
         machine.note("States", "no_terminal_state", message, 'Add a Succeed or Fail state, or "End": true.')

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from dcf.core.json_text import Json
-from dcf.core.model import RunStatus, StateDoc, StateInput, Status
+from dcf.core.model import RunStatus, StateDoc, Status
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +23,15 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leased:
-    """The caller holds the lease. `outcome`: lease_acquired, lease_already_held or lease_renewed."""
+    """The caller holds the lease. `outcome`: lease_acquired, lease_already_held or lease_renewed.
+
+    `given` is the input of the state, where it was read.
+    """
 
     outcome: str
     state: str
     doc: StateDoc
-    given: StateInput | None = None
+    given: Json = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

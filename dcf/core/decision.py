@@ -26,6 +26,7 @@ class Reads:
 
     states: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
+    raw_inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     open_states: tuple[int, int] | None = None
@@ -35,12 +36,16 @@ class Reads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What was found, and the server's time in microseconds. What does not exist is absent."""
+    """What was found, and the server's time in microseconds. What does not exist is absent.
+
+    `inputs` are what workers see, `raw_inputs` the previous outputs they were made from.
+    """
 
     now: int
     meta: Meta | None = None
     states: Mapping[str, StateDoc] = field(default_factory=dict)
-    inputs: Mapping[str, StateInput] = field(default_factory=dict)
+    inputs: Mapping[str, Json] = field(default_factory=dict)
+    raw_inputs: Mapping[str, Json] = field(default_factory=dict)
     outputs: Mapping[str, Json] = field(default_factory=dict)
     meta_document: Mapping[str, Json] | None = None
     audit: Mapping[str, Json] | None = None

@@ -4,6 +4,7 @@ Only the server's clock decides anything, so nothing here reads a clock.
 """
 
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 SECOND = 1_000_000
 """Microseconds in a second."""
@@ -11,6 +12,7 @@ SECOND = 1_000_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
+@lru_cache(maxsize=1024)
 def to_text(micros: int) -> str:
     """Write microseconds since the epoch as `2026-01-02T03:04:05.000006Z`."""
     moment = _EPOCH + timedelta(microseconds=micros)
@@ -19,8 +21,11 @@ def to_text(micros: int) -> str:
 
 def from_text(text: object) -> int | None:
     """Read such text back; None for anything that is not a point in time with a zone."""
-    if not isinstance(text, str):
-        return None
+    return _parse(text) if isinstance(text, str) else None
+
+
+@lru_cache(maxsize=1024)
+def _parse(text: str) -> int | None:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:

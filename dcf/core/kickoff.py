@@ -20,7 +20,7 @@ def kick_off(snapshot: Snapshot, reason: str) -> Decision[Owed | Refusal]:
     ready = {name: doc for name, doc in snapshot.states.items() if doc.is_claimable(now)}
     if not ready:
         return Decision(answer=Owed())
-    first = meta.started_at is None
+    first = (snapshot.meta_document or {}).get("started_at") is None
     notices = tuple(
         Notice(type="state_ready", state=name, epoch=doc.lease.epoch, reason=reason)
         for name, doc in ready.items()

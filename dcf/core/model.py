@@ -112,8 +112,6 @@ class Meta:
     status: RunStatus
     definition_sha256: str
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    planner_agent_id: str | None = None
-    started_at: str | None = None
     max_attempts: int = 10
 
     def may_take(self, state: str, agent_id: str) -> bool:

@@ -72,8 +72,7 @@ def exhaust(
     if meta.status is not RunStatus.RUNNING or not doc.is_claimable(now) or doc.attempts < meta.max_attempts:
         return Decision(answer=None)
     cause = f"State '{state}' was leased {doc.attempts} times and no holder finished it."
-    raw = snapshot.inputs[state].raw if state in snapshot.inputs else None
-    advance = engine.fail(machine, state, raw, "DCF.AttemptsExhausted", cause, context)
+    advance = engine.fail(machine, state, snapshot.raw_inputs.get(state), "DCF.AttemptsExhausted", cause, context)
     step = _open_transition(snapshot, state, doc.lease.next_epoch(now), meta)
     step.states[state] = replace(doc, lease=Lease(epoch=doc.lease.next_epoch(now)))
     step.timers[state] = None
@@ -99,7 +98,7 @@ def _settle(
     step.apply(advance, _claimant(request, doc, advance))
     answer = _answer(step, request, closed)
     mine = step.states[state]
-    done = {"req": fingerprint(request.token), "reply": _reply(answer)}
+    done = {"req": fingerprint(request.token), **_reply(answer)}
     step.states[state] = replace(mine, last={**mine.last, "complete": done})
     return Decision(answer=answer, changes=step.changes())
 
@@ -107,7 +106,7 @@ def _settle(
 def _advance(
     snapshot: Snapshot, request: Update, machine: Machine, context: Mapping[str, Json]
 ) -> Advance:
-    raw = snapshot.inputs[request.state].raw if request.state in snapshot.inputs else None
+    raw = snapshot.raw_inputs.get(request.state)
     if request.status is Status.SUCCEEDED:
         result = request.output if request.has_output else snapshot.outputs.get(request.state)
         return engine.complete(machine, request.state, raw, result, context)
@@ -155,7 +154,7 @@ def _answer(step: Transition, request: Update, closed: StateDoc) -> Updated:
             outcome="lease_acquired",
             state=step.claimed,
             doc=step.states[step.claimed],
-            given=step.inputs[step.claimed],
+            given=step.inputs[step.claimed].effective,
         )
     failed = step.run_status is RunStatus.FAILED
     doc = step.states[request.state] if failed else closed
@@ -171,13 +170,15 @@ def _answer(step: Transition, request: Update, closed: StateDoc) -> Updated:
 
 def _reply(answer: Updated) -> dict[str, Json]:
     """What a repetition must be told, without what a reader assumes anyway."""
-    reply: dict[str, Json] = {"status": answer.status.value}
+    reply: dict[str, Json] = {}
+    if answer.status is not Status.SUCCEEDED:
+        reply["status"] = answer.status.value
     if answer.run_status is not RunStatus.RUNNING:
         reply["run_status"] = answer.run_status.value
-    if answer.next_states:
-        reply["next"] = list(answer.next_states)
     if answer.claimed is not None:
         reply["claimed"] = answer.claimed.state
+    elif answer.next_states:
+        reply["next"] = list(answer.next_states)
     return reply
 
 
@@ -187,20 +188,19 @@ def _repeated(doc: StateDoc, request: Update) -> Updated | None:
     key = request.token if settling else request.request_id
     if not isinstance(done, dict) or key is None or done.get("req") != fingerprint(key):
         return None
-    reply = done.get("reply", {})
+    claimed = done.get("claimed")
     return Updated(
-        status=Status(reply.get("status", doc.status.value)),
+        status=Status(done.get("status", Status.SUCCEEDED.value)),
         doc=doc,
         output_written=request.has_output,
-        run_status=RunStatus(reply.get("run_status", "running")),
-        next_states=tuple(reply.get("next", ())),
-        claimed=_claimed_before(reply, request),
+        run_status=RunStatus(done.get("run_status", RunStatus.RUNNING.value)),
+        next_states=tuple(done.get("next", [claimed] if claimed else ())),
+        claimed=_claimed_before(claimed, request),
         repeated=True,
     )
 
 
-def _claimed_before(reply: Mapping[str, Json], request: Update) -> Leased | None:
-    state = reply.get("claimed")
+def _claimed_before(state: str | None, request: Update) -> Leased | None:
     if state is None or request.token is None:
         return None
     lease = Lease(token=next_token(request.token, state))
@@ -219,7 +219,7 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
     """A write that leaves the state running: part of the output, a note of an error, one more attempt."""
     last = dict(doc.last)
     if request.request_id is not None:
-        last["update"] = {"req": fingerprint(request.request_id), "reply": {"status": doc.status.value}}
+        last["update"] = {"req": fingerprint(request.request_id), "status": doc.status.value}
     written = replace(
         doc,
         status=request.status or doc.status,

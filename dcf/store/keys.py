@@ -3,7 +3,7 @@
 | key | type | writer | lifetime |
 |---|---|---|---|
 | `cp:wf:<id>:meta`, `:definition`, `:state:<s>` | JSON | a run's transactions | the run's retention |
-| `dp:wf:<id>:input:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
+| `dp:wf:<id>:input:<s>`, `:raw:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation (before the run's keys); `live` is swept when a run is over | for ever |
@@ -16,6 +16,7 @@ run's slot and so never part of its transaction.
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
 _ENCODED = re.compile(r"%([0-9A-F]{2})")
@@ -24,6 +25,7 @@ RUNS = "cp:idx:runs"
 LIVE = "cp:idx:live"
 
 
+@lru_cache(maxsize=16384)
 def encode_state(path: str) -> str:
     """A state's path as part of a key: each component percent-encoded where it would break one."""
     return "/".join(_UNSAFE.sub(_percent, component) for component in path.split("/"))
@@ -96,6 +98,10 @@ class RunKeys:
     def input(self, path: str) -> str:
         """What the state was given."""
         return f"dp:wf:{self._id}:input:{encode_state(path)}"
+
+    def raw(self, path: str) -> str:
+        """The previous output, where the state's input is only a part of it."""
+        return f"dp:wf:{self._id}:raw:{encode_state(path)}"
 
     def output(self, path: str) -> str:
         """What the state's worker wrote."""

@@ -4,18 +4,18 @@ Paths are read, never whole meta documents, unless all of it is asked for: meta 
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
+from dataclasses import replace
 from typing import Any
 
 from dcf.core import codec
 from dcf.core.decision import Reads, Snapshot
 from dcf.core.instants import SECOND
 from dcf.core.json_text import Json, load
-from dcf.core.model import Meta, StateDoc, StateInput
+from dcf.core.model import Meta, StateDoc
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, decode_state
 
-_META_PATHS = ("$.status", "$.definition_sha256", "$.planner_agent_id", "$.started_at", "$.max_attempts")
+_META_PATHS = ("$.status", "$.definition_sha256", "$.max_attempts")
 
 # Read-only. A page of the open states with documents and assignments, and the inputs of those that are pending.
 _OPEN_STATES = r"""
@@ -40,6 +40,7 @@ class Reading:
     def __init__(self, run: RunKeys, reads: Reads) -> None:
         self.run = run
         self._reads = reads
+        self._commands: list[Command] = [("TIME",), self._meta_command(), *self._document_commands()]
 
     def opening(self) -> list[Command]:
         """WATCH and the reads."""
@@ -48,29 +49,32 @@ class Reading:
             watched.append(self.run.audit)
         if self._reads.open_states:
             watched.append(self.run.timers)
-        return [("WATCH", *watched), *self.commands()]
+        return [("WATCH", *watched), *self._commands]
 
     def commands(self) -> list[Command]:
         """The reads alone."""
-        return [("TIME",), self._meta_command(), *self._document_commands()]
+        return self._commands
 
     def snapshot(self, replies: list[Reply]) -> Snapshot:
         """Understand the replies to `commands`, or to `opening`, whose first reply is WATCH's."""
-        clock, meta, *documents = replies[-len(self.commands()) :]
-        found = iter(documents)
+        clock, meta, *rest = replies[-len(self._commands) :]
         reads = self._reads
+        found = iter(rest.pop(0) if self._document_keys() else ())
         states = self._states(reads.states, found)
-        inputs = {name: codec.read_input(doc) for name, doc in _present(reads.inputs, found)}
+        inputs = dict(_present(reads.inputs, found))
+        raw_inputs = dict(_present(reads.raw_inputs, found))
+        raw_inputs |= dict(_present(reads.raw_inputs, found))
         outputs = dict(_present(reads.outputs, found))
         audit = _root(next(found)) if reads.audit else None
         record, document = self._meta(meta)
         if reads.open_states is not None:
-            record = self._add_open(next(found), record, states, inputs)
+            record = self._add_open(rest.pop(0), record, states, inputs)
         return Snapshot(
             now=int(clock[0]) * SECOND + int(clock[1]),
             meta=record,
             states=states,
             inputs=inputs,
+            raw_inputs=raw_inputs,
             outputs=outputs,
             meta_document=document,
             audit=audit,
@@ -83,16 +87,26 @@ class Reading:
 
     def _document_commands(self) -> Iterator[Command]:
         reads, run = self._reads, self.run
-        keys = chain(map(run.state, reads.states), map(run.input, reads.inputs), map(run.output, reads.outputs))
-        for key in keys:
-            yield ("JSON.GET", key, "$")
-        if reads.audit:
-            yield ("JSON.GET", run.audit, "$")
+        keys = self._document_keys()
+        if keys:
+            yield ("JSON.MGET", *keys, "$")
         if reads.open_states is not None:
             offset, length = reads.open_states
             yield (
                 "EVAL", _OPEN_STATES, 2, run.timers, run.meta, offset, offset + length - 1, run.state(""), run.input(""),
             )  # fmt: skip
+
+    def _document_keys(self) -> list[str]:
+        reads, run = self._reads, self.run
+        return [
+            *map(run.state, reads.states),
+            *map(run.input, reads.inputs),
+            # Where a state sees all of it, the raw input is not stored a second time.
+            *map(run.input, reads.raw_inputs),
+            *map(run.raw, reads.raw_inputs),
+            *map(run.output, reads.outputs),
+            *([run.audit] if reads.audit else ()),
+        ]
 
     def _meta(self, reply: Reply) -> tuple[Meta | None, Mapping[str, Json] | None]:
         if reply is None:
@@ -100,9 +114,9 @@ class Reading:
         found = load(reply)
         if self._reads.whole_meta:
             return codec.read_meta(found[0]), found[0]
-        fields = {path[2:]: found[path][0] for path in _META_PATHS if found[path]}
-        agents = {name: _first(found, _agent_path(name)) for name in self._reads.agents}
-        return codec.read_meta(fields | {"agents": agents}), None
+        fields: dict[str, Json] = {path[2:]: _first(found, path) for path in _META_PATHS}
+        fields["agents"] = {name: _first(found, _agent_path(name)) for name in self._reads.agents}
+        return codec.read_meta(fields), None
 
     def _states(self, names: tuple[str, ...], found: Iterator[Reply]) -> dict[str, StateDoc]:
         return {name: codec.read_state(doc) for name, doc in _present(names, found)}
@@ -112,7 +126,7 @@ class Reading:
         reply: Reply,
         record: Meta | None,
         states: dict[str, StateDoc],
-        inputs: dict[str, StateInput],
+        inputs: dict[str, Json],
     ) -> Meta | None:
         agents: dict[str, tuple[str, ...]] = {}
         for part, doc, assignment, given in reply:
@@ -120,19 +134,10 @@ class Reading:
             if doc is not None:
                 states[name] = codec.read_state(load(doc)[0])
             if given is not None:
-                inputs[name] = codec.read_input(load(given)[0])
+                inputs[name] = load(given)[0]
             found = load(assignment) if assignment is not None else []
             agents[name] = codec.read_assignment(found[0]) if found else ()
-        if record is None:
-            return None
-        return Meta(
-            status=record.status,
-            definition_sha256=record.definition_sha256,
-            agents=agents,
-            planner_agent_id=record.planner_agent_id,
-            started_at=record.started_at,
-            max_attempts=record.max_attempts,
-        )
+        return None if record is None else replace(record, agents=agents)
 
 
 def _agent_path(state: str) -> str:

@@ -56,7 +56,9 @@ def _triples(run: RunKeys, changes: Changes) -> Iterator[tuple[str, str, str]]:
     for name, doc in changes.states.items():
         yield run.state(name), "$", dump(codec.write_state(doc))
     for name, given in changes.inputs.items():
-        yield run.input(name), "$", dump(codec.write_input(given))
+        yield run.input(name), "$", dump(given.effective)
+        if given.raw is not given.effective:
+            yield run.raw(name), "$", dump(given.raw)
     for name, output in changes.outputs.items():
         yield run.output(name), "$", dump(output)
     if changes.audit is not None:

@@ -1,0 +1,289 @@
+"""Definitions: every problem is found, all at once, and no JSON makes the parser raise."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dcf.asl.machine import Machine, Task
+from dcf.asl.parsing import MAX_STATES, parse_machine
+
+END = {"Type": "Succeed"}
+RULE = {"Variable": "$.a", "IsPresent": True}
+
+
+def _found(document: Any, path: str = "") -> set[tuple[str, str]]:
+    machine, problems = parse_machine(document, path)
+    assert (machine is None) == bool(problems)
+    assert all(problem.message and problem.hint for problem in problems)
+    return {(problem.path, problem.code) for problem in problems}
+
+
+def _of_state(state: Any) -> set[tuple[str, str]]:
+    """The problems of one state S that leads, or may lead, to E; pointers start at the state."""
+    states = {
+        "Start": {"Type": "Choice", "Choices": [{**RULE, "Next": "S"}], "Default": "E"},
+        "S": state,
+        "E": END,
+    }
+    return {
+        (path.removeprefix("/States/S"), code)
+        for path, code in _found({"StartAt": "Start", "States": states})
+    }
+
+
+def _parsed(document: Any) -> Machine:
+    machine, problems = parse_machine(document)
+    assert machine is not None, problems
+    return machine
+
+
+def test_a_right_machine_has_no_problems() -> None:
+    states = {
+        "T": {"Type": "Task", "Resource": "arn:x", "AgentBinding": {"any": [1]}, "Comment": "c", "Next": "P"},
+        "P": {"Type": "Pass", "Result": None, "ResultPath": "$.p", "End": False, "Next": "C"},
+        "C": {"Type": "Choice", "Choices": [{"Or": [RULE], "Comment": "r", "Next": "E"}], "Default": "F"},
+        "E": END,
+        "F": {"Type": "Fail", "ErrorPath": "$.error", "Cause": "because"},
+    }
+    head = {"Comment": "m", "Version": "1.0", "QueryLanguage": "JSONPath"}
+    task = _parsed({**head, "StartAt": "T", "States": states}).states["T"]
+    assert isinstance(task, Task)
+    assert (task.agent_binding, task.resource, task.next) == ({"any": [1]}, "arn:x", "P")
+
+
+@pytest.mark.parametrize(
+    ("document", "found"),
+    [
+        ([], {("", "wrong_type")}),
+        ({}, {("", "missing_field")}),
+        ({"StartAt": "A", "States": {}}, {("", "missing_field"), ("/StartAt", "unknown_state")}),
+        ({"StartAt": "A", "States": []}, {("/States", "wrong_type"), ("/StartAt", "unknown_state")}),
+        ({"StartAt": 1, "States": {"A": END}}, {("/StartAt", "wrong_type")}),
+        ({"StartAt": "a", "States": {"A": END}}, {("/StartAt", "unknown_state")}),
+        ({"StartAt": "A", "States": {"A": END}, "Version": "2.0"}, {("/Version", "invalid_value")}),
+        ({"StartAt": "A", "States": {"A": END}, "Comment": 1}, {("/Comment", "wrong_type")}),
+        ({"StartAt": "A", "States": {"A": END}, "Typo": 1}, {("/Typo", "unknown_field")}),
+        ({"StartAt": "A", "States": {"A": END}, "TimeoutSeconds": 1}, {("/TimeoutSeconds", "unsupported")}),
+        (
+            {"StartAt": "A", "States": {"A": END}, "QueryLanguage": "JSONata"},
+            {("/QueryLanguage", "unsupported")},
+        ),
+        (
+            {"StartAt": "A", "States": {"A": END}, "QueryLanguage": "SQL"},
+            {("/QueryLanguage", "invalid_value")},
+        ),
+        ({"StartAt": "A", "States": {"A": END, "b/~": END}}, {("/States/b~1~0", "unreachable_state")}),
+        ({"StartAt": "A", "States": {"A": 1}}, {("/States/A", "wrong_type")}),
+        (
+            {"StartAt": "A", "States": {"A": {"Type": "Pass", "Next": "A"}}},
+            {("/States", "no_terminal_state")},
+        ),
+        ({"StartAt": "A" * 81, "States": {"A" * 81: END}}, {("/States/" + "A" * 81, "invalid_name")}),
+        ({"StartAt": "\ud800", "States": {"\ud800": END}}, {("/States/?", "invalid_name")}),
+    ],
+)
+def test_problems_of_the_machine(document: Any, found: set[tuple[str, str]]) -> None:
+    assert _found(document) == found
+
+
+@pytest.mark.parametrize(
+    ("state", "found"),
+    [
+        ({}, {("", "missing_field")}),
+        ({"Type": "Pass"}, {("", "missing_field")}),
+        ({"Type": "Pass", "End": False}, {("", "missing_field")}),
+        ({"Type": "Pass", "End": "yes"}, {("/End", "wrong_type")}),
+        ({"Type": "Pass", "Next": "E", "End": True}, {("/End", "conflicting_fields")}),
+        ({"Type": "Pass", "Next": "none"}, {("/Next", "unknown_state")}),
+        ({"Type": "Pass", "Next": ""}, {("/Next", "unknown_state")}),
+        ({"Type": "Pass", "Next": 1}, {("/Next", "wrong_type")}),
+        ({"Type": "Nap", "Next": "E"}, {("/Type", "invalid_value")}),
+        ({"Type": 1, "Next": "E"}, {("/Type", "wrong_type")}),
+        ({"Type": "Succeed", "End": True}, {("/End", "unknown_field")}),
+        ({"Type": "Fail", "Next": "E"}, {("/Next", "unknown_field")}),
+        ({"Type": "Fail", "InputPath": "$"}, {("/InputPath", "unknown_field")}),
+        ({"Type": "Fail", "Error": 1}, {("/Error", "wrong_type")}),
+        ({"Type": "Fail", "Cause": "a", "CausePath": "$.a"}, {("/CausePath", "conflicting_fields")}),
+        ({"Type": "Fail", "ErrorPath": "States.UUID()"}, {("/ErrorPath", "unsupported")}),
+        ({"Type": "Task", "Resource": "", "End": True}, {("/Resource", "missing_field")}),
+        ({"Type": "Task", "AgentBinding": 1, "End": True}, {("/AgentBinding", "wrong_type")}),
+        ({"Type": "Pass", "AgentBinding": {}, "End": True}, {("/AgentBinding", "unknown_field")}),
+        ({"Type": "Task", "InputPath": "x", "End": True}, {("/InputPath", "invalid_path")}),
+        ({"Type": "Task", "OutputPath": "$.a[*]", "End": True}, {("/OutputPath", "unsupported")}),
+        ({"Type": "Task", "ResultPath": "$$.a", "End": True}, {("/ResultPath", "invalid_path")}),
+        ({"Type": "Task", "ResultPath": "$.a:b", "End": True}, {("/ResultPath", "invalid_path")}),
+        ({"Type": "Task", "ResultPath": "$v", "End": True}, {("/ResultPath", "unsupported")}),
+        ({"Type": "Task", "Parameters": [], "End": True}, {("/Parameters", "wrong_type")}),
+        (
+            {"Type": "Task", "Parameters": {"a/b.$": "x"}, "End": True},
+            {("/Parameters/a~1b.$", "invalid_path")},
+        ),
+        ({"Type": "Task", "Result": 1, "End": True}, {("/Result", "unknown_field")}),
+        ({"Type": "Pass", "Retry": [], "End": True}, {("/Retry", "unknown_field")}),
+        ({"Type": "Wait", "Seconds": 1, "Next": "E"}, {("/Type", "unsupported")}),
+        ({"Type": "Pass", "QueryLanguage": "JSONata", "End": True}, {("/QueryLanguage", "unsupported")}),
+    ],
+)
+def test_problems_of_a_state(state: Any, found: set[tuple[str, str]]) -> None:
+    assert _of_state(state) == found
+
+
+@pytest.mark.parametrize(
+    "field", ["Retry", "Catch", "TimeoutSeconds", "HeartbeatSecondsPath", "Assign", "Output"]
+)
+def test_what_dcf_does_not_run_yet_is_refused_by_name(field: str) -> None:
+    assert _of_state({"Type": "Task", field: None, "End": True}) == {(f"/{field}", "unsupported")}
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        (1, {("", "wrong_type")}),
+        (RULE, {("", "missing_field")}),
+        ({"Next": "E"}, {("", "invalid_rule")}),
+        ({"Next": "E", "Variable": "$"}, {("", "invalid_rule")}),
+        ({"Next": "E", **RULE, "IsNull": True}, {("", "invalid_rule")}),
+        ({"Next": "E", **RULE, "Not": RULE}, {("", "invalid_rule")}),
+        ({"Next": "E", "Variable": "$", "Equals": 1}, {("/Equals", "unknown_field")}),
+        ({"Next": "E", "Variable": "a", "IsNull": True}, {("/Variable", "invalid_path")}),
+        ({"Next": "E", "Variable": "$", "NumericEquals": True}, {("/NumericEquals", "wrong_type")}),
+        ({"Next": "E", "Variable": "$", "IsPresent": "yes"}, {("/IsPresent", "wrong_type")}),
+        (
+            {"Next": "E", "Variable": "$", "TimestampEquals": "2020-01-01"},
+            {("/TimestampEquals", "wrong_type")},
+        ),
+        ({"Next": "E", "Variable": "$", "StringEqualsPath": "x"}, {("/StringEqualsPath", "invalid_path")}),
+        ({"Next": "E", "And": []}, {("/And", "missing_field")}),
+        ({"Next": "E", "And": {}}, {("/And", "wrong_type")}),
+        ({"Next": "E", "Not": []}, {("/Not", "wrong_type")}),
+        ({"Next": "E", "And": [RULE], "StringEquals": ""}, {("/StringEquals", "unknown_field")}),
+        ({"Next": "E", "Or": [RULE, {**RULE, "Next": "E"}]}, {("/Or/1/Next", "misplaced_next")}),
+        ({"Next": "E", "Condition": "{% true %}"}, {("/Condition", "unsupported")}),
+        ({"Next": "E", **RULE, "Assign": {}}, {("/Assign", "unsupported")}),
+        ({"Next": "none", **RULE}, {("/Next", "unknown_state")}),
+    ],
+)
+def test_problems_of_a_choice_rule(rule: Any, found: set[tuple[str, str]]) -> None:
+    choices = {"Type": "Choice", "Choices": [rule], "Default": "E"}
+    assert _of_state(choices) == {(f"/Choices/0{path}", code) for path, code in found}
+
+
+def test_problems_of_a_choice() -> None:
+    assert _of_state({"Type": "Choice", "Choices": [], "Default": "E"}) == {("", "missing_field")}
+    assert _of_state({"Type": "Choice", "Choices": {}, "Default": "E"}) == {("/Choices", "wrong_type")}
+    choice = {
+        "Type": "Choice",
+        "Choices": [{**RULE, "Next": "E"}],
+        "Default": "none",
+        "Next": "E",
+        "End": True,
+    }
+    assert _of_state(choice) == {
+        ("/Default", "unknown_state"),
+        ("/Next", "unknown_field"),
+        ("/End", "unknown_field"),
+    }
+
+
+def test_rules_nest_up_to_32_levels() -> None:
+    def nested(levels: int) -> Any:
+        rule: dict[str, Any] = dict(RULE)
+        for _ in range(levels - 1):
+            rule = {"Not": rule}
+        return {"Type": "Choice", "Choices": [{**rule, "Next": "E"}], "Default": "E"}
+
+    assert _of_state(nested(32)) == set()
+    assert {code for _, code in _of_state(nested(33))} == {"too_deep"}
+
+
+def test_a_definition_that_is_too_deep_is_refused_without_following_it() -> None:
+    deep: Any = []
+    for _ in range(5_000):
+        deep = [deep]
+    pass_state = {"Type": "Pass", "Result": deep, "End": True}
+    assert _found({"StartAt": "A", "States": {"A": pass_state}}, "/asl") == {("/asl", "too_deep")}
+
+
+def test_too_many_states_are_refused_at_once() -> None:
+    states = {str(number): END for number in range(MAX_STATES + 1)}
+    assert _found({"StartAt": "0", "States": states}) == {("/States", "too_many_states")}
+
+
+def test_all_problems_are_told_at_once_below_the_given_pointer() -> None:
+    states = {"A": {"Type": "Wait", "Next": "B"}, "B": {"Type": "Task", "Retry": [], "Next": "x"}, "C": {}}
+    assert _found({"StartAt": "A", "States": states, "Typo": 1}, "/machine") == {
+        ("/machine/Typo", "unknown_field"),
+        ("/machine/States/A/Type", "unsupported"),
+        ("/machine/States/B/Retry", "unsupported"),
+        ("/machine/States/B/Next", "unknown_state"),
+        ("/machine/States/C", "missing_field"),
+        ("/machine/States/C", "unreachable_state"),
+    }
+
+
+def test_states_behind_a_catch_are_not_called_unreachable() -> None:
+    task = {"Type": "Task", "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}], "Next": "B"}
+    states = {"A": task, "B": END, "C": END}
+    assert _found({"StartAt": "A", "States": states}) == {("/States/A/Catch", "unsupported")}
+
+
+FIELDS = [
+    "Type",
+    "Next",
+    "End",
+    "Choices",
+    "Default",
+    "Variable",
+    "And",
+    "Not",
+    "Parameters",
+    "InputPath",
+    "a.$",
+]
+WORDS = [
+    "Task",
+    "Pass",
+    "Choice",
+    "Succeed",
+    "Fail",
+    "Wait",
+    "A",
+    "B",
+    "$",
+    "$.a",
+    "$..",
+    "$[",
+    "States.UUID()",
+]
+ANY = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(), max_size=5)
+    | st.sampled_from(WORDS),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.text(st.characters(), max_size=5), inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from([*FIELDS, "StringMatches", "ResultPath", "Result"]), inner, max_size=6
+        )
+    ),
+    max_leaves=25,
+)
+MACHINES = st.fixed_dictionaries(
+    {
+        "StartAt": st.sampled_from(["A", "B"]) | ANY,
+        "States": st.dictionaries(st.sampled_from(["A", "B"]), ANY),
+    }
+)
+
+
+@given(ANY | MACHINES)
+def test_no_json_makes_the_parser_raise(document: Any) -> None:
+    machine, problems = parse_machine(document)
+    assert (machine is None) == bool(problems)
+    for problem in problems:
+        (problem.path + problem.message + problem.hint).encode()
