@@ -59,7 +59,9 @@ class ControlPlane:
         known = self._runs.get(workflow_id)
         return known if known is not None else self._load(workflow_id)
 
-    def read(self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True) -> Snapshot:
+    def read(
+        self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True
+    ) -> Snapshot:
         """Documents of a run as they are now; all states unless some are named."""
         known = self.run(workflow_id).definition.machine.states
         names = tuple(known) if states is None else states
@@ -108,7 +110,9 @@ class ControlPlane:
         if request.state not in run.definition.machine.states:
             raise UnknownState(workflow_id, request.state)
         reads = _update_reads(run.definition, request)
-        answer = self._with_machine(workflow_id, request.state, reads, partial(progress.update, request=request))
+        answer = self._with_machine(
+            workflow_id, request.state, reads, partial(progress.update, request=request)
+        )
         if isinstance(answer, Updated) and answer.run_status is not RunStatus.RUNNING and not answer.repeated:
             self._skip_unreached(workflow_id)
         return answer
@@ -123,7 +127,9 @@ class ControlPlane:
     def kick_off(self, workflow_id: str, reason: str) -> Owed | Refusal:
         """Owe the start notifications."""
         states = self.run(workflow_id).definition.machine.task_successors(None)
-        return self._on_run(workflow_id, Reads(states=states, whole_meta=True), partial(kickoff.kick_off, reason=reason))
+        return self._on_run(
+            workflow_id, Reads(states=states, whole_meta=True), partial(kickoff.kick_off, reason=reason)
+        )
 
     def look(self, workflow_id: str, state: str) -> Owed:
         """The clock looks at an open state whose time has come."""
@@ -143,7 +149,9 @@ class ControlPlane:
         states = tuple(self.run(workflow_id).definition.machine.states)
         self.store.transact(workflow_id, Reads(states=states), finalization.skip_unreached)
 
-    def _on_run(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
+    def _on_run(
+        self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
+    ) -> Answer:
         def guarded(snapshot: Snapshot) -> Decision[Answer]:
             if snapshot.meta is None:
                 raise UnknownRun(workflow_id)

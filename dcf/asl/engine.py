@@ -86,7 +86,7 @@ def complete(machine: Machine, state: str, raw: Json, result: Json, context: Con
     return _run(machine, task.next, state, output, context)
 
 
-def fail(  # noqa: PLR0917 - the same order as `complete`
+def fail(
     machine: Machine,
     state: str,
     raw: Json,  # noqa: ARG001 - Catch will need it; callers already pass it

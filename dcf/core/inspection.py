@@ -28,5 +28,3 @@ def holder_state(doc: StateDoc) -> dict[str, Json]:
     shown = write_state(doc)
     del shown["last"]
     return shown
-
-

@@ -43,7 +43,8 @@ def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:
     _check(parsed, name)
     if len(dump(parsed).encode()) > max_bytes:
         raise InvalidArgument(
-            f"{name} is larger than {max_bytes} bytes.", "Store the data elsewhere and pass a reference to it."
+            f"{name} is larger than {max_bytes} bytes.",
+            "Store the data elsewhere and pass a reference to it.",
         )
     return parsed
 
@@ -51,7 +52,8 @@ def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:
 def _parse_text(text: str, name: str, max_bytes: int) -> Json:
     if len(text) > max_bytes:
         raise InvalidArgument(
-            f"{name} is larger than {max_bytes} bytes.", "Store the data elsewhere and pass a reference to it."
+            f"{name} is larger than {max_bytes} bytes.",
+            "Store the data elsewhere and pass a reference to it.",
         )
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
@@ -60,7 +62,8 @@ def _parse_text(text: str, name: str, max_bytes: int) -> Json:
     except ValueError as error:
         reason = str(error) if isinstance(error, _Refused | json.JSONDecodeError) else "a number is too long"
         raise InvalidArgument(
-            f"{name} is not valid JSON: {reason}.", f"Send {name} as a JSON value, or as a string that holds JSON."
+            f"{name} is not valid JSON: {reason}.",
+            f"Send {name} as a JSON value, or as a string that holds JSON.",
         ) from None
 
 

@@ -74,7 +74,9 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     doc, now = snapshot.states[request.state], snapshot.now
     refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
     if refusal is None and _owner_differs(doc, request.owner):
-        refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
+        refusal = refusals.owner_mismatch(
+            request.state, doc.lease.owner_agent_id or "", request.owner or "", doc
+        )
     if refusal is None and request.reject_if_expired and not doc.lease.is_live(now):
         refusal = refusals.lease_expired(request.state)
     if refusal is not None:
@@ -97,7 +99,9 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     if not request.force:
         refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
         if refusal is None and _owner_differs(doc, request.owner):
-            refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
+            refusal = refusals.owner_mismatch(
+                request.state, doc.lease.owner_agent_id or "", request.owner or "", doc
+            )
         if refusal is not None:
             return Decision(answer=refusal)
     freed = _freed(doc, snapshot.now, request)
@@ -190,7 +194,9 @@ def _heal(doc: StateDoc, state: str, now: int) -> Changes | None:
     if lease.expires_at <= bound + SECOND:
         return None
     healed = replace(doc, lease=replace(lease, expires_at=bound))
-    event = Event(type="LeaseHealed", state=state, data={"epoch": lease.epoch, "lease": _public(healed.lease)})
+    event = Event(
+        type="LeaseHealed", state=state, data={"epoch": lease.epoch, "lease": _public(healed.lease)}
+    )
     return Changes(states={state: healed}, events=(event,), timers={state: bound})
 
 

@@ -72,7 +72,9 @@ def exhaust(
     if meta.status is not RunStatus.RUNNING or not doc.is_claimable(now) or doc.attempts < meta.max_attempts:
         return Decision(answer=None)
     cause = f"State '{state}' was leased {doc.attempts} times and no holder finished it."
-    advance = engine.fail(machine, state, snapshot.raw_inputs.get(state), "DCF.AttemptsExhausted", cause, context)
+    advance = engine.fail(
+        machine, state, snapshot.raw_inputs.get(state), "DCF.AttemptsExhausted", cause, context
+    )
     step = _open_transition(snapshot, state, doc.lease.next_epoch(now), meta)
     step.states[state] = replace(doc, lease=Lease(epoch=doc.lease.next_epoch(now)))
     step.timers[state] = None
@@ -103,9 +105,7 @@ def _settle(
     return Decision(answer=answer, changes=step.changes())
 
 
-def _advance(
-    snapshot: Snapshot, request: Update, machine: Machine, context: Mapping[str, Json]
-) -> Advance:
+def _advance(snapshot: Snapshot, request: Update, machine: Machine, context: Mapping[str, Json]) -> Advance:
     raw = snapshot.raw_inputs.get(request.state)
     if request.status is Status.SUCCEEDED:
         result = request.output if request.has_output else snapshot.outputs.get(request.state)

@@ -7,12 +7,15 @@ section 3). No library text leaves this module, since it may hold a command's ar
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
 
 import redis
+import redis.asyncio
 from hiredis import pack_command
 from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, AuthorizationError, NoPermissionError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
@@ -25,6 +28,7 @@ CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyEr
 """What may have happened before, during or after the server did the work."""
 
 _TIMEOUT_S = 5.0
+_SENTINEL_OPTIONS = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0}
 _SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
 
 
@@ -78,6 +82,19 @@ class Connections:
         except CONNECTION_ERRORS as error:
             raise unavailable(error) from None
 
+    def send_to_group(self, stream: str, group: str, command: Command) -> Reply:
+        """A command of a consumer group, which is made first (reading from the beginning) where it is missing."""
+        create = ("XGROUP", "CREATE", stream, group, "0", "MKSTREAM")
+        try:
+            with self.one() as connection:
+                (reply,) = exchange(connection, [command])
+                if _is_missing_group(reply):
+                    _, reply = exchange(connection, [create, command])
+        except CONNECTION_ERRORS as error:
+            self.recover()
+            raise unavailable(error) from None
+        return checked(reply)
+
     def recover(self) -> None:
         """After a connection error: drop what may be as dead, and bring an embedded server back if it is ours."""
         while self._idle:
@@ -108,8 +125,14 @@ class Connections:
 
 def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
     """Send commands in one packet and read all replies; an error reply is returned, not raised."""
-    connection.send_packed_command([b"".join(map(pack_command, commands))], check_health=False)
+    connection.send_packed_command([_pack(commands)], check_health=False)
     return [_read(connection) for _ in commands]
+
+
+def _pack(commands: Sequence[Command]) -> bytes:
+    # hiredis is typed for one argument, but packs a whole command.
+    pack = cast("Callable[[Command], bytes]", pack_command)
+    return b"".join(map(pack, commands))
 
 
 def checked(reply: Reply) -> Reply:
@@ -121,11 +144,16 @@ def checked(reply: Reply) -> Reply:
     raise refused(reply)
 
 
+def _is_missing_group(reply: Reply) -> bool:
+    return isinstance(reply, redis.ResponseError) and "NOGROUP" in str(reply)
+
+
 def unavailable(error: Exception) -> StoreUnavailable:
     """One clear sentence for a connection error; redis-py's text is not passed on."""
     if is_refused_login(error):
         return StoreUnavailable(
-            "Redis refused the user name or password.", "Correct the credentials in REDIS_URL and start again."
+            "Redis refused the user name or password.",
+            "Correct the credentials in REDIS_URL and start again.",
         )
     if isinstance(error, redis.TimeoutError | TimeoutError):
         return StoreUnavailable(f"Redis did not answer within {_TIMEOUT_S:g} s.")
@@ -134,16 +162,18 @@ def unavailable(error: Exception) -> StoreUnavailable:
 
 def is_refused_login(error: Exception) -> bool:
     """Whether trying again cannot help: the credentials are wrong."""
-    return isinstance(error, redis.AuthenticationError | redis.AuthorizationError)
+    return isinstance(error, AuthenticationError | AuthorizationError)
 
 
 def refused(error: redis.ResponseError) -> StoreUnavailable | StoreUnsuitable:
     """One clear sentence for an error reply."""
     text = str(error)
     if isinstance(error, redis.OutOfMemoryError) or "OOM" in text:
-        return StoreUnavailable("Redis is out of memory and refuses writes.", "Free memory or raise maxmemory.")
-    if isinstance(error, redis.AuthenticationError | redis.NoPermissionError) or "NOAUTH" in text:
-        return unavailable(redis.AuthenticationError())
+        return StoreUnavailable(
+            "Redis is out of memory and refuses writes.", "Free memory or raise maxmemory."
+        )
+    if isinstance(error, AuthenticationError | NoPermissionError) or "NOAUTH" in text:
+        return unavailable(AuthenticationError())
     if "unknown command" in text.lower():
         return StoreUnsuitable("Redis lacks a command that dcf needs (the RedisJSON module is not loaded).")
     if "LOADING" in text or isinstance(error, redis.BusyLoadingError):
@@ -167,26 +197,54 @@ def open_pool(url: str) -> Pool:
     try:
         return redis.ConnectionPool.from_url(url, **_options())
     except ValueError:
-        raise InvalidArgument("REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB.") from None
+        raise InvalidArgument(
+            "REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB."
+        ) from None
+
+
+def open_async_client(url: str) -> redis.asyncio.Redis:
+    """An asynchronous client for the same URL, for waiting only: a blocked read may last a minute."""
+    options = _options() | {"retry": None, "socket_timeout": 90.0}
+    if urlsplit(url).scheme not in _SENTINEL_SCHEMES:
+        return redis.asyncio.Redis.from_url(url, **options)
+    target = _sentinel_target(url)
+    sentinel = redis.asyncio.Sentinel(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
+    client: redis.asyncio.Redis = sentinel.master_for(target.master, **options, **target.options)
+    return client
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _SentinelTarget:
+    hosts: list[tuple[str, int]]
+    master: str
+    options: dict[str, Any]
 
 
 def _sentinel_pool(url: str) -> Pool:
+    target = _sentinel_target(url)
+    make: Any = Sentinel  # redis-py leaves its synchronous sentinel untyped
+    sentinel = make(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
+    pool: Pool = sentinel.master_for(target.master, **_options(), **target.options).connection_pool
+    return pool
+
+
+def _sentinel_target(url: str) -> _SentinelTarget:
     parts = urlsplit(url)
     authority = parts.netloc.rpartition("@")[2]
-    name, _, database = parts.path.strip("/").partition("/")
+    master, _, database = parts.path.strip("/").partition("/")
     try:
-        hosts = [_host_port(host) for host in authority.split(",")]
+        hosts = [_host_port(host) for host in authority.split(",") if host]
         db = int(database or 0)
     except ValueError:
         hosts, db = [], 0
-    if not hosts or not name:
+    if not hosts or not master:
         raise InvalidArgument(
             "REDIS_URL names no sentinel or no master.", "Write redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."
         )
-    options = _options() | {"db": db, "username": parts.username, "password": parts.password}
-    sentinel = Sentinel(hosts, sentinel_kwargs={"socket_timeout": 1.0}, ssl=_SENTINEL_SCHEMES[parts.scheme])
-    pool: Pool = sentinel.master_for(name, **options).connection_pool
-    return pool
+    options = {"db": db, "username": parts.username, "password": parts.password}
+    return _SentinelTarget(
+        hosts=hosts, master=master, options=options | {"ssl": _SENTINEL_SCHEMES[parts.scheme]}
+    )
 
 
 def _host_port(text: str) -> tuple[str, int]:

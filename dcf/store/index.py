@@ -7,7 +7,6 @@ from dcf.store import keys
 from dcf.store.connection import Connections
 
 
-
 class RunIndex:
     """Runs by creation time."""
 

@@ -49,7 +49,9 @@ class RunStore:
         """The keys of a run."""
         return RunKeys(workflow_id, self._clustered)
 
-    def transact(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
+    def transact(
+        self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
+    ) -> Answer:
         """Read, decide, commit; again while somebody else was faster. Raise when the outcome stays unknown."""
         reading = Reading(self.keys(workflow_id), reads)
         deadline = time.monotonic() + self._deadline_s
@@ -87,9 +89,7 @@ class RunStore:
             return None
         return load(found)[0], {path[2:]: values[0] for path, values in load(meta).items() if values}
 
-    def _once(
-        self, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]]
-    ) -> tuple[bool, Answer]:
+    def _once(self, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]]) -> tuple[bool, Answer]:
         with self._connections.one() as connection:
             snapshot = reading.snapshot([checked(reply) for reply in exchange(connection, reading.opening())])
             decision = decide(snapshot)

@@ -75,5 +75,3 @@ def _timers(run: RunKeys, timers: Mapping[str, int | None]) -> Iterator[Command]
             due += [at, encode_state(state)]
     if due:
         yield ("ZADD", run.timers, *due)
-
-

@@ -1,0 +1,204 @@
+"""Telling agents what they may do: owed notifications are delivered, the clock is looked at, runs are retired.
+
+A notification is a hint, acquire decides. Nothing here must happen for a run to stay correct, only for it to move;
+any number of copies may run at once.
+"""
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from zlib import crc32
+
+from dcf.control_plane import ControlPlane
+from dcf.core.decision import Event, Snapshot
+from dcf.core.instants import to_text
+from dcf.core.json_text import Json
+from dcf.core.model import StateDoc
+from dcf.errors import NotFound
+from dcf.ports import AgentPlatform, Delivery
+from dcf.store.outbox import Attention, Entry, Outbox
+
+_STALLED_S = 30.0
+"""An entry that its deliverer did not settle for this long is taken over."""
+
+
+_NOT_DELIVERED = Delivery()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A state whose agent was, or should be, told."""
+
+    state: str | None
+    agent_id: str | None
+    reason: str
+    sent: bool = False
+    skipped_not_ready: bool = False
+    delivery: Delivery = _NOT_DELIVERED
+
+
+class Notifications:
+    """Delivers what runs owe."""
+
+    def __init__(self, plane: ControlPlane, outbox: Outbox, platform: AgentPlatform) -> None:
+        self._plane = plane
+        self._outbox = outbox
+        self._platform = platform
+        self._name = f"relay-{secrets.token_hex(4)}"
+
+    def notify_next(
+        self, workflow_id: str, source: str | None, *, reason: str | None = None, payload: Json = None
+    ) -> list[Target]:
+        """Deliver what is owed, and say of each follower of `source` (None: the start) what became of it."""
+        delivered = {target.state: target for target in self.deliver(workflow_id, payload=payload)}
+        followers = self._plane.run(workflow_id).definition.machine.task_successors(source)
+        snapshot = self._plane.read(workflow_id, followers)
+        word = reason or ("initial" if source is None else "upstream_done")
+        return [
+            delivered.get(state) or self._tell(workflow_id, state, snapshot, word, source, payload)
+            for state in followers
+            if state in delivered or state in snapshot.states
+        ]
+
+    def notify(self, workflow_id: str, state: str, *, reason: str, payload: Json = None) -> Target:
+        """Wake the agent of one state again, whether or not it was told before."""
+        snapshot = self._plane.read(workflow_id, (state,))
+        doc = snapshot.states[state]
+        entry = Entry(
+            entry_id="",
+            type=f"nudge-{snapshot.now}",
+            state=state,
+            epoch=doc.lease.epoch,
+            source=None,
+            reason=reason,
+        )
+        return self._send(workflow_id, entry, snapshot, payload)
+
+    def deliver(self, workflow_id: str, *, payload: Json = None, stalled: bool = False) -> list[Target]:
+        """Hand every owed notification to its agent; entries nobody can take yet stay owed."""
+        entries = self._outbox.take(workflow_id, self._name)
+        if stalled:
+            entries += self._outbox.take_over(workflow_id, self._name, _STALLED_S)
+        if not entries:
+            return []
+        states = tuple({entry.state for entry in entries if entry.state is not None})
+        snapshot = self._plane.read(workflow_id, states)
+        targets = []
+        for entry in entries:
+            target = self._settle(workflow_id, entry, snapshot, payload)
+            if target is not None:
+                targets.append(target)
+        return targets
+
+    def pulse(self) -> int:
+        """One tick of the clock over all live runs; how many things were done."""
+        return sum(self._tick(workflow_id) for workflow_id in self._plane.index.live())
+
+    def _tick(self, workflow_id: str) -> int:
+        attention = self._outbox.attention(workflow_id)
+        done = 0
+        for state in attention.due if attention.is_running else ():
+            self._plane.look(workflow_id, state)
+            done += 1
+        try:
+            done += len(self.deliver(workflow_id, stalled=True)) if done or attention.owed else 0
+        except NotFound:
+            self._plane.index.retire(workflow_id)
+        if not attention.is_running and not attention.owed:
+            self._retire(workflow_id, attention)
+        return done
+
+    def _retire(self, workflow_id: str, attention: Attention) -> None:
+        """A finished run needs the clock no more; if it is to expire, it does so from its finalization on."""
+        if attention.retention_s is not None:
+            if not attention.is_final:
+                return
+            states = self._plane.run(workflow_id).definition.machine.states
+            self._outbox.expire(workflow_id, states, attention.retention_s)
+        self._plane.index.retire(workflow_id)
+
+    def _settle(self, workflow_id: str, entry: Entry, snapshot: Snapshot, payload: Json) -> Target | None:
+        if _is_stale(entry, snapshot):
+            self._outbox.settle(workflow_id, entry, None)
+            return None
+        target = self._send(workflow_id, entry, snapshot, payload)
+        if target.agent_id is None and entry.state is not None:
+            return target
+        if target.delivery.error is None:
+            event = Event(type="NotificationSent", state=entry.state, data=_told(entry, target))
+            self._outbox.settle(workflow_id, entry, event if target.sent else None)
+        return target
+
+    def _tell(
+        self, workflow_id: str, state: str, snapshot: Snapshot, reason: str, source: str | None, payload: Json
+    ) -> Target:
+        """A follower for which nothing was owed any more: told before, or not ready."""
+        doc = snapshot.states[state]
+        if not doc.is_claimable(snapshot.now):
+            return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
+        entry = Entry(
+            entry_id="", type="state_ready", state=state, epoch=doc.lease.epoch, source=source, reason=reason
+        )
+        return self._send(workflow_id, entry, snapshot, payload)
+
+    def _send(self, workflow_id: str, entry: Entry, snapshot: Snapshot, payload: Json) -> Target:
+        event_id = f"{workflow_id}:{entry.state or 'run'}:{entry.epoch}:{entry.type}"
+        agent_id = _recipient(entry, snapshot, event_id)
+        if agent_id is None:
+            return Target(state=entry.state, agent_id=None, reason=entry.reason)
+        event = self._event(workflow_id, entry, event_id, snapshot.now, payload)
+        delivery = self._platform.deliver(agent_id, event_id, event)
+        return Target(
+            state=entry.state,
+            agent_id=agent_id,
+            reason=entry.reason,
+            sent=delivery.error is None,
+            delivery=delivery,
+        )
+
+    def _event(
+        self, workflow_id: str, entry: Entry, event_id: str, now: int, payload: Json
+    ) -> Mapping[str, Json]:
+        """The seed's event, with an id by which receivers drop repetitions."""
+        keys = self._plane.store.keys(workflow_id)
+        event: dict[str, Json] = {
+            "type": "workflow_event",
+            "event_id": event_id,
+            "workflow_id": workflow_id,
+            "target_state": entry.state,
+            "source_state": entry.source,
+            "reason": entry.reason,
+            "payload": {} if payload is None else payload,
+            "ts": to_text(now),
+            "control_plane": {"meta_key": keys.meta},
+        }
+        if entry.state is None:
+            return event | {"type": "run_finished", "reason": "run_finished", "status": entry.reason}
+        event["control_plane"] |= {
+            "state_key": keys.state(entry.state),
+            "input_key": keys.input(entry.state),
+            "output_key": keys.output(entry.state),
+        }
+        return event
+
+
+def _recipient(entry: Entry, snapshot: Snapshot, event_id: str) -> str | None:
+    """One agent: the planner, the assigned one, or one of the pool, another for another event."""
+    if entry.state is None:
+        planner = (snapshot.meta_document or {}).get("planner_agent_id")
+        return planner if isinstance(planner, str) else None
+    assert snapshot.meta is not None, "read() raises for a run that does not exist"
+    pool = snapshot.meta.agents.get(entry.state, ())
+    return pool[crc32(event_id.encode()) % len(pool)] if pool else None
+
+
+def _is_stale(entry: Entry, snapshot: Snapshot) -> bool:
+    """Whether the state has moved on since the entry was written."""
+    if entry.state is None:
+        return False
+    doc: StateDoc | None = snapshot.states.get(entry.state)
+    return doc is None or doc.lease.epoch != entry.epoch or not doc.is_claimable(snapshot.now)
+
+
+def _told(entry: Entry, target: Target) -> dict[str, Json]:
+    return {"agent": target.agent_id, "reason": entry.reason, "epoch": entry.epoch}

@@ -1,0 +1,92 @@
+"""Every setting, read once from the environment at an entry point."""
+
+import os
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from dcf.errors import InvalidArgument
+
+_LOCAL_HOSTS = ("localhost", "localhost:*", "127.0.0.1", "127.0.0.1:*", "dcf-mcp", "dcf-mcp:*")
+_LOCAL_ORIGINS = ("http://localhost:*", "http://127.0.0.1:*", "http://dcf-mcp:*")
+
+Names = Annotated[tuple[str, ...], NoDecode]
+"""A comma-separated list."""
+
+
+def _default_data_dir() -> Path:
+    base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
+    return Path(base) / "dcf"
+
+
+class Settings(BaseSettings):
+    """How this process runs. Each field names its environment variable."""
+
+    model_config = SettingsConfigDict(frozen=True, env_prefix="DCF_", populate_by_name=True, extra="ignore")
+
+    redis_url: SecretStr | None = Field(
+        default=None,
+        validation_alias="REDIS_URL",
+        description="Redis to use; unset: the embedded server",
+    )
+    data_dir: Path = Field(
+        default_factory=_default_data_dir, description="where the embedded server keeps its data"
+    )
+    appendfsync: Literal["everysec", "always"] = Field(
+        default="everysec",
+        description="how often the embedded server syncs its log to disk; always survives a power loss",
+    )
+    mcp_host: str = Field(default="127.0.0.1", description="address that the HTTP transport binds")
+    mcp_port: int = Field(
+        default=8337, ge=0, le=65535, description="port of the HTTP transport; 0 takes a free one"
+    )
+    mcp_enable_dns_rebinding_protection: bool = Field(
+        default=True, description="check Host and Origin headers"
+    )
+    mcp_allowed_hosts: Names = Field(
+        default=_LOCAL_HOSTS, description="Host headers accepted, comma-separated"
+    )
+    mcp_allowed_origins: Names = Field(
+        default=_LOCAL_ORIGINS, description="Origin headers accepted, comma-separated"
+    )
+    toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
+    read_only: bool = Field(default=False, description="serve only tools that change nothing")
+    allow_operator: bool = Field(
+        default=False, description="honour force and require_owner_match=false in tool calls"
+    )
+    pulse_interval_s: float = Field(
+        default=1.0, gt=0, le=60, description="seconds between two looks of the clock"
+    )
+    server_url: str = Field(
+        default="http://127.0.0.1:8337/mcp", description="the MCP server that workers and planners call"
+    )
+
+    @field_validator("mcp_allowed_hosts", "mcp_allowed_origins", "toolsets", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("mcp_allowed_hosts")
+    @classmethod
+    def _hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return value or _LOCAL_HOSTS
+
+    @field_validator("mcp_allowed_origins")
+    @classmethod
+    def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return value or _LOCAL_ORIGINS
+
+
+def read_settings() -> Settings:
+    """Read the environment; raise one clear sentence when a variable is wrong."""
+    try:
+        return Settings()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        name = str(first["loc"][0]) if first["loc"] else "a setting"
+        variable = name if name.isupper() else f"DCF_{name.upper()}"
+        raise InvalidArgument(f"{variable} is wrong: {first['msg']}.", "See `dcf serve --help`.") from None

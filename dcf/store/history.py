@@ -1,0 +1,53 @@
+"""A run's history: its event stream, read in pages. Reading never writes."""
+
+from dataclasses import dataclass
+
+from dcf.core.instants import to_text
+from dcf.core.json_text import Json, load
+from dcf.store.connection import Connections
+from dcf.store.keys import RunKeys
+
+_MILLISECOND = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """One entry: its stream id orders it, `at` is the server's time."""
+
+    event_id: str
+    at: str
+    type: str
+    state: str | None
+    data: dict[str, Json]
+
+    def as_json(self) -> dict[str, Json]:
+        """One line of history for a program."""
+        return {"id": self.event_id, "at": self.at, "type": self.type, "state": self.state, **self.data}
+
+
+class History:
+    """The event streams of runs."""
+
+    def __init__(self, connections: Connections, *, clustered: bool = False) -> None:
+        self._connections = connections
+        self._clustered = clustered
+
+    def after(self, workflow_id: str, event_id: str = "0", limit: int = 1000) -> list[Happening]:
+        """What happened after this event, oldest first."""
+        key = RunKeys(workflow_id, self._clustered).events
+        (found,) = self._connections.send(("XRANGE", key, f"({event_id}", "+", "COUNT", limit))
+        return [_happening(entry_id, fields) for entry_id, fields in found]
+
+
+def _happening(entry_id: bytes, fields: list[bytes]) -> Happening:
+    named = dict(zip(map(bytes.decode, fields[::2]), fields[1::2], strict=True))
+    event_id = entry_id.decode()
+    data = named.get("data")
+    state = named.get("state")
+    return Happening(
+        event_id=event_id,
+        at=to_text(int(event_id.partition("-")[0]) * _MILLISECOND),
+        type=named.get("type", b"").decode(),
+        state=None if state is None else state.decode(),
+        data={} if data is None else load(data),
+    )

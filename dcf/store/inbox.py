@@ -1,0 +1,104 @@
+"""An agent's inbox: a stream that keeps events until the agent acknowledges them.
+
+An event that was handed out and not acknowledged within `VISIBILITY_S` is handed out again, to whichever process of
+that agent asks next. Waiting is asynchronous, since a thread per waiting agent would be a thread pool run dry.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import redis
+import redis.asyncio
+
+from dcf.core.json_text import Json, dump, load
+from dcf.errors import StoreUnavailable
+from dcf.store import keys
+from dcf.store.connection import CONNECTION_ERRORS, Connections, unavailable
+
+VISIBILITY_S = 60
+_GROUP = "agent"
+_READER = "reader"
+_INBOX_LIFE_S = 7 * 24 * 3600
+_SENT_LIFE_S = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """An event in an inbox; acknowledge it by `message_id`."""
+
+    message_id: str
+    event: Json
+
+
+class Inbox:
+    """The writing side, used by whoever delivers."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def find(self, agent_id: str, event_id: str) -> str | None:
+        """The message that carried this event, if it was delivered in the last day."""
+        (found,) = self._connections.send(("GET", keys.sent(agent_id, event_id)))
+        return None if found is None else found.decode()
+
+    def put(self, agent_id: str, event_id: str, event: Json) -> str:
+        """Append the event and remember that it was; a crash between the two delivers it twice."""
+        key = keys.inbox(agent_id)
+        message, _ = self._connections.send(
+            ("XADD", key, "*", "event", dump(event)), ("EXPIRE", key, _INBOX_LIFE_S)
+        )
+        self._connections.send(("SET", keys.sent(agent_id, event_id), message, "EX", _SENT_LIFE_S))
+        return str(message.decode())
+
+    def acknowledge(self, agent_id: str, message_id: str) -> bool:
+        """Take the message out; False when it was gone already."""
+        key = keys.inbox(agent_id)
+        _, removed = self._connections.send(("XACK", key, _GROUP, message_id), ("XDEL", key, message_id))
+        return bool(removed)
+
+
+class InboxReader:
+    """The reading side: waits for the next event of an agent."""
+
+    def __init__(self, client: "redis.asyncio.Redis") -> None:
+        self._client = client
+
+    async def next(self, agent_id: str, timeout_s: float) -> Message | None:
+        """The oldest event not yet handed out, or handed out too long ago; None after `timeout_s` seconds."""
+        key = keys.inbox(agent_id)
+        try:
+            return await self._again(key) or await self._fresh(key, timeout_s)
+        except redis.ResponseError as error:
+            if "NOGROUP" not in str(error):
+                raise StoreUnavailable("Redis refused to read an inbox.") from None
+            await self._make_group(key)
+            return await self.next(agent_id, timeout_s)
+        except CONNECTION_ERRORS as error:
+            raise unavailable(error) from None
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._client.aclose()
+
+    async def _again(self, key: str) -> Message | None:
+        reply: Any = await self._client.xautoclaim(key, _GROUP, _READER, VISIBILITY_S * 1000, count=1)
+        return _first(reply[1])
+
+    async def _fresh(self, key: str, timeout_s: float) -> Message | None:
+        block = int(timeout_s * 1000) or None
+        reply: Any = await self._client.xreadgroup(_GROUP, _READER, {key: ">"}, count=1, block=block)
+        return _first(reply[0][1]) if reply else None
+
+    async def _make_group(self, key: str) -> None:
+        try:
+            await self._client.xgroup_create(key, _GROUP, id="0", mkstream=True)
+        except redis.ResponseError as error:
+            if "BUSYGROUP" not in str(error):
+                raise
+
+
+def _first(entries: list[tuple[bytes, dict[bytes, bytes]]]) -> Message | None:
+    for message_id, fields in entries:
+        if fields:
+            return Message(message_id=message_id.decode(), event=load(fields[b"event"]))
+    return None

@@ -1,0 +1,73 @@
+"""What kind of Redis this is, asked once at start: whether dcf can run on it, and what its data would survive."""
+
+from dataclasses import dataclass
+
+from dcf.errors import StoreUnsuitable
+from dcf.store.connection import Connections
+
+_EVICTION_FREE = "noeviction"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerFacts:
+    """The server as found. `warnings` are sentences about data that could be lost."""
+
+    version: str
+    modules: tuple[str, ...]
+    appendonly: bool
+    appendfsync: str | None
+    maxmemory_policy: str
+    warnings: tuple[str, ...]
+
+
+def inspect_server(connections: Connections) -> ServerFacts:
+    """Ask the server; raise one clear sentence when it cannot be used."""
+    (info,) = connections.send(("INFO", "everything"))
+    found = _fields(info.decode())
+    modules = tuple(_module_names(info.decode()))
+    if "ReJSON" not in modules:
+        raise StoreUnsuitable("This Redis has no RedisJSON module, which dcf keeps its documents in.")
+    appendonly = found.get("aof_enabled") == "1"
+    policy = found.get("maxmemory_policy", "unknown")
+    fsync = _appendfsync(connections)
+    return ServerFacts(
+        version=found.get("redis_version", "unknown"),
+        modules=modules,
+        appendonly=appendonly,
+        appendfsync=fsync,
+        maxmemory_policy=policy,
+        warnings=tuple(_warnings(policy, fsync, appendonly=appendonly)),
+    )
+
+
+def _warnings(policy: str, fsync: str | None, *, appendonly: bool) -> list[str]:
+    warnings = []
+    if not appendonly:
+        warnings.append("appendonly is off: every run is lost when the server stops (set appendonly yes)")
+    elif fsync is not None and fsync != "always":
+        warnings.append(
+            f"appendfsync is {fsync}: a power loss may take the last second (set appendfsync always)"
+        )
+    if policy != _EVICTION_FREE:
+        warnings.append(f"maxmemory-policy is {policy}: Redis may drop documents (set noeviction)")
+    return warnings
+
+
+def _appendfsync(connections: Connections) -> str | None:
+    """The setting, where this user may ask for it."""
+    try:
+        (reply,) = connections.send(("CONFIG", "GET", "appendfsync"))
+    except StoreUnsuitable:
+        return None
+    return reply[1].decode() if reply else None
+
+
+def _fields(info: str) -> dict[str, str]:
+    pairs = (line.partition(":") for line in info.splitlines() if not line.startswith(("#", "module:")))
+    return {name: value for name, _, value in pairs}
+
+
+def _module_names(info: str) -> list[str]:
+    lines = [line.removeprefix("module:") for line in info.splitlines() if line.startswith("module:")]
+    fields = [dict(part.split("=", 1) for part in line.split(",") if "=" in part) for line in lines]
+    return [found["name"] for found in fields if "name" in found]

@@ -1,0 +1,127 @@
+"""Notifications owed by a run, and the due times of its open states.
+
+Entries are written by transactions and leave only when acknowledged, together with the history entry that says so.
+Any number of deliverers may read at once; each entry is handed to one of them, and again to another if it dies.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dcf.core.decision import Event
+from dcf.core.instants import SECOND
+from dcf.core.json_text import load
+from dcf.core.model import RunStatus
+from dcf.store.connection import Connections, Reply
+from dcf.store.keys import RunKeys, decode_state
+from dcf.store.writing import event_command
+
+_GROUP = "relay"
+_PAGE = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One notification owed. `state` None means the planner."""
+
+    entry_id: str
+    type: str
+    state: str | None
+    epoch: int
+    source: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attention:
+    """What a run may need of the clock now: whether it still runs, what is owed, and which states are due."""
+
+    is_running: bool
+    owed: int
+    due: tuple[str, ...]
+    retention_s: int | None = None
+    is_final: bool = False
+
+
+class Outbox:
+    """The outbox and timers of runs."""
+
+    def __init__(self, connections: Connections, *, clustered: bool = False) -> None:
+        self._connections = connections
+        self._clustered = clustered
+
+    def take(self, workflow_id: str, deliverer: str) -> list[Entry]:
+        """Entries nobody has taken yet, now taken by this deliverer."""
+        key = self._keys(workflow_id).outbox
+        command = ("XREADGROUP", "GROUP", _GROUP, deliverer, "COUNT", _PAGE, "STREAMS", key, ">")
+        reply = self._connections.send_to_group(key, _GROUP, command)
+        return [_entry(entry_id, fields) for _, found in reply or () for entry_id, fields in found]
+
+    def take_over(self, workflow_id: str, deliverer: str, idle_s: float) -> list[Entry]:
+        """Entries that another deliverer took and did not settle for this long."""
+        key = self._keys(workflow_id).outbox
+        command = ("XAUTOCLAIM", key, _GROUP, deliverer, int(idle_s * 1000), "0-0", "COUNT", _PAGE)
+        reply = self._connections.send_to_group(key, _GROUP, command)
+        return [_entry(entry_id, fields) for entry_id, fields in reply[1] if fields]
+
+    def settle(self, workflow_id: str, entry: Entry, event: Event | None) -> None:
+        """The entry is dealt with; the history says how."""
+        run = self._keys(workflow_id)
+        told = [] if event is None else [event_command(run, event)]
+        self._connections.send(
+            ("MULTI",),
+            ("XACK", run.outbox, _GROUP, entry.entry_id),
+            ("XDEL", run.outbox, entry.entry_id),
+            *told,
+            ("EXEC",),
+        )
+
+    def attention(self, workflow_id: str) -> Attention:
+        """What the clock finds when it looks at a run."""
+        run = self._keys(workflow_id)
+        clock, status, owed, due = self._connections.send(
+            ("TIME",),
+            ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at"),
+            ("XLEN", run.outbox),
+            ("ZRANGE", run.timers, 0, _PAGE - 1, "WITHSCORES"),
+        )
+        return _attention(clock, status, owed, due)
+
+    def expire(self, workflow_id: str, states: Iterable[str], seconds: int) -> None:
+        """Give every key of a finished run the same remaining life, in one transaction."""
+        run = self._keys(workflow_id)
+        keys = [run.meta, run.definition, run.events, run.outbox, run.timers, run.audit]
+        for state in states:
+            keys += [run.state(state), run.input(state), run.raw(state), run.output(state)]
+        self._connections.send(("MULTI",), *(("EXPIRE", key, seconds) for key in keys), ("EXEC",))
+
+    def _keys(self, workflow_id: str) -> RunKeys:
+        return RunKeys(workflow_id, self._clustered)
+
+
+def _entry(entry_id: bytes, fields: list[bytes]) -> Entry:
+    named = dict(zip(map(bytes.decode, fields[::2]), map(bytes.decode, fields[1::2]), strict=True))
+    return Entry(
+        entry_id=entry_id.decode(),
+        type=named.get("type", ""),
+        state=named.get("state"),
+        epoch=int(named.get("epoch", 0)),
+        source=named.get("source"),
+        reason=named.get("reason", ""),
+    )
+
+
+def _attention(clock: Reply, meta: Reply, owed: int, timers: list[bytes]) -> Attention:
+    now = int(clock[0]) * SECOND + int(clock[1])
+    found = {} if meta is None else {path[2:]: values[0] for path, values in load(meta).items() if values}
+    due = [
+        decode_state(part.decode())
+        for part, at in zip(timers[::2], timers[1::2], strict=True)
+        if float(at) <= now
+    ]
+    return Attention(
+        is_running=found.get("status") == RunStatus.RUNNING,
+        owed=owed,
+        due=tuple(due),
+        retention_s=found.get("retention_s"),
+        is_final=found.get("finalized_at") is not None,
+    )
