@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.control_plane import ControlPlane
@@ -55,7 +56,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             notifications=Notifications(plane, Outbox(connections), Mailbox(inbox)),
             history=History(connections),
             inbox=inbox,
-            reader=InboxReader(open_async_client(url)),
+            reader=InboxReader(partial(open_async_client, url)),
             server=facts,
             redis_url=url,
         )

@@ -59,9 +59,7 @@ class ControlPlane:
         known = self._runs.get(workflow_id)
         return known if known is not None else self._load(workflow_id)
 
-    def read(
-        self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True
-    ) -> Snapshot:
+    def read(self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True) -> Snapshot:
         """Documents of a run as they are now; all states unless some are named."""
         known = self.run(workflow_id).definition.machine.states
         names = tuple(known) if states is None else states
@@ -110,9 +108,7 @@ class ControlPlane:
         if request.state not in run.definition.machine.states:
             raise UnknownState(workflow_id, request.state)
         reads = _update_reads(run.definition, request)
-        answer = self._with_machine(
-            workflow_id, request.state, reads, partial(progress.update, request=request)
-        )
+        answer = self._with_machine(workflow_id, request.state, reads, partial(progress.update, request=request))
         if isinstance(answer, Updated) and answer.run_status is not RunStatus.RUNNING and not answer.repeated:
             self._skip_unreached(workflow_id)
         return answer
@@ -149,9 +145,7 @@ class ControlPlane:
         states = tuple(self.run(workflow_id).definition.machine.states)
         self.store.transact(workflow_id, Reads(states=states), finalization.skip_unreached)
 
-    def _on_run(
-        self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
-    ) -> Answer:
+    def _on_run(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
         def guarded(snapshot: Snapshot) -> Decision[Answer]:
             if snapshot.meta is None:
                 raise UnknownRun(workflow_id)

@@ -3,14 +3,17 @@
     DcfError
     ├── InvalidArgument        invalid_argument     the caller must change the call
     │   └── InvalidDefinition  invalid_definition   the workflow document has problems
+    ├── Forbidden              forbidden            an operator's right that this server does not grant
     ├── NotFound
     │   ├── UnknownRun         unknown_run
     │   └── UnknownState       unknown_state
     ├── StoreUnavailable       store_unavailable    Redis cannot be reached or refuses us
+    │   └── ServerUnreachable  server_unreachable   the MCP server does not answer its client
     ├── StoreUnsuitable        store_unsuitable     Redis is there but lacks what dcf needs
     ├── Conflict               conflict             others kept changing the same documents
     ├── UnknownOutcome         unknown_outcome      the write may or may not have happened
     ├── StateError             state_error          a state failed while the engine ran it (ASL error name)
+    ├── InternalError          internal_error       a defect of dcf
     └── ToolCallFailed         (the tool's code)    a tool answered with an error
 
 Expected outcomes of a decision (held, not ready, lost) are values, not exceptions: see `core.answers`.
@@ -69,6 +72,13 @@ class InvalidDefinition(InvalidArgument):
         self.problems = tuple(problems)
 
 
+class Forbidden(DcfError):
+    """The call asks for an operator's right."""
+
+    code = "forbidden"
+    default_hint = "Ask an operator, who can start the server with DCF_ALLOW_OPERATOR=1."
+
+
 class NotFound(DcfError):
     """What the call names does not exist."""
 
@@ -102,6 +112,13 @@ class StoreUnavailable(DcfError):
     default_hint = "Check REDIS_URL and that the server is up (dcf doctor), then repeat the call."
 
 
+class ServerUnreachable(StoreUnavailable):
+    """The MCP server does not answer its client."""
+
+    code = "server_unreachable"
+    default_hint = "Check that `dcf serve --transport http` runs and that DCF_SERVER_URL points at it."
+
+
 class StoreUnsuitable(DcfError):
     """Redis is there but lacks something dcf cannot work without."""
 
@@ -121,6 +138,16 @@ class UnknownOutcome(DcfError):
 
     code = "unknown_outcome"
     default_hint = "Repeat the same call with the same token or request id; it is applied at most once."
+
+
+class InternalError(DcfError):
+    """A defect of dcf itself; its insides are in the server's log, not in the answer."""
+
+    code = "internal_error"
+    default_hint = "Repeat the call; if it fails again, show an operator the server's log."
+
+    def __init__(self) -> None:
+        super().__init__("Something failed inside the server.")
 
 
 class ToolCallFailed(DcfError):

@@ -136,9 +136,7 @@ class Notifications:
         doc = snapshot.states[state]
         if not doc.is_claimable(snapshot.now):
             return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
-        entry = Entry(
-            entry_id="", type="state_ready", state=state, epoch=doc.lease.epoch, source=source, reason=reason
-        )
+        entry = Entry(entry_id="", type="state_ready", state=state, epoch=doc.lease.epoch, source=source, reason=reason)
         return self._send(workflow_id, entry, snapshot, payload)
 
     def _send(self, workflow_id: str, entry: Entry, snapshot: Snapshot, payload: Json) -> Target:
@@ -156,9 +154,7 @@ class Notifications:
             delivery=delivery,
         )
 
-    def _event(
-        self, workflow_id: str, entry: Entry, event_id: str, now: int, payload: Json
-    ) -> Mapping[str, Json]:
+    def _event(self, workflow_id: str, entry: Entry, event_id: str, now: int, payload: Json) -> Mapping[str, Json]:
         """The seed's event, with an id by which receivers drop repetitions."""
         keys = self._plane.store.keys(workflow_id)
         event: dict[str, Json] = {

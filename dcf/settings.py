@@ -31,34 +31,20 @@ class Settings(BaseSettings):
         validation_alias="REDIS_URL",
         description="Redis to use; unset: the embedded server",
     )
-    data_dir: Path = Field(
-        default_factory=_default_data_dir, description="where the embedded server keeps its data"
-    )
+    data_dir: Path = Field(default_factory=_default_data_dir, description="where the embedded server keeps its data")
     appendfsync: Literal["everysec", "always"] = Field(
         default="everysec",
         description="how often the embedded server syncs its log to disk; always survives a power loss",
     )
     mcp_host: str = Field(default="127.0.0.1", description="address that the HTTP transport binds")
-    mcp_port: int = Field(
-        default=8337, ge=0, le=65535, description="port of the HTTP transport; 0 takes a free one"
-    )
-    mcp_enable_dns_rebinding_protection: bool = Field(
-        default=True, description="check Host and Origin headers"
-    )
-    mcp_allowed_hosts: Names = Field(
-        default=_LOCAL_HOSTS, description="Host headers accepted, comma-separated"
-    )
-    mcp_allowed_origins: Names = Field(
-        default=_LOCAL_ORIGINS, description="Origin headers accepted, comma-separated"
-    )
+    mcp_port: int = Field(default=8337, ge=0, le=65535, description="port of the HTTP transport; 0 takes a free one")
+    mcp_enable_dns_rebinding_protection: bool = Field(default=True, description="check Host and Origin headers")
+    mcp_allowed_hosts: Names = Field(default=_LOCAL_HOSTS, description="Host headers accepted, comma-separated")
+    mcp_allowed_origins: Names = Field(default=_LOCAL_ORIGINS, description="Origin headers accepted, comma-separated")
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
-    allow_operator: bool = Field(
-        default=False, description="honour force and require_owner_match=false in tool calls"
-    )
-    pulse_interval_s: float = Field(
-        default=1.0, gt=0, le=60, description="seconds between two looks of the clock"
-    )
+    allow_operator: bool = Field(default=False, description="honour force and require_owner_match=false in tool calls")
+    pulse_interval_s: float = Field(default=1.0, gt=0, le=60, description="seconds between two looks of the clock")
     server_url: str = Field(
         default="http://127.0.0.1:8337/mcp", description="the MCP server that workers and planners call"
     )

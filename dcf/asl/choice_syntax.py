@@ -27,13 +27,9 @@ def parse_rule(rule: Fields, depth: int = 1) -> Rule:
         if field in rule.document:
             rule.note(field, "unsupported", f"the field {field} is not supported yet.", SCOPE)
     if depth > 1 and "Next" in rule.document:
-        rule.note(
-            "Next", "misplaced_next", "a rule inside another has no Next.", "Put Next on the outermost rule."
-        )
+        rule.note("Next", "misplaced_next", "a rule inside another has no Next.", "Put Next on the outermost rule.")
     if depth > MAX_NESTING:
-        rule.note(
-            None, "too_deep", f"rules nest deeper than {MAX_NESTING} levels.", "Split the Choice state."
-        )
+        rule.note(None, "too_deep", f"rules nest deeper than {MAX_NESTING} levels.", "Split the Choice state.")
         return Never()
     return _condition(rule, depth)
 
@@ -106,9 +102,7 @@ def _with_operand(rule: Fields, variable: Path, name: str) -> Rule:
         return Never()
     if operator.by_path:
         operand = rule.path(name)
-        return (
-            Never() if operand is None else PathTest(variable=variable, test=operator.test, operand=operand)
-        )
+        return Never() if operand is None else PathTest(variable=variable, test=operator.test, operand=operand)
     operand = rule.document[name]
     if operator.fits(operand):
         return ValueTest(variable=variable, test=operator.test, operand=operator.prepare(operand))

@@ -65,9 +65,7 @@ class Fields:
         if isinstance(found, wanted):
             return found
         if field in self.document:
-            self.note(
-                field, "wrong_type", f"{field} must be {noun}, not {kind(found)}.", f"Give {field} as {noun}."
-            )
+            self.note(field, "wrong_type", f"{field} must be {noun}, not {kind(found)}.", f"Give {field} as {noun}.")
         return None
 
     def text(self, field: str) -> str | None:
@@ -77,9 +75,7 @@ class Fields:
     def required_text(self, field: str, hint: str) -> str:
         """Read a string that must be there and not be empty."""
         if field not in self.document or self.document[field] == "":
-            self.note(
-                field if field in self.document else None, "missing_field", f"{field} is missing.", hint
-            )
+            self.note(field if field in self.document else None, "missing_field", f"{field} is missing.", hint)
         return self.text(field) or ""
 
     def choice(self, field: str, allowed: Iterable[str]) -> None:
@@ -124,9 +120,7 @@ class Fields:
         found: list[TemplateProblem] = []
         template = compile_template(body, found)
         for trail, code, reason in found:
-            hint = (
-                SCOPE if code == "unsupported" else "A key that ends with .$ takes a path such as $.order.id."
-            )
+            hint = SCOPE if code == "unsupported" else "A key that ends with .$ takes a path such as $.order.id."
             tail = "".join(f"/{token(step)}" for step in (field, *trail))
             self.report(tail, code, f"{self.owner}: {field}: {reason}.", hint)
         return template

@@ -38,9 +38,7 @@ def _refuse_hopeless(value: Json) -> None:
         item, depth = pending.pop()
         least += len(item) + 2 if isinstance(item, str) else 1
         if depth > MAX_DEPTH:
-            raise StateError(
-                "States.DataLimitExceeded", f"The state's data is nested deeper than {MAX_DEPTH} levels."
-            )
+            raise StateError("States.DataLimitExceeded", f"The state's data is nested deeper than {MAX_DEPTH} levels.")
         if isinstance(item, dict):
             least += sum(map(len, item))
             pending += [(part, depth + 1) for part in item.values()]

@@ -105,9 +105,7 @@ def _catalog() -> dict[str, Operator]:
             found[f"{kind}{order}Path"] = Operator(noun="a path", fits=_reads(text), test=test, by_path=True)
     for name, holds in _KINDS.items():
         found[name] = Operator(noun="a boolean", fits=_reads(boolean), test=_kind_check(holds))
-    found["StringMatches"] = Operator(
-        noun="a string", fits=_reads(text), test=_wildcard, prepare=parse_pattern
-    )
+    found["StringMatches"] = Operator(noun="a string", fits=_reads(text), test=_wildcard, prepare=parse_pattern)
     return found
 
 

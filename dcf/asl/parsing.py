@@ -61,9 +61,7 @@ def _check_head(fields: Fields) -> None:
 def _read_states(machine: Fields) -> dict[str, State]:
     documents: dict[str, Json] = machine.value("States", dict, "an object of states") or {}
     if machine.document.get("States", {}) == {}:
-        machine.note(
-            None, "missing_field", "States needs at least one state.", "Add a state and name it in StartAt."
-        )
+        machine.note(None, "missing_field", "States needs at least one state.", "Add a state and name it in StartAt.")
     if len(documents) > MAX_STATES:
         message = f"a machine has at most {MAX_STATES} states, not {len(documents)}."
         machine.note("States", "too_many_states", message, "Split the workflow.")
@@ -144,10 +142,7 @@ def _check_end(
     machine: Fields, reached: set[str], documents: Mapping[str, Json], edges: Mapping[str, list[_Edge]]
 ) -> None:
     # A state that leads to no state counts as an end: whatever it lacks is a problem of its own.
-    onward = (
-        any(edge.target in documents for edge in edges[name] if isinstance(edge.target, str))
-        for name in reached
-    )
+    onward = (any(edge.target in documents for edge in edges[name] if isinstance(edge.target, str)) for name in reached)
     if all(onward) and not any("End" in documents[name] for name in reached):
         message = "no state that ends the run can be reached from StartAt."
         machine.note("States", "no_terminal_state", message, 'Add a Succeed or Fail state, or "End": true.')

@@ -49,9 +49,7 @@ class Path:
         found = self.find(document, context)
         if found is MISSING:
             where = "context object" if self.in_context else "input"
-            raise StateError(
-                "States.Runtime", f"The JSONPath '{self.text}' could not be found in the {where}."
-            )
+            raise StateError("States.Runtime", f"The JSONPath '{self.text}' could not be found in the {where}.")
         return found
 
     def write(self, document: Json, value: Json) -> Json:
@@ -60,9 +58,7 @@ class Path:
         Missing objects on the way are made, arrays never; an index may name the place right after the last.
         """
         if self.in_context:
-            raise StateError(
-                "States.ResultPathMatchFailure", f"'{self.text}' is in the context object: read only."
-            )
+            raise StateError("States.ResultPathMatchFailure", f"'{self.text}' is in the context object: read only.")
         if not self.steps:
             return value
         top = node = self._copy(document, self.steps[0])

@@ -25,9 +25,7 @@ _KNOWN: Final = {
     "Fail": _COMMON | {"Error", "ErrorPath", "Cause", "CausePath"},
 }
 
-_TIMEOUTS: Final = frozenset(
-    f"{name}Seconds{suffix}" for name in ("Timeout", "Heartbeat") for suffix in ("", "Path")
-)
+_TIMEOUTS: Final = frozenset(f"{name}Seconds{suffix}" for name in ("Timeout", "Heartbeat") for suffix in ("", "Path"))
 
 _LATER: Final[dict[str, frozenset[str]]] = {
     "Task": _TIMEOUTS | {"Retry", "Catch", "Credentials", "Assign", "Arguments", "Output"},

@@ -24,9 +24,7 @@ class Pattern:
     def matches(self, value: str) -> bool:
         """Whether the whole value fits; raise StateError when the pattern ends in the middle of an escape."""
         if self.dangling:
-            raise StateError(
-                "States.Runtime", f"The pattern '{self.text}' ends with a backslash that escapes nothing."
-            )
+            raise StateError("States.Runtime", f"The pattern '{self.text}' ends with a backslash that escapes nothing.")
         first, *middle, last = self.pieces if len(self.pieces) > 1 else (*self.pieces, "")
         if len(self.pieces) == 1:
             return value == first
@@ -41,10 +39,7 @@ def parse_pattern(text: str) -> Pattern:
     """Compile a pattern; a dangling backslash is kept, for it fails only when the pattern is used."""
     parts: list[str] = _PART.findall(text)
     stars = [index for index, part in enumerate(parts) if part == "*"]
-    pieces = (
-        "".join(part[-1] for part in parts[start + 1 : end])
-        for start, end in pairwise([-1, *stars, len(parts)])
-    )
+    pieces = ("".join(part[-1] for part in parts[start + 1 : end]) for start, end in pairwise([-1, *stars, len(parts)]))
     return Pattern(text=text, pieces=tuple(pieces), dangling=parts[-1:] == ["\\"])
 
 

@@ -36,9 +36,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     if snapshot.meta_document is not None:
         return Decision(answer=_existing(snapshot.meta_document, request))
     definition, now = request.definition, snapshot.now
-    meta = Meta(
-        status=RunStatus.RUNNING, definition_sha256=definition.sha256, max_attempts=request.max_attempts
-    )
+    meta = Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256, max_attempts=request.max_attempts)
     step = Transition(now=now, epoch=now, meta=meta)
     step.states.update(_unvisited(definition))
     step.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))

@@ -33,9 +33,7 @@ class Definition:
 def read_definition(document: Json) -> Definition:
     """Read a Letta-ASL document (`asl`), or the seed's linear form (`steps`); raise with every problem found."""
     if not isinstance(document, dict):
-        raise InvalidDefinition(
-            [_problem("", "not_an_object", "The workflow document is not a JSON object.")]
-        )
+        raise InvalidDefinition([_problem("", "not_an_object", "The workflow document is not a JSON object.")])
     machine, problems = parse_machine(_asl(document), "/asl")
     if machine is None:
         raise InvalidDefinition(problems)
@@ -71,9 +69,7 @@ def _step_name(step: Json, number: int) -> str:
 def _chain(names: list[str]) -> dict[str, Json]:
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
-        raise InvalidDefinition(
-            [_problem("/steps", "duplicate_step", f"The step id '{repeated}' is used twice.")]
-        )
+        raise InvalidDefinition([_problem("/steps", "duplicate_step", f"The step id '{repeated}' is used twice.")])
     following = [*names[1:], None]
     states = {
         name: {"Type": "Task"} | ({"Next": after} if after else {"End": True})

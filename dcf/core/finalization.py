@@ -97,9 +97,7 @@ def _final_status(snapshot: Snapshot, closed: Mapping[str, StateDoc], request: F
     return RunStatus.CANCELLED if request.close_open_states else RunStatus.PARTIAL
 
 
-def _audit(
-    snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapping[str, StateDoc]
-) -> dict[str, Json]:
+def _audit(snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapping[str, StateDoc]) -> dict[str, Json]:
     found = Counter(doc.status for doc in states.values())
     counts = {status.value: found[status] for status in Status}
     document = snapshot.meta_document or {}

@@ -31,9 +31,7 @@ def check_state(value: str, name: str = "state") -> str:
 def check_agents(agents: Json, states: set[str]) -> dict[str, tuple[str, ...]]:
     """A map from Task states to one agent id or a pool of ids."""
     if not isinstance(agents, dict):
-        raise InvalidArgument(
-            "agents_map_json is not an object.", 'Send {"State": "agent-id"} or a list of ids.'
-        )
+        raise InvalidArgument("agents_map_json is not an object.", 'Send {"State": "agent-id"} or a list of ids.')
     unknown = sorted(set(agents) - states)
     if unknown:
         raise InvalidArgument(
@@ -46,7 +44,5 @@ def check_agents(agents: Json, states: set[str]) -> dict[str, tuple[str, ...]]:
 def _pool(state: str, value: Json) -> tuple[str, ...]:
     pool = value if isinstance(value, list) else [value]
     if not pool or not all(isinstance(agent, str) for agent in pool):
-        raise InvalidArgument(
-            f"agents_map_json['{state[:80]}'] is neither an agent id nor a list of agent ids."
-        )
+        raise InvalidArgument(f"agents_map_json['{state[:80]}'] is neither an agent id nor a list of agent ids.")
     return tuple(check_id(agent, "agent id") for agent in pool)

@@ -22,8 +22,7 @@ def kick_off(snapshot: Snapshot, reason: str) -> Decision[Owed | Refusal]:
         return Decision(answer=Owed())
     first = (snapshot.meta_document or {}).get("started_at") is None
     notices = tuple(
-        Notice(type="state_ready", state=name, epoch=doc.lease.epoch, reason=reason)
-        for name, doc in ready.items()
+        Notice(type="state_ready", state=name, epoch=doc.lease.epoch, reason=reason) for name, doc in ready.items()
     )
     return Decision(
         answer=Owed(states=tuple(ready)),

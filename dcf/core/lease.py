@@ -74,9 +74,7 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     doc, now = snapshot.states[request.state], snapshot.now
     refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
     if refusal is None and _owner_differs(doc, request.owner):
-        refusal = refusals.owner_mismatch(
-            request.state, doc.lease.owner_agent_id or "", request.owner or "", doc
-        )
+        refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
     if refusal is None and request.reject_if_expired and not doc.lease.is_live(now):
         refusal = refusals.lease_expired(request.state)
     if refusal is not None:
@@ -99,15 +97,11 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     if not request.force:
         refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
         if refusal is None and _owner_differs(doc, request.owner):
-            refusal = refusals.owner_mismatch(
-                request.state, doc.lease.owner_agent_id or "", request.owner or "", doc
-            )
+            refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
         if refusal is not None:
             return Decision(answer=refusal)
     freed = _freed(doc, snapshot.now, request)
-    event = Event(
-        type="LeaseReleased", state=request.state, data={"epoch": doc.lease.epoch, "forced": request.force}
-    )
+    event = Event(type="LeaseReleased", state=request.state, data={"epoch": doc.lease.epoch, "forced": request.force})
     attention = {} if freed.status.is_terminal else {request.state: snapshot.now + REMINDER_DELAY}
     return Decision(
         answer=Released(outcome="lease_released", doc=freed),
@@ -139,9 +133,7 @@ def acquired_event(state: str, doc: StateDoc, *, takeover: bool) -> Event:
 
 
 def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:
-    lease = granted(
-        doc.lease, owner=request.owner, token=request.token, ttl_s=request.ttl_s, now=snapshot.now
-    )
+    lease = granted(doc.lease, owner=request.owner, token=request.token, ttl_s=request.ttl_s, now=snapshot.now)
     taken = replace(
         doc,
         status=Status.RUNNING if request.set_running else doc.status,
@@ -158,9 +150,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             doc=taken,
             given=snapshot.inputs.get(request.state),
         ),
-        changes=Changes(
-            states={request.state: taken}, events=(event,), timers={request.state: lease.expires_at}
-        ),
+        changes=Changes(states={request.state: taken}, events=(event,), timers={request.state: lease.expires_at}),
     )
 
 
@@ -194,9 +184,7 @@ def _heal(doc: StateDoc, state: str, now: int) -> Changes | None:
     if lease.expires_at <= bound + SECOND:
         return None
     healed = replace(doc, lease=replace(lease, expires_at=bound))
-    event = Event(
-        type="LeaseHealed", state=state, data={"epoch": lease.epoch, "lease": _public(healed.lease)}
-    )
+    event = Event(type="LeaseHealed", state=state, data={"epoch": lease.epoch, "lease": _public(healed.lease)})
     return Changes(states={state: healed}, events=(event,), timers={state: bound})
 
 
@@ -206,9 +194,7 @@ def _freed(doc: StateDoc, now: int, request: Release) -> StateDoc:
     last = dict(doc.last)
     if request.token is not None:
         last["release"] = {"req": fingerprint(request.token)}
-    return replace(
-        doc, status=doc.status if doc.status.is_terminal else Status.PENDING, lease=lease, last=last
-    )
+    return replace(doc, status=doc.status if doc.status.is_terminal else Status.PENDING, lease=lease, last=last)
 
 
 def _applied(doc: StateDoc, token: str | None) -> bool:

@@ -72,9 +72,7 @@ def exhaust(
     if meta.status is not RunStatus.RUNNING or not doc.is_claimable(now) or doc.attempts < meta.max_attempts:
         return Decision(answer=None)
     cause = f"State '{state}' was leased {doc.attempts} times and no holder finished it."
-    advance = engine.fail(
-        machine, state, snapshot.raw_inputs.get(state), "DCF.AttemptsExhausted", cause, context
-    )
+    advance = engine.fail(machine, state, snapshot.raw_inputs.get(state), "DCF.AttemptsExhausted", cause, context)
     step = _open_transition(snapshot, state, doc.lease.next_epoch(now), meta)
     step.states[state] = replace(doc, lease=Lease(epoch=doc.lease.next_epoch(now)))
     step.timers[state] = None

@@ -77,11 +77,7 @@ def lease_held(state: str, doc: StateDoc, now: int) -> Refusal:
 def lease_lost(state: str, doc: StateDoc) -> Refusal:
     """The token is not the current one."""
     holder = doc.lease.owner_agent_id
-    now_held = (
-        f"it is now leased to '{holder}'"
-        if doc.lease.token
-        else f"nobody holds it and it is {doc.status.value}"
-    )
+    now_held = f"it is now leased to '{holder}'" if doc.lease.token else f"nobody holds it and it is {doc.status.value}"
     return Refusal(
         code="lease_lost",
         message=f"This token does not hold state '{state}': {now_held}.",

@@ -99,9 +99,7 @@ class Transition:
             )
 
     def _claim(self, state: str, doc: StateDoc, claimant: Claimant) -> None:
-        lease = granted(
-            doc.lease, owner=claimant.owner, token=claimant.token, ttl_s=claimant.ttl_s, now=self.now
-        )
+        lease = granted(doc.lease, owner=claimant.owner, token=claimant.token, ttl_s=claimant.ttl_s, now=self.now)
         taken = replace(doc, status=Status.RUNNING, attempts=1, lease=lease, started_at=self.now)
         self.states[state] = taken
         self.claimed = state

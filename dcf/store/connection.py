@@ -28,6 +28,7 @@ CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyEr
 """What may have happened before, during or after the server did the work."""
 
 _TIMEOUT_S = 5.0
+_AsyncSentinel: Any = redis.asyncio.Sentinel  # redis-py leaves its sentinels untyped
 _SENTINEL_OPTIONS = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0}
 _SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
 
@@ -169,9 +170,7 @@ def refused(error: redis.ResponseError) -> StoreUnavailable | StoreUnsuitable:
     """One clear sentence for an error reply."""
     text = str(error)
     if isinstance(error, redis.OutOfMemoryError) or "OOM" in text:
-        return StoreUnavailable(
-            "Redis is out of memory and refuses writes.", "Free memory or raise maxmemory."
-        )
+        return StoreUnavailable("Redis is out of memory and refuses writes.", "Free memory or raise maxmemory.")
     if isinstance(error, AuthenticationError | NoPermissionError) or "NOAUTH" in text:
         return unavailable(AuthenticationError())
     if "unknown command" in text.lower():
@@ -197,9 +196,7 @@ def open_pool(url: str) -> Pool:
     try:
         return redis.ConnectionPool.from_url(url, **_options())
     except ValueError:
-        raise InvalidArgument(
-            "REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB."
-        ) from None
+        raise InvalidArgument("REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB.") from None
 
 
 def open_async_client(url: str) -> redis.asyncio.Redis:
@@ -208,7 +205,7 @@ def open_async_client(url: str) -> redis.asyncio.Redis:
     if urlsplit(url).scheme not in _SENTINEL_SCHEMES:
         return redis.asyncio.Redis.from_url(url, **options)
     target = _sentinel_target(url)
-    sentinel = redis.asyncio.Sentinel(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
+    sentinel = _AsyncSentinel(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
     client: redis.asyncio.Redis = sentinel.master_for(target.master, **options, **target.options)
     return client
 
@@ -242,9 +239,7 @@ def _sentinel_target(url: str) -> _SentinelTarget:
             "REDIS_URL names no sentinel or no master.", "Write redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."
         )
     options = {"db": db, "username": parts.username, "password": parts.password}
-    return _SentinelTarget(
-        hosts=hosts, master=master, options=options | {"ssl": _SENTINEL_SCHEMES[parts.scheme]}
-    )
+    return _SentinelTarget(hosts=hosts, master=master, options=options | {"ssl": _SENTINEL_SCHEMES[parts.scheme]})
 
 
 def _host_port(text: str) -> tuple[str, int]:

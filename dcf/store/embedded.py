@@ -262,9 +262,7 @@ def _as_unavailable(data_dir: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise StoreUnavailable(
-            f"The embedded Redis cannot start on {data_dir}: {reason}.", _DIRECTORY_HINT
-        ) from error
+        raise StoreUnavailable(f"The embedded Redis cannot start on {data_dir}: {reason}.", _DIRECTORY_HINT) from error
 
 
 @contextlib.contextmanager

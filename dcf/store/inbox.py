@@ -4,6 +4,7 @@ An event that was handed out and not acknowledged within `VISIBILITY_S` is hande
 that agent asks next. Waiting is asynchronous, since a thread per waiting agent would be a thread pool run dry.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,9 +45,7 @@ class Inbox:
     def put(self, agent_id: str, event_id: str, event: Json) -> str:
         """Append the event and remember that it was; a crash between the two delivers it twice."""
         key = keys.inbox(agent_id)
-        message, _ = self._connections.send(
-            ("XADD", key, "*", "event", dump(event)), ("EXPIRE", key, _INBOX_LIFE_S)
-        )
+        message, _ = self._connections.send(("XADD", key, "*", "event", dump(event)), ("EXPIRE", key, _INBOX_LIFE_S))
         self._connections.send(("SET", keys.sent(agent_id, event_id), message, "EX", _SENT_LIFE_S))
         return str(message.decode())
 
@@ -60,8 +59,15 @@ class Inbox:
 class InboxReader:
     """The reading side: waits for the next event of an agent."""
 
-    def __init__(self, client: "redis.asyncio.Redis") -> None:
-        self._client = client
+    def __init__(self, connect: Callable[[], redis.asyncio.Redis]) -> None:
+        self._connect = connect
+        self._opened: redis.asyncio.Redis | None = None
+
+    @property
+    def _client(self) -> redis.asyncio.Redis:
+        if self._opened is None:
+            self._opened = self._connect()
+        return self._opened
 
     async def next(self, agent_id: str, timeout_s: float) -> Message | None:
         """The oldest event not yet handed out, or handed out too long ago; None after `timeout_s` seconds."""
@@ -77,8 +83,10 @@ class InboxReader:
             raise unavailable(error) from None
 
     async def close(self) -> None:
-        """Close the connections."""
-        await self._client.aclose()
+        """Close the connections; they belong to the event loop that is about to end."""
+        if self._opened is not None:
+            opened, self._opened = self._opened, None
+            await opened.aclose()
 
     async def _again(self, key: str) -> Message | None:
         reply: Any = await self._client.xautoclaim(key, _GROUP, _READER, VISIBILITY_S * 1000, count=1)

@@ -17,9 +17,7 @@ class RunIndex:
         """List a run that is about to be created; a known one keeps its place."""
         (clock,) = self._connections.send(("TIME",))
         at = int(clock[0]) * 1_000_000 + int(clock[1])
-        self._connections.send(
-            ("ZADD", keys.RUNS, "NX", at, workflow_id), ("ZADD", keys.LIVE, "NX", at, workflow_id)
-        )
+        self._connections.send(("ZADD", keys.RUNS, "NX", at, workflow_id), ("ZADD", keys.LIVE, "NX", at, workflow_id))
 
     def newest(self, limit: int) -> list[str]:
         """Ids of the newest runs, newest first."""

@@ -113,11 +113,7 @@ def _entry(entry_id: bytes, fields: list[bytes]) -> Entry:
 def _attention(clock: Reply, meta: Reply, owed: int, timers: list[bytes]) -> Attention:
     now = int(clock[0]) * SECOND + int(clock[1])
     found = {} if meta is None else {path[2:]: values[0] for path, values in load(meta).items() if values}
-    due = [
-        decode_state(part.decode())
-        for part, at in zip(timers[::2], timers[1::2], strict=True)
-        if float(at) <= now
-    ]
+    due = [decode_state(part.decode()) for part, at in zip(timers[::2], timers[1::2], strict=True) if float(at) <= now]
     return Attention(
         is_running=found.get("status") == RunStatus.RUNNING,
         owed=owed,

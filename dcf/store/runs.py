@@ -49,9 +49,7 @@ class RunStore:
         """The keys of a run."""
         return RunKeys(workflow_id, self._clustered)
 
-    def transact(
-        self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
-    ) -> Answer:
+    def transact(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
         """Read, decide, commit; again while somebody else was faster. Raise when the outcome stays unknown."""
         reading = Reading(self.keys(workflow_id), reads)
         deadline = time.monotonic() + self._deadline_s
@@ -82,9 +80,7 @@ class RunStore:
         """The stored workflow and the fixed facts of its run (definition_sha256, input, created_at); None: no run."""
         run = self.keys(workflow_id)
         facts = ("$.definition_sha256", "$.input", "$.created_at")
-        found, meta = self._connections.send(
-            ("JSON.GET", run.definition, "$"), ("JSON.GET", run.meta, *facts)
-        )
+        found, meta = self._connections.send(("JSON.GET", run.definition, "$"), ("JSON.GET", run.meta, *facts))
         if found is None or meta is None:
             return None
         return load(found)[0], {path[2:]: values[0] for path, values in load(meta).items() if values}

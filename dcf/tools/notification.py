@@ -1,0 +1,203 @@
+"""Tools that wake agents and wait for being woken. Thin: parse, call, present."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dcf.application import Application
+from dcf.core.answers import Refusal
+from dcf.core.inspection import is_ready
+from dcf.core.json_text import Json, parse
+from dcf.core.model import StateDoc
+from dcf.errors import InvalidArgument, UnknownState
+from dcf.notifications import Target
+from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, refused, tool
+
+_MAX_PAYLOAD = 16 * 1024
+_SKIPPED_BY_DEFAULT = ("running", "succeeded", "done", "failed", "skipped", "cancelled")
+
+Role = Literal["system", "user", "assistant"]
+
+
+class _Message(Arguments):
+    """How the event is handed over; only agent platforms that run the agent look at these."""
+
+    reason: str | None = Field(default=None, max_length=200, description="Why, in a word; default: what happened.")
+    payload_json: Any = Field(
+        default=None, description="Extra JSON for the receiver, at most 16 KB; it is shown as untrusted data."
+    )
+    message_role: Role = Field(default="system", description="Role of the message, where the platform has roles.")
+    async_message: bool = Field(default=True, description="Delivery never waits for the receiver's work.")
+    max_steps: int | None = Field(default=None, ge=1, le=1000, description="Step limit, where the platform has one.")
+
+
+class NotifyNextWorkerAgent(_Message):
+    """Wake whoever comes next: without source_state this kicks the run off (planner, once after creating it); with
+    source_state it tells the agents of the states that follow the one you completed. Safe to repeat: receivers drop
+    the same event_id."""
+
+    workflow_id: WorkflowId
+    source_state: StateName | None = Field(
+        default=None, description="The state you completed; leave out to start the run."
+    )
+    include_only_ready: bool = Field(default=True, description="Must stay true: nobody is woken in vain.")
+
+
+class WorkersNotified(Answer):
+    """What became of each follower."""
+
+    workflow_id: str | None = None
+    source_state: str | None = None
+    targets: list[dict[str, Any]] = []
+
+
+@tool(toolset="notification", arguments=NotifyNextWorkerAgent, answer=WorkersNotified)
+def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> WorkersNotified:
+    """Deliver what is owed to the followers of a state, or start the run."""
+    payload = _payload(args.payload_json)
+    if not args.include_only_ready:
+        raise InvalidArgument("include_only_ready=false is not possible: only ready states are announced.")
+    if args.source_state is None:
+        started = app.control_plane.kick_off(args.workflow_id, args.reason or "initial")
+        if isinstance(started, Refusal):
+            return refused(WorkersNotified, started, workflow_id=args.workflow_id)
+    elif args.source_state not in app.control_plane.run(args.workflow_id).definition.machine.states:
+        raise UnknownState(args.workflow_id, args.source_state)
+    targets = app.notifications.notify_next(args.workflow_id, args.source_state, reason=args.reason, payload=payload)
+    failed = [target for target in targets if not target.sent and not target.skipped_not_ready]
+    sent = sum(target.sent for target in targets)
+    answer = WorkersNotified(
+        workflow_id=args.workflow_id,
+        source_state=args.source_state,
+        targets=[_shown(target) for target in targets],
+    )
+    if failed:
+        return answer.model_copy(update=_not_delivered(failed))
+    return answer.model_copy(update={"status": f"Notified {sent} target(s) for run '{args.workflow_id}'."})
+
+
+class NotifyIfReady(_Message):
+    """Wake the agent of one state again, if the state can be taken: use it when a run does not move. Does nothing
+    when the state waits, is held or is over; skip_reason says which."""
+
+    workflow_id: WorkflowId
+    state: StateName
+    require_ready: bool = Field(default=True, description="Must stay true: nobody is woken in vain.")
+    skip_if_status_in_json: JsonArray | None = Field(
+        default=None, description="Do nothing when the state's status is in this list; default: all but pending."
+    )
+
+
+class ReadyNotified(Answer):
+    """Whether the agent was woken, and why not."""
+
+    workflow_id: str | None = None
+    state: str | None = None
+    ready: bool | None = None
+    skipped: bool | None = None
+    skip_reason: str | None = None
+    agent_id: str | None = None
+    message_id: str | None = None
+    run_id: str | None = None
+
+
+@tool(toolset="notification", arguments=NotifyIfReady, answer=ReadyNotified, idempotent=False)
+def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
+    """Send one more notification for a state that can be taken."""
+    payload = _payload(args.payload_json)
+    if not args.require_ready:
+        raise InvalidArgument("require_ready=false is not possible: only ready states are announced.")
+    found = app.control_plane.read(args.workflow_id, (args.state,))
+    assert found.meta is not None, "read() raises for a run that does not exist"
+    doc, ready = found.states[args.state], is_ready(found.meta, found.states[args.state], found.now)
+    answer = ReadyNotified(workflow_id=args.workflow_id, state=args.state, ready=ready)
+    if not ready:
+        word, reason = _why_skipped(doc, args.skip_if_status_in_json)
+        return answer.model_copy(update={"status": word, "skipped": True, "skip_reason": reason})
+    target = app.notifications.notify(
+        args.workflow_id, args.state, reason=args.reason or "notify_if_ready", payload=payload
+    )
+    if not target.sent:
+        reason = "no_agent_assigned" if target.agent_id is None else "send_failed"
+        return answer.model_copy(update=_not_delivered([target]) | {"skipped": True, "skip_reason": reason})
+    return answer.model_copy(
+        update={
+            "status": "notified",
+            "skipped": False,
+            "agent_id": target.agent_id,
+            "message_id": target.delivery.message_id,
+            "run_id": target.delivery.run_id,
+        }
+    )
+
+
+class AwaitWorkflowEvent(Arguments):
+    """Wait for your next piece of work: returns the next event for your agent id, or status 'timeout' (then call
+    again). Pass the message_id of the event you have handled as ack_message_id; an event that is not acknowledged
+    comes again after a minute. An event is a hint: acquire_state_lease decides."""
+
+    agent_id: AgentId
+    timeout_s: float = Field(default=20, ge=0, le=50, description="Longest wait in seconds (0 to 50).")
+    ack_message_id: str | None = Field(
+        default=None,
+        pattern=r"^[0-9]{1,20}-[0-9]{1,20}$",
+        description="The message_id of the event you have dealt with.",
+    )
+
+
+class WorkflowEvent(Answer):
+    """The event, or a timeout."""
+
+    agent_id: str | None = None
+    message_id: str | None = None
+    event: dict[str, Any] | None = None
+
+
+@tool(toolset="notification", arguments=AwaitWorkflowEvent, answer=WorkflowEvent, idempotent=False)
+async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
+    """Wait on an agent's inbox."""
+    if args.ack_message_id is not None:
+        app.inbox.acknowledge(args.agent_id, args.ack_message_id)
+    message = await app.reader.next(args.agent_id, args.timeout_s)
+    if message is None:
+        return WorkflowEvent(status="timeout", agent_id=args.agent_id, hint="Call again to keep waiting.")
+    return WorkflowEvent(status="event", agent_id=args.agent_id, message_id=message.message_id, event=message.event)
+
+
+def _payload(value: Json) -> Json:
+    return None if value is None else parse(value, name="payload_json", max_bytes=_MAX_PAYLOAD)
+
+
+def _shown(target: Target) -> dict[str, Json]:
+    return {
+        "state": target.state,
+        "agent_id": target.agent_id,
+        "sent": target.sent,
+        "skipped_not_ready": target.skipped_not_ready,
+        "reason": target.reason,
+        "message_id": target.delivery.message_id,
+        "run_id": target.delivery.run_id,
+        "error": _target_error(target),
+    }
+
+
+def _target_error(target: Target) -> str | None:
+    if target.sent or target.skipped_not_ready:
+        return None
+    return target.delivery.error or f"No agent_id in meta.agents for state '{target.state}'."
+
+
+def _not_delivered(failed: list[Target]) -> dict[str, Json]:
+    first = _target_error(failed[0])
+    return {
+        "code": "not_delivered",
+        "error": f"not_delivered: {len(failed)} notification(s) could not be delivered: {first}",
+        "hint": "Assign an agent in meta.agents; what is owed is delivered by itself afterwards.",
+    }
+
+
+def _why_skipped(doc: StateDoc, given: str | list[Any] | None) -> tuple[str, str]:
+    skip = _SKIPPED_BY_DEFAULT if given is None else tuple(parse(given, name="skip_if_status_in_json"))
+    if doc.status.value in skip:
+        return "skipped", f"status_in_skip_list:{doc.status.value}"
+    return "not_ready", "upstream_incomplete"

@@ -1,0 +1,152 @@
+"""Tools of the planner: create a run, kick it off, close it. Thin: parse, call, present."""
+
+from typing import Any
+
+from pydantic import Field
+
+from dcf.application import Application
+from dcf.core.answers import Refusal
+from dcf.core.creation import Create
+from dcf.core.definition import read_definition
+from dcf.core.finalization import Finalize
+from dcf.core.identifiers import check_agents, check_id
+from dcf.core.json_text import Json, parse
+from dcf.core.model import RunStatus
+from dcf.errors import InvalidArgument
+from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+
+_MAX_DEFINITION = 1024 * 1024
+
+
+class CreateWorkflowControlPlane(Arguments):
+    """Create a run of a workflow: call this first, then notify_next_worker_agent to start it. Validates the
+    workflow, stores its documents, and makes the first state ready. Repeating the same call finds the run; the same
+    workflow_id with a different workflow or input is refused with code conflict."""
+
+    workflow_json: JsonObject = Field(
+        description="The workflow document: an object (or JSON text) with 'asl' {StartAt, States}, or linear 'steps'."
+    )
+    workflow_id: WorkflowId | None = Field(
+        default=None, description="Id of this run; default: the document's workflow_id. Choose a new one per run."
+    )
+    input_json: Any = Field(default=None, description="Input of the run: any JSON value, or JSON text; default {}.")
+    agents_map_json: JsonObject | None = Field(
+        default=None,
+        description='Who does what: {"State": "agent-id"} or {"State": ["agent-1", "agent-2"]} for a pool.',
+    )
+    planner_agent_id: AgentId | None = Field(
+        default=None, description="Agent that is told when the run ends; usually your own id."
+    )
+    expiry_secs: int | None = Field(
+        default=None, ge=1, le=31_536_000, description="Seconds that the run's keys outlive its finalization."
+    )
+    max_attempts: int = Field(
+        default=10, ge=1, le=1000, description="How often one state may be leased before the run fails."
+    )
+
+
+class ControlPlaneCreated(Answer):
+    """The keys of the run and its meta document."""
+
+    workflow_id: str | None = None
+    run_status: str | None = None
+    created_keys: list[str] | None = None
+    existing_keys: list[str] | None = None
+    meta_sample: dict[str, Any] | None = None
+
+
+@tool(toolset="planning", arguments=CreateWorkflowControlPlane, answer=ControlPlaneCreated)
+def create_workflow_control_plane(app: Application, args: CreateWorkflowControlPlane) -> ControlPlaneCreated:
+    """Seed the control plane of a run."""
+    definition = read_definition(parse(args.workflow_json, name="workflow_json", max_bytes=_MAX_DEFINITION))
+    workflow_id = args.workflow_id or definition.workflow_id
+    if workflow_id is None:
+        raise InvalidArgument("The workflow has no workflow_id and none was given.", "Pass workflow_id.")
+    request = Create(
+        workflow_id=check_id(workflow_id, "workflow_id"),
+        definition=definition,
+        run_input={} if args.input_json is None else parse(args.input_json, name="input_json"),
+        agents=check_agents(
+            {} if args.agents_map_json is None else parse(args.agents_map_json, name="agents_map_json"),
+            set(definition.skills),
+        ),
+        planner_agent_id=args.planner_agent_id,
+        retention_s=args.expiry_secs,
+        max_attempts=args.max_attempts,
+    )
+    answer = app.control_plane.create(request)
+    if isinstance(answer, Refusal):
+        return refused(ControlPlaneCreated, answer, workflow_id=workflow_id)
+    keys = _keys(app, workflow_id, definition.machine.states)
+    verb = "exists" if answer.existed else "created"
+    return ControlPlaneCreated(
+        status=f"Control plane {verb} for run '{workflow_id}' with {len(definition.machine.states)} states.",
+        workflow_id=workflow_id,
+        run_status=str(answer.meta.get("status")),
+        created_keys=[] if answer.existed else keys,
+        existing_keys=keys if answer.existed else [],
+        meta_sample=dict(answer.meta),
+    )
+
+
+def _keys(app: Application, workflow_id: str, states: Any) -> list[str]:
+    run = app.control_plane.store.keys(workflow_id)
+    return [run.meta, run.definition, *map(run.state, states)]
+
+
+class FinalizeWorkflow(Arguments):
+    """Close a run and write its audit record: call this when the run has ended, or to cancel it. Open states become
+    cancelled, unreached ones skipped; afterwards no worker can change anything. A second call returns the first
+    result."""
+
+    workflow_id: WorkflowId
+    close_open_states: bool = Field(default=True, description="Cancel states that are still open.")
+    overall_status: str | None = Field(
+        default=None,
+        pattern=r"^(succeeded|failed|partial|cancelled)$",
+        description="Final status instead of the computed one: succeeded, failed, partial or cancelled.",
+    )
+    finalize_note: str | None = Field(default=None, max_length=2000, description="Free text for the audit record.")
+    delete_worker_agents: bool = Field(
+        default=True, description="Delete agents that were created for this run (mailbox agents need no deletion)."
+    )
+    preserve_planner: bool = Field(default=True, description="Never delete the planner.")
+
+
+class WorkflowFinalized(Answer):
+    """How the run ended. `audit` is the stored record."""
+
+    workflow_id: str | None = None
+    summary: dict[str, Any] | None = None
+    agents: list[dict[str, Any]] = []
+    warnings: list[str] = []
+    audit: dict[str, Any] | None = None
+
+
+@tool(toolset="planning", arguments=FinalizeWorkflow, answer=WorkflowFinalized, destructive=True)
+def finalize_workflow(app: Application, args: FinalizeWorkflow) -> WorkflowFinalized:
+    """Close the run once."""
+    request = Finalize(
+        workflow_id=args.workflow_id,
+        close_open_states=args.close_open_states,
+        status=None if args.overall_status is None else RunStatus(args.overall_status),
+        note=args.finalize_note,
+    )
+    answer = app.control_plane.finalize(args.workflow_id, request)
+    audit = dict(answer.audit)
+    return WorkflowFinalized(
+        status="finalized",
+        workflow_id=args.workflow_id,
+        summary=_summary(audit),
+        warnings=["The run was finalized before; this is the first result."] if answer.repeated else [],
+        audit=audit,
+    )
+
+
+def _summary(audit: dict[str, Json]) -> dict[str, Json]:
+    return {
+        "states": audit.get("counts"),
+        "agents": audit.get("agents"),
+        "final_status": audit.get("final_status"),
+        "amsp": None,
+    }

@@ -1,0 +1,130 @@
+"""What a dcf tool is: a name, a family, two models, a function. Nothing here knows a transport.
+
+A tool's arguments are a frozen pydantic model that refuses unknown names; its docstring is what a language model reads
+to choose the tool, its field descriptions are what it reads to fill them in.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from dcf.application import Application
+from dcf.core.answers import Refusal
+from dcf.core.json_text import Json
+
+ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+ID_RULE = "1 to 64 letters, digits, '_', '.' or '-', beginning with a letter or digit"
+
+WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, max_length=64, description=f"Id of the run: {ID_RULE}.")]
+AgentId = Annotated[str, Field(pattern=ID_PATTERN, max_length=64, description=f"Your agent id: {ID_RULE}.")]
+StateName = Annotated[str, Field(min_length=1, max_length=400, description="Name of the state, as in meta.states.")]
+LeaseToken = Annotated[
+    str, Field(min_length=1, max_length=200, description="The lease_token you got with the lease; keep it secret.")
+]
+Ttl = Annotated[
+    int, Field(ge=1, le=3600, description="Seconds until the lease expires unless you renew it (1 to 3600).")
+]
+JsonObject: TypeAlias = str | dict[str, Any]
+JsonArray: TypeAlias = str | list[Any]
+
+
+class Arguments(BaseModel):
+    """Base of every tool's arguments. `redis_url` is in the seed's contract; callers may not choose a server."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    redis_url: str | None = Field(
+        default=None, max_length=500, description="Leave out; the server knows its Redis. Another URL is refused."
+    )
+
+
+class Answer(BaseModel):
+    """Base of every tool's answer: the seed's pattern B, with a stable code and what to do next.
+
+    `code` is `ok`, or says why not; then `error` begins with it and `status` is null.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    status: str | None = None
+    error: str | None = None
+    code: str = "ok"
+    hint: str | None = None
+    retry_after_s: float | None = None
+
+    def payload(self) -> dict[str, Json]:
+        """The answer as JSON: the contract's fields always, what we added only where it says something."""
+        found = self.model_dump(mode="json")
+        for name in ("hint", "retry_after_s"):
+            if found[name] is None:
+                del found[name]
+        return found
+
+
+AnyArguments = TypeVar("AnyArguments", bound=Arguments)
+AnyAnswer = TypeVar("AnyAnswer", bound=Answer)
+ToolFunction: TypeAlias = Callable[[Application, AnyArguments], AnyAnswer | Awaitable[AnyAnswer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolSpec:
+    """One tool. The hints are MCP's: whether it changes nothing, destroys, or may be repeated without harm."""
+
+    name: str
+    toolset: str
+    arguments: type[Arguments]
+    answer: type[Answer]
+    run: Callable[[Application, Any], Answer | Awaitable[Answer]]
+    read_only: bool
+    destructive: bool
+    idempotent: bool
+
+    @property
+    def description(self) -> str:
+        """What the tool is for; the first sentence says when to use it."""
+        return " ".join((self.arguments.__doc__ or "").split())
+
+
+TOOLS: dict[str, ToolSpec] = {}
+"""Every tool by name, in the order in which their modules are imported."""
+
+
+def tool(
+    *,
+    toolset: str,
+    arguments: type[AnyArguments],
+    answer: type[AnyAnswer],
+    read_only: bool = False,
+    destructive: bool = False,
+    idempotent: bool = True,
+) -> Callable[[ToolFunction[AnyArguments, AnyAnswer]], ToolFunction[AnyArguments, AnyAnswer]]:
+    """Register the function as the tool of its own name."""
+
+    def register(function: ToolFunction[AnyArguments, AnyAnswer]) -> ToolFunction[AnyArguments, AnyAnswer]:
+        name = function.__name__
+        TOOLS[name] = ToolSpec(
+            name=name,
+            toolset=toolset,
+            arguments=arguments,
+            answer=answer,
+            run=function,
+            read_only=read_only,
+            destructive=destructive,
+            idempotent=idempotent,
+        )
+        return function
+
+    return register
+
+
+def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswer:
+    """The answer to a request that was well-formed and is not granted now."""
+    return answer(
+        error=f"{refusal.code}: {refusal.message}",
+        code=refusal.code,
+        hint=refusal.hint,
+        retry_after_s=refusal.retry_after_s,
+        **echo,
+    )

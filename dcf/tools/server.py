@@ -1,0 +1,179 @@
+"""The MCP server: our registry of tools behind the SDK's server, over stdio or Streamable HTTP.
+
+The SDK's own argument handling is not used: it drops unknown arguments silently and lets pydantic's text out
+(measured, mcp 2.3). A tool of ours therefore validates and answers by itself, in `envelope`.
+"""
+
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+import anyio.to_thread
+from mcp.server import MCPServer
+from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
+from mcp.server.transport_security import TransportSecuritySettings
+from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from dcf import __version__
+from dcf.application import Application
+from dcf.core.json_text import Json, dump
+from dcf.errors import DcfError, InvalidArgument
+from dcf.settings import Settings
+from dcf.tools import execution, notification, planning
+from dcf.tools.envelope import call
+from dcf.tools.registry import TOOLS, ToolSpec
+
+log = logging.getLogger(__name__)
+
+_MODULES = (planning, execution, notification)
+"""Importing a module registers its tools; the order is the order in which clients see them."""
+
+INSTRUCTIONS = """dcf coordinates agents that carry out a workflow together. Planner: create_workflow_control_plane,
+notify_next_worker_agent (starts it), await_workflow_event, finalize_workflow. Worker: await_workflow_event (or
+claim_ready_state), acquire_state_lease, do the work, renew_state_lease while it lasts, update_workflow_control_plane
+with new_status and output_json, notify_next_worker_agent with your state, release_state_lease. Every answer has a code;
+when it is not ok, error says what is wrong and hint what to do next."""
+
+
+class RegisteredTool(Tool):
+    """A tool of our registry in the SDK's terms."""
+
+    spec: Any
+    application: Any
+
+    async def run(
+        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
+    ) -> CallToolResult:
+        """Answer the call; text and structured content say the same."""
+        reply = await call(self.spec, self.application, arguments)
+        return CallToolResult(
+            content=[TextContent(type="text", text=dump(reply.payload))],
+            structured_content=dict(reply.payload),
+            is_error=reply.broken,
+        )
+
+
+def select_tools(toolsets: Iterable[str], *, read_only: bool) -> list[ToolSpec]:
+    """The tools of these toolsets (all, when none is named); read-only wins over everything."""
+    wanted = set(toolsets)
+    known = {spec.toolset for spec in TOOLS.values()}
+    if not wanted <= known:
+        unknown = sorted(wanted - known)[0]
+        raise InvalidArgument(f"There is no toolset '{unknown[:40]}'.", f"Toolsets are: {', '.join(sorted(known))}.")
+    return [
+        spec for spec in TOOLS.values() if (not wanted or spec.toolset in wanted) and (spec.read_only or not read_only)
+    ]
+
+
+def build_server(application: Application) -> MCPServer[None]:
+    """The MCP server of this process."""
+    settings = application.settings
+    specs = select_tools(settings.toolsets, read_only=settings.read_only)
+
+    @asynccontextmanager
+    async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(keep_pulse, application)
+            try:
+                yield
+            finally:
+                tasks.cancel_scope.cancel()
+                with anyio.CancelScope(shield=True):
+                    await application.reader.close()
+
+    return MCPServer(
+        name="dcf",
+        title="dcf control plane",
+        instructions=" ".join(INSTRUCTIONS.split()),
+        version=__version__,
+        tools=[_registered(spec, application) for spec in specs],
+        lifespan=lifespan,
+        log_level="WARNING",
+    )
+
+
+def build_http_app(application: Application) -> Starlette:
+    """The server as an ASGI app: /mcp, /healthz (the process lives) and /readyz (Redis answers)."""
+    server = build_server(application)
+    settings = application.settings
+
+    async def healthz(_: Request) -> Response:
+        return JSONResponse({"ok": True, "version": __version__})
+
+    async def readyz(_: Request) -> Response:
+        problem = await anyio.to_thread.run_sync(_probe, application)
+        return JSONResponse({"ok": problem is None, "problem": problem}, status_code=200 if problem is None else 503)
+
+    _route(server, "/healthz", healthz)
+    _route(server, "/readyz", readyz)
+    return server.streamable_http_app(
+        stateless_http=True, json_response=False, transport_security=_security(settings), host=settings.mcp_host
+    )
+
+
+def _route(server: MCPServer[None], path: str, handler: Callable[[Request], Awaitable[Response]]) -> None:
+    add: Callable[[Callable[[Request], Awaitable[Response]]], object] = server.custom_route(path, methods=["GET"])
+    add(handler)
+
+
+async def keep_pulse(application: Application) -> None:
+    """The clock: look at all live runs again and again; a failed look is logged and the next one comes."""
+    while True:
+        try:
+            await anyio.to_thread.run_sync(application.notifications.pulse)
+        except DcfError as error:
+            log.warning("pulse: %s: %s", error.code, error.message)
+        await anyio.sleep(application.settings.pulse_interval_s)
+
+
+def _probe(application: Application) -> str | None:
+    try:
+        application.control_plane.index.newest(1)
+    except DcfError as error:
+        return f"{error.code}: {error.message}"
+    return None
+
+
+def _registered(spec: ToolSpec, application: Application) -> RegisteredTool:
+    return RegisteredTool(
+        fn=spec.run,
+        name=spec.name,
+        title=None,
+        context_kwarg=None,
+        description=spec.description,
+        parameters=_schema(spec.arguments.model_json_schema()),
+        fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=_schema(spec.answer.model_json_schema())),
+        is_async=True,
+        annotations=ToolAnnotations(
+            read_only_hint=spec.read_only,
+            destructive_hint=spec.destructive,
+            idempotent_hint=spec.idempotent,
+            open_world_hint=False,
+        ),
+        spec=spec,
+        application=application,
+    )
+
+
+def _schema(found: Json) -> Json:
+    """A JSON Schema without the titles that pydantic adds to everything: they say nothing and cost tokens."""
+    if isinstance(found, Mapping):
+        return {name: _schema(part) for name, part in found.items() if not (name == "title" and isinstance(part, str))}
+    if isinstance(found, list):
+        return [_schema(part) for part in found]
+    return found
+
+
+def _security(settings: Settings) -> TransportSecuritySettings:
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=settings.mcp_enable_dns_rebinding_protection,
+        allowed_hosts=list(settings.mcp_allowed_hosts),
+        allowed_origins=list(settings.mcp_allowed_origins),
+    )
