@@ -1,0 +1,215 @@
+"""Python functions as workers: register a function for a state, and a worker process serves it.
+
+A worker knows nothing of Redis; it calls dcf's tools, whatever carries the calls. It may be killed at any moment: its
+lease expires, whoever is assigned is told, and what it had not completed is done again.
+"""
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from dcf.core.json_text import Json, dump, parse
+from dcf.errors import DcfError, InvalidArgument
+
+log = logging.getLogger(__name__)
+
+Function = TypeVar("Function", bound=Callable[[Json], Json])
+
+_LONGEST_CAUSE = 20_000
+_RENEWALS_PER_LEASE = 3
+
+
+class TaskFailed(DcfError):
+    """Raise it in a task function to fail the state with an ASL error name and a cause in words."""
+
+    code = "task_failed"
+    default_hint = "The state's Catch, if any, decides what follows; otherwise the run fails with this error."
+
+    def __init__(self, error: str, cause: str) -> None:
+        super().__init__(cause)
+        self.error = error
+        self.cause = cause
+
+
+class ToolCaller(Protocol):
+    """Whatever can call a dcf tool."""
+
+    def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
+        """The tool's answer."""
+        ...
+
+
+FUNCTIONS: dict[str, Callable[[Json], Json]] = {}
+"""The functions registered in this process, by state name."""
+
+
+def task(state: str) -> Callable[[Function], Function]:
+    """Register the function for a state: it is given the state's input and returns its output, both JSON values."""
+
+    def register(function: Function) -> Function:
+        FUNCTIONS[state] = function
+        return function
+
+    return register
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A state this worker holds the lease on."""
+
+    workflow_id: str
+    state: str
+    token: str
+    given: Json
+
+
+class Worker:
+    """Serves task functions for one agent id: waits to be woken, leases, works, writes, notifies, releases."""
+
+    def __init__(
+        self,
+        tools: ToolCaller,
+        agent_id: str,
+        functions: Mapping[str, Callable[[Json], Json]] | None = None,
+        *,
+        lease_ttl_s: int = 30,
+        wait_s: float = 20,
+    ) -> None:
+        self._tools = tools
+        self._agent_id = agent_id
+        self._functions = FUNCTIONS if functions is None else functions
+        self._ttl_s = lease_ttl_s
+        self._wait_s = wait_s
+
+    def serve(self, stop: threading.Event | None = None) -> None:
+        """Handle events one after another until told to stop."""
+        handled: str | None = None
+        while stop is None or not stop.is_set():
+            answer = self._tools.call(
+                "await_workflow_event", agent_id=self._agent_id, timeout_s=self._wait_s, ack_message_id=handled
+            )
+            handled = answer.get("message_id")
+            if answer.get("status") == "event":
+                self.handle(answer["event"])
+
+    def handle(self, event: Mapping[str, Json]) -> None:
+        """Do what the event announces, if it is still to be done; then what follows, if that is ours as well."""
+        state = event.get("target_state")
+        if state not in self._functions:
+            log.warning("no function is registered for state %r; the event is dropped", state)
+            return
+        work = self._acquire(str(event["workflow_id"]), str(state))
+        while work is not None:
+            work = self._carry_out(work)
+
+    def _acquire(self, workflow_id: str, state: str) -> Work | None:
+        token = f"lease-{secrets.token_hex(16)}"
+        answer = self._tools.call(
+            "acquire_state_lease",
+            workflow_id=workflow_id,
+            state=state,
+            owner_agent_id=self._agent_id,
+            lease_ttl_s=self._ttl_s,
+            lease_token=token,
+        )
+        if answer.get("code") != "ok":
+            log.info("%s/%s: %s", workflow_id, state, answer.get("error"))
+            return None
+        return Work(workflow_id=workflow_id, state=state, token=token, given=answer.get("input"))
+
+    def _carry_out(self, work: Work) -> Work | None:
+        """Work and report; the next work, if the completion brought its lease along."""
+        with self._renewing(work):
+            result = self._result(work)
+        answer = self._write(work, result)
+        if answer.get("code") != "ok":
+            log.warning("%s/%s: result not accepted: %s", work.workflow_id, work.state, answer.get("error"))
+            return None
+        if answer.get("run_status") == "running":
+            self._tools.call("notify_next_worker_agent", workflow_id=work.workflow_id, source_state=work.state)
+        self._release(work)
+        return self._claimed(work, answer.get("claimed"))
+
+    def _result(self, work: Work) -> dict[str, Json]:
+        """The arguments that report what the function did."""
+        try:
+            output = _json_text(self._functions[work.state](work.given))
+        except TaskFailed as failure:
+            return _failure(failure.error, failure.cause)
+        except InvalidArgument as error:
+            return _failure("DCF.InvalidOutput", error.message)
+        except Exception as error:  # whatever a user's function raises is the state's failure, not the worker's
+            log.exception("%s/%s failed", work.workflow_id, work.state)
+            return _failure("States.TaskFailed", f"{type(error).__name__}: {error}")
+        return {"new_status": "succeeded", "output_json": output}
+
+    def _write(self, work: Work, result: Mapping[str, Json]) -> dict[str, Json]:
+        return self._tools.call(
+            "update_workflow_control_plane",
+            workflow_id=work.workflow_id,
+            state=work.state,
+            lease_token=work.token,
+            owner_agent_id=self._agent_id,
+            claim_next=True,
+            lease_ttl_s=self._ttl_s,
+            **result,
+        )
+
+    def _release(self, work: Work) -> None:
+        self._tools.call("release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token)
+
+    def _claimed(self, work: Work, claimed: Mapping[str, Json] | None) -> Work | None:
+        if claimed is None:
+            return None
+        following = Work(
+            workflow_id=work.workflow_id,
+            state=claimed["state"],
+            token=claimed["lease"]["token"],
+            given=claimed["input"],
+        )
+        if following.state in self._functions:
+            return following
+        self._release(following)
+        return None
+
+    @contextmanager
+    def _renewing(self, work: Work) -> Iterator[None]:
+        """Keep the lease while the function runs."""
+        done = threading.Event()
+        renewals = threading.Thread(target=self._renew, args=(work, done), daemon=True)
+        renewals.start()
+        try:
+            yield
+        finally:
+            done.set()
+            renewals.join()
+
+    def _renew(self, work: Work, done: threading.Event) -> None:
+        while not done.wait(self._ttl_s / _RENEWALS_PER_LEASE):
+            try:
+                answer = self._tools.call(
+                    "renew_state_lease",
+                    workflow_id=work.workflow_id,
+                    state=work.state,
+                    lease_token=work.token,
+                    reject_if_expired=False,
+                )
+            except DcfError as error:
+                log.warning("%s/%s: lease not renewed: %s", work.workflow_id, work.state, error.message)
+                continue
+            if answer.get("code") != "ok":
+                log.warning("%s/%s: lease lost: %s", work.workflow_id, work.state, answer.get("error"))
+                return
+
+
+def _json_text(output: Json) -> str:
+    """The output as JSON text, so that a string arrives as the string it is."""
+    return dump(parse([output], name="the output")[0])
+
+
+def _failure(error: str, cause: str) -> dict[str, Json]:
+    return {"new_status": "failed", "error_name": error, "error_message": cause[:_LONGEST_CAUSE]}
