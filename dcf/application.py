@@ -45,11 +45,10 @@ def open_application(settings: Settings) -> Iterator[Application]:
 
 
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
-    facts = inspect_server(connections)
-    index = RunIndex(connections)
-    plane = ControlPlane(RunStore(connections), index)
-    inbox = Inbox(connections)
     try:
+        facts = inspect_server(connections)
+        plane = ControlPlane(RunStore(connections), RunIndex(connections))
+        inbox = Inbox(connections)
         yield Application(
             settings=settings,
             control_plane=plane,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
+from dcf.asl.machine import Machine
 from dcf.core import attention, claim, creation, finalization, kickoff, lease, progress
 from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Refusal, Released, Updated
 from dcf.core.context import context_of
@@ -15,7 +16,7 @@ from dcf.core.decision import Decision, Reads, Snapshot
 from dcf.core.definition import Definition, read_definition
 from dcf.core.json_text import Json
 from dcf.core.model import RunStatus, Status
-from dcf.errors import UnknownRun, UnknownState
+from dcf.errors import StoreUnsuitable, UnknownRun, UnknownState
 from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore
 
@@ -50,8 +51,10 @@ class ControlPlane:
         answer = self.store.transact(
             request.workflow_id, Reads(whole_meta=True), partial(creation.create, request=request)
         )
-        if isinstance(answer, Created) and answer.meta.get("status") != RunStatus.RUNNING:
-            self._skip_unreached(request.workflow_id)
+        if isinstance(answer, Created):
+            self._runs.pop(request.workflow_id, None)  # an earlier run of this name may have expired
+            if answer.meta.get("status") != RunStatus.RUNNING and answer.meta.get("finalized_at") is None:
+                self.skip_unreached(request.workflow_id)
         return answer
 
     def run(self, workflow_id: str) -> Run:
@@ -61,16 +64,18 @@ class ControlPlane:
 
     def read(self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True) -> Snapshot:
         """Documents of a run as they are now; all states unless some are named."""
-        known = self.run(workflow_id).definition.machine.states
-        names = tuple(known) if states is None else states
-        missing = next((name for name in names if name not in known), None)
+        run = self.run(workflow_id)
+        while True:
+            known = run.definition.machine.states
+            names = tuple(known) if states is None else tuple(name for name in states if name in known)
+            reads = Reads(states=names, inputs=names, outputs=names, agents=names, whole_meta=whole_meta)
+            snapshot = self.store.read(workflow_id, reads)
+            if snapshot.meta is not None and snapshot.meta.definition_sha256 == run.sha256:
+                break
+            run = self._load(workflow_id)
+        missing = next((name for name in states or () if name not in known), None)
         if missing is not None:
             raise UnknownState(workflow_id, missing)
-        reads = Reads(states=names, inputs=names, outputs=names, agents=names, whole_meta=whole_meta)
-        snapshot = self.store.read(workflow_id, reads)
-        if snapshot.meta is None:
-            self._runs.pop(workflow_id, None)
-            raise UnknownRun(workflow_id)
         return snapshot
 
     def acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
@@ -104,28 +109,41 @@ class ControlPlane:
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
         """A holder's write; completing decides what comes next in the same transaction."""
-        run = self.run(workflow_id)
-        if request.state not in run.definition.machine.states:
-            raise UnknownState(workflow_id, request.state)
-        reads = _update_reads(run.definition, request)
-        answer = self._with_machine(workflow_id, request.state, reads, partial(progress.update, request=request))
+
+
+        def reads(run: Run) -> Reads:
+            return _update_reads(run.definition, request)
+
+        def decide(run: Run, snapshot: Snapshot) -> Decision[Updated | Refusal]:
+            machine = _with_document(workflow_id, request.state, run, snapshot)
+            return progress.update(snapshot, request, machine, run.context)
+
+        answer = self._by_definition(workflow_id, reads, decide)
         if isinstance(answer, Updated) and answer.run_status is not RunStatus.RUNNING and not answer.repeated:
-            self._skip_unreached(workflow_id)
+            self.skip_unreached(workflow_id)
         return answer
 
     def exhaust(self, workflow_id: str, state: str) -> None:
         """Fail a state that used up its attempts, if it still is so."""
+
+
+        def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
+            machine = _with_document(workflow_id, state, run, snapshot)
+            return progress.exhaust(snapshot, state, machine, run.context)
+
         reads = Reads(states=(state,), raw_inputs=(state,))
-        ended = self._with_machine(workflow_id, state, reads, partial(progress.exhaust, state=state))
+        ended = self._by_definition(workflow_id, lambda _: reads, decide)
         if ended is not None and ended is not RunStatus.RUNNING:
-            self._skip_unreached(workflow_id)
+            self.skip_unreached(workflow_id)
 
     def kick_off(self, workflow_id: str, reason: str) -> Owed | Refusal:
         """Owe the start notifications."""
-        states = self.run(workflow_id).definition.machine.task_successors(None)
-        return self._on_run(
-            workflow_id, Reads(states=states, whole_meta=True), partial(kickoff.kick_off, reason=reason)
-        )
+
+
+        def reads(run: Run) -> Reads:
+            return Reads(states=run.definition.machine.task_successors(None), whole_meta=True)
+
+        return self._by_definition(workflow_id, reads, lambda _, snapshot: kickoff.kick_off(snapshot, reason))
 
     def look(self, workflow_id: str, state: str) -> Owed:
         """The clock looks at an open state whose time has come."""
@@ -137,13 +155,20 @@ class ControlPlane:
 
     def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
         """Close the run and write its audit record, once."""
-        states = tuple(self.run(workflow_id).definition.machine.states)
-        reads = Reads(states=states, whole_meta=True, audit=True)
-        return self._on_run(workflow_id, reads, partial(finalization.finalize, request=request))
 
-    def _skip_unreached(self, workflow_id: str) -> None:
-        states = tuple(self.run(workflow_id).definition.machine.states)
-        self.store.transact(workflow_id, Reads(states=states), finalization.skip_unreached)
+
+        def reads(run: Run) -> Reads:
+            return Reads(states=tuple(run.definition.machine.states), whole_meta=True, audit=True)
+
+        return self._by_definition(workflow_id, reads, lambda _, snapshot: finalization.finalize(snapshot, request))
+
+    def skip_unreached(self, workflow_id: str) -> None:
+        """Close what control never reached in a run that ended by itself; anybody may repeat it."""
+
+        def reads(run: Run) -> Reads:
+            return Reads(states=tuple(run.definition.machine.states))
+
+        self._by_definition(workflow_id, reads, lambda _, snapshot: finalization.skip_unreached(snapshot))
 
     def _on_run(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
         def guarded(snapshot: Snapshot) -> Decision[Answer]:
@@ -158,27 +183,29 @@ class ControlPlane:
     ) -> Answer:
         def guarded(snapshot: Snapshot) -> Decision[Answer]:
             if state not in snapshot.states:
-                raise UnknownState(workflow_id, state)
+                _with_document(workflow_id, state, self._load(workflow_id), snapshot)
             return decide(snapshot)
 
         return self._on_run(workflow_id, reads, guarded)
 
-    def _with_machine(
-        self, workflow_id: str, state: str, reads: Reads, decide: Callable[..., Decision[Answer]]
+    def _by_definition(
+        self,
+        workflow_id: str,
+        reads: Callable[[Run], Reads],
+        decide: Callable[[Run, Snapshot], Decision[Answer]],
     ) -> Answer:
-        """Decide with the run's machine; if the cache holds a run of the past, load the present one."""
-
-        def guarded(snapshot: Snapshot) -> Decision[Answer]:
-            run = self.run(workflow_id)
-            if snapshot.meta is not None and snapshot.meta.definition_sha256 != run.sha256:
-                run = self._load(workflow_id)
-            return decide(snapshot, machine=run.definition.machine, context=run.context)
-
-        return self._on_state(workflow_id, state, reads, guarded)
+        """Read and decide by the run's definition; if the cache holds a run of the past, load the present one."""
+        run = self.run(workflow_id)
+        while True:
+            answer = self._on_run(workflow_id, reads(run), partial(_unless_outdated, run, decide))
+            if not isinstance(answer, _Outdated):
+                return answer
+            run = self._load(workflow_id)
 
     def _load(self, workflow_id: str) -> Run:
         found = self.store.definition(workflow_id)
         if found is None:
+            self._runs.pop(workflow_id, None)
             raise UnknownRun(workflow_id)
         document, facts = found
         definition = read_definition(document)
@@ -190,9 +217,37 @@ class ControlPlane:
         return run
 
 
+class _Outdated:
+    """In place of an answer: the run has another definition than the one it was to be decided by."""
+
+
+def _unless_outdated(
+    run: Run, decide: Callable[[Run, Snapshot], Decision[Answer]], snapshot: Snapshot
+) -> Decision[Answer | _Outdated]:
+    assert snapshot.meta is not None, "checked by the caller"
+    if snapshot.meta.definition_sha256 != run.sha256:
+        return Decision(answer=_Outdated())
+    return decide(run, snapshot)
+
+
+def _with_document(workflow_id: str, state: str, run: Run, snapshot: Snapshot) -> Machine:
+    """The run's machine, if it has this state and the state its document."""
+    machine = run.definition.machine
+    if state not in machine.states:
+        raise UnknownState(workflow_id, state)
+    if state not in snapshot.states:
+        raise StoreUnsuitable(
+            f"The document of state '{state}' of run '{workflow_id}' is missing or is no JSON.",
+            "Look at the key with TYPE and JSON.GET; somebody changed it by hand.",
+        )
+    return machine
+
+
 def _update_reads(definition: Definition, request: progress.Update) -> Reads:
     """The own document, and of the rest only what this completion can need."""
     state, machine = request.state, definition.machine
+    if state not in machine.states:
+        return Reads()
     settles = request.status in (Status.SUCCEEDED, Status.FAILED)
     followers = machine.task_successors(state) if settles else ()
     again = tuple(name for name in followers if name in definition.revisitable and name != state)

@@ -4,6 +4,7 @@ A notification is a hint, acquire decides. Nothing here must happen for a run to
 any number of copies may run at once.
 """
 
+import logging
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,16 +12,17 @@ from zlib import crc32
 
 from dcf.control_plane import ControlPlane
 from dcf.core.decision import Event, Snapshot
+from dcf.core.inspection import is_ready
 from dcf.core.instants import to_text
 from dcf.core.json_text import Json
-from dcf.core.model import StateDoc
-from dcf.errors import NotFound
+from dcf.errors import DcfError, StoreUnavailable
 from dcf.ports import AgentPlatform, Delivery
 from dcf.store.outbox import Attention, Entry, Outbox
 
+_log = logging.getLogger(__name__)
+
 _STALLED_S = 30.0
 """An entry that its deliverer did not settle for this long is taken over."""
-
 
 _NOT_DELIVERED = Delivery()
 
@@ -92,24 +94,37 @@ class Notifications:
 
     def pulse(self) -> int:
         """One tick of the clock over all live runs; how many things were done."""
-        return sum(self._tick(workflow_id) for workflow_id in self._plane.index.live())
+        return sum(map(self._try_tick, self._plane.index.live()))
+
+    def _try_tick(self, workflow_id: str) -> int:
+        """One tick of one run; what is wrong with its documents must not stop the clock of the others."""
+        try:
+            return self._tick(workflow_id)
+        except StoreUnavailable:
+            raise
+        except DcfError as error:
+            _log.warning("pulse: run %s: %s: %s", workflow_id, error.code, error.message)
+            return 0
 
     def _tick(self, workflow_id: str) -> int:
         attention = self._outbox.attention(workflow_id)
+        if not attention.exists:
+            self._plane.index.forget(workflow_id)
+            return 0
         done = 0
         for state in attention.due if attention.is_running else ():
             self._plane.look(workflow_id, state)
             done += 1
-        try:
-            done += len(self.deliver(workflow_id, stalled=True)) if done or attention.owed else 0
-        except NotFound:
-            self._plane.index.retire(workflow_id)
+        if done or attention.owed:
+            done += len(self.deliver(workflow_id, stalled=True))
         if not attention.is_running and not attention.owed:
             self._retire(workflow_id, attention)
         return done
 
     def _retire(self, workflow_id: str, attention: Attention) -> None:
         """A finished run needs the clock no more; if it is to expire, it does so from its finalization on."""
+        if not attention.is_final:
+            self._plane.skip_unreached(workflow_id)  # again, should whoever ended the run have died before it did
         if attention.retention_s is not None:
             if not attention.is_final:
                 return
@@ -134,7 +149,8 @@ class Notifications:
     ) -> Target:
         """A follower for which nothing was owed any more: told before, or not ready."""
         doc = snapshot.states[state]
-        if not doc.is_claimable(snapshot.now):
+        assert snapshot.meta is not None, "read() raises for a run that does not exist"
+        if not is_ready(snapshot.meta, doc, snapshot.now):
             return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
         entry = Entry(entry_id="", type="state_ready", state=state, epoch=doc.lease.epoch, source=source, reason=reason)
         return self._send(workflow_id, entry, snapshot, payload)
@@ -189,11 +205,11 @@ def _recipient(entry: Entry, snapshot: Snapshot, event_id: str) -> str | None:
 
 
 def _is_stale(entry: Entry, snapshot: Snapshot) -> bool:
-    """Whether the state has moved on since the entry was written."""
+    """Whether the state, or the whole run, has moved on since the entry was written."""
     if entry.state is None:
         return False
-    doc: StateDoc | None = snapshot.states.get(entry.state)
-    return doc is None or doc.lease.epoch != entry.epoch or not doc.is_claimable(snapshot.now)
+    doc, meta = snapshot.states.get(entry.state), snapshot.meta
+    return doc is None or meta is None or doc.lease.epoch != entry.epoch or not is_ready(meta, doc, snapshot.now)
 
 
 def _told(entry: Entry, target: Target) -> dict[str, Json]:

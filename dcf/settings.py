@@ -5,12 +5,25 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from dcf.errors import InvalidArgument
 
 _LOCAL_HOSTS = ("localhost", "localhost:*", "127.0.0.1", "127.0.0.1:*", "dcf-mcp", "dcf-mcp:*")
 _LOCAL_ORIGINS = ("http://localhost:*", "http://127.0.0.1:*", "http://dcf-mcp:*")
+
+_EXPECTED = {
+    "bool_parsing": "true or false",
+    "int_parsing": "a whole number",
+    "float_parsing": "a number",
+    "greater_than": "more than {gt:g}",
+    "greater_than_equal": "{ge} or more",
+    "less_than_equal": "{le:g} or less",
+    "literal_error": "{expected}",
+    "string_pattern_mismatch": "a URL that begins with http:// or https://",
+}
+"""What a variable should have been, by the kind of pydantic's complaint."""
 
 Names = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated list."""
@@ -24,7 +37,9 @@ def _default_data_dir() -> Path:
 class Settings(BaseSettings):
     """How this process runs. Each field names its environment variable."""
 
-    model_config = SettingsConfigDict(frozen=True, env_prefix="DCF_", populate_by_name=True, extra="ignore")
+    model_config = SettingsConfigDict(
+        frozen=True, env_prefix="DCF_", populate_by_name=True, extra="ignore", env_ignore_empty=True
+    )
 
     redis_url: SecretStr | None = Field(
         default=None,
@@ -46,7 +61,9 @@ class Settings(BaseSettings):
     allow_operator: bool = Field(default=False, description="honour force and require_owner_match=false in tool calls")
     pulse_interval_s: float = Field(default=1.0, gt=0, le=60, description="seconds between two looks of the clock")
     server_url: str = Field(
-        default="http://127.0.0.1:8337/mcp", description="the MCP server that workers and planners call"
+        default="http://127.0.0.1:8337/mcp",
+        pattern=r"^https?://",
+        description="the MCP server that workers and planners call",
     )
 
     @field_validator("mcp_allowed_hosts", "mcp_allowed_origins", "toolsets", mode="before")
@@ -68,11 +85,17 @@ class Settings(BaseSettings):
 
 
 def read_settings() -> Settings:
-    """Read the environment; raise one clear sentence when a variable is wrong."""
+    """Read the environment; raise one clear sentence when a variable is wrong. A blank variable counts as unset."""
     try:
         return Settings()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        name = str(first["loc"][0]) if first["loc"] else "a setting"
+        name = str(first["loc"][0])
         variable = name if name.isupper() else f"DCF_{name.upper()}"
-        raise InvalidArgument(f"{variable} is wrong: {first['msg']}.", "See `dcf serve --help`.") from None
+        meaning = Settings.model_fields[name.lower()].description
+        raise InvalidArgument(f"{variable} must be {_expected(first)}.", f"It sets: {meaning}.") from None
+
+
+def _expected(error: ErrorDetails) -> str:
+    words = _EXPECTED.get(error["type"], "something else")
+    return words.format(**error.get("ctx", {}))

@@ -1,7 +1,7 @@
 """The answers of the verbs: what a caller is told, refusals included. Values only, no decisions."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dcf.core.json_text import Json
 from dcf.core.model import RunStatus, StateDoc, Status
@@ -79,7 +79,7 @@ class Owed:
     """Notifications for these states are owed now; `fired` tells of a timer what it found."""
 
     states: tuple[str, ...] = ()
-    fired: str = field(default="")
+    fired: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,10 +15,11 @@ REMINDER_DELAY = 15 * SECOND
 """A ready state that nobody took is announced again after this; each time it doubles."""
 
 _LONGEST_DELAY = 300 * SECOND
+_MOST_DOUBLINGS = 8
 
 
 def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
-    """What to do about an open state whose time has come."""
+    """Find out what to do about an open state whose time has come."""
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
     if doc is None or meta is None or meta.status.value != "running" or doc.status.is_terminal:
         return Decision(answer=Owed(fired="closed"), changes=Changes(timers={state: None}))
@@ -33,7 +34,7 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
 
 def _remind(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
     """Owe one more notification; its number makes the event id new, so that receivers do not drop it."""
-    number = int(doc.last.get("reminders", 0)) + 1
+    number = _reminders(doc) + 1
     expired = doc.lease.token is not None
     notice = Notice(
         type=f"{'lease_expired' if expired else 'reminder'}-{number}",
@@ -42,7 +43,7 @@ def _remind(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
         reason="lease_expired" if expired else "reminder",
     )
     event = Event(type="StateReminded", state=state, data={"epoch": doc.lease.epoch, "reason": notice.reason})
-    later = now + min(REMINDER_DELAY * 2**number, _LONGEST_DELAY)
+    later = now + min(REMINDER_DELAY << min(number, _MOST_DOUBLINGS), _LONGEST_DELAY)
     return Decision(
         answer=Owed(states=(state,), fired="reminded"),
         changes=Changes(
@@ -52,3 +53,9 @@ def _remind(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
             timers={state: later},
         ),
     )
+
+
+def _reminders(doc: StateDoc) -> int:
+    """Count the reminders so far; `last` may have been written by hand."""
+    number = doc.last.get("reminders")
+    return number if isinstance(number, int) and number > 0 else 0

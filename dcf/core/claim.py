@@ -13,13 +13,14 @@ from dcf.core.refusals import run_closed
 
 
 def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady | Refusal]:
-    """Lease the first state of this page that can be taken; `wish.state` is filled in here."""
+    """Lease the first state of this page that can be taken; a repeated wish finds the state it got before."""
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     if snapshot.meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_closed(snapshot.meta.status))
-    for state, doc in snapshot.states.items():
-        if doc.lease.token == wish.token or doc.is_claimable(snapshot.now):
-            decision = acquire(snapshot, replace(wish, state=state))
-            if isinstance(decision.answer, Leased):
-                return Decision(answer=decision.answer, changes=decision.changes)
+    mine = [state for state, doc in snapshot.states.items() if doc.lease.token == wish.token]
+    free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
+    for state in (*mine, *free):
+        decision = acquire(snapshot, replace(wish, state=state))
+        if isinstance(decision.answer, Leased):
+            return Decision(answer=decision.answer, changes=decision.changes)
     return Decision(answer=NothingReady(examined=len(snapshot.states)))

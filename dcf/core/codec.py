@@ -4,12 +4,11 @@ The reader is tolerant: `done` is read as succeeded, a lease without a readable 
 not know are kept. The writer is canonical. It may not decide anything.
 """
 
-from collections.abc import Mapping
 from typing import Any
 
 from dcf.core.instants import SECOND, from_text, to_text
 from dcf.core.json_text import Json, dump, load
-from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.core.model import DEFAULT_MAX_ATTEMPTS, Lease, Meta, RunStatus, StateDoc, Status
 
 _STATE_FIELDS = frozenset(
     {
@@ -17,11 +16,15 @@ _STATE_FIELDS = frozenset(
     }
 )  # fmt: skip
 
-_STATUSES: dict[Any, Status] = {status.value: status for status in Status} | {"done": Status.SUCCEEDED}
+_STATUSES = {status.value: status for status in Status} | {"done": Status.SUCCEEDED}
+_RUN_STATUSES = {status.value: status for status in RunStatus}
+
+_LARGEST = 2**53
+"""Counts beyond this are nobody's; JSON readers would round them."""
 
 
 def write_state(doc: StateDoc) -> dict[str, Json]:
-    """A state document as design section 4 shows it.
+    """Write a state document as design section 4 shows it.
 
     RedisJSON pays about 230 bytes for a ninth field and 600 for nested replies (measured, 2.8.3): so `not_before` is
     there only when it says something, and the stored replies are one JSON text.
@@ -43,7 +46,7 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
 
 
 def write_lease(lease: Lease) -> dict[str, Json]:
-    """A lease with its token: for the store and for its holder, for nobody else."""
+    """Write a lease with its token: for the store and for its holder, for nobody else."""
     return {
         "token": lease.token,
         "owner_agent_id": lease.owner_agent_id,
@@ -54,15 +57,16 @@ def write_lease(lease: Lease) -> dict[str, Json]:
     }
 
 
-def read_state(found: Mapping[str, Any]) -> StateDoc:
-    """A state document from the store, also one that an operator wrote by hand."""
+def read_state(document: Json) -> StateDoc:
+    """Read a state document from the store, also one that an operator wrote by hand."""
+    found = _object(document)
     return StateDoc(
-        status=_STATUSES.get(found.get("status"), Status.PENDING),
+        status=_STATUSES.get(_string(found.get("status")) or "", Status.PENDING),
         attempts=_count(found.get("attempts")),
         lease=_lease(found.get("lease")),
         started_at=from_text(found.get("started_at")),
         finished_at=from_text(found.get("finished_at")),
-        last_error=found.get("last_error"),
+        last_error=_string(found.get("last_error")),
         waits_for={name: _count(epoch) for name, epoch in _object(found.get("waits_for")).items()},
         not_before=from_text(found.get("not_before")),
         last=_replies(found.get("last")),
@@ -70,33 +74,35 @@ def read_state(found: Mapping[str, Any]) -> StateDoc:
     )
 
 
-def read_meta(found: Mapping[str, Any]) -> Meta:
-    """The deciding part of a meta document; `agents` values may be one id or a list of ids."""
+def read_meta(document: Json) -> Meta:
+    """Read the deciding part of a meta document; a run whose status makes no sense is not running."""
+    found = _object(document)
+    status = found.get("status") or RunStatus.RUNNING.value
     return Meta(
-        status=RunStatus(found.get("status") or RunStatus.RUNNING),
+        status=_RUN_STATUSES.get(_string(status) or "", RunStatus.PARTIAL),
         definition_sha256=str(found.get("definition_sha256")),
         agents={state: read_assignment(value) for state, value in _object(found.get("agents")).items()},
-        max_attempts=found.get("max_attempts") or 10,
+        max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
     )
 
 
 def read_assignment(value: Json) -> tuple[str, ...]:
-    """The agents assigned to a state: one id, or a pool of them."""
+    """Read the agents assigned to a state: one id, or a pool of them."""
     pool = value if isinstance(value, list) else [value]
     return tuple(agent for agent in pool if isinstance(agent, str) and agent)
 
 
 def _lease(found: Json) -> Lease:
     fields = _object(found)
-    ts, ttl_s = from_text(fields.get("ts")), fields.get("ttl_s")
+    ts, ttl_s = from_text(fields.get("ts")), _count(fields.get("ttl_s")) or None
     expires_at = from_text(fields.get("expires_at"))
-    if expires_at is None and ts is not None and isinstance(ttl_s, int | float):
-        expires_at = ts + int(ttl_s * SECOND)
+    if expires_at is None and ts is not None and ttl_s is not None:
+        expires_at = ts + ttl_s * SECOND
     return Lease(
-        token=fields.get("token"),
-        owner_agent_id=fields.get("owner_agent_id"),
+        token=_string(fields.get("token")),
+        owner_agent_id=_string(fields.get("owner_agent_id")),
         ts=ts,
-        ttl_s=ttl_s if isinstance(ttl_s, int) else None,
+        ttl_s=ttl_s,
         epoch=_count(fields.get("epoch")),
         expires_at=expires_at,
     )
@@ -110,7 +116,13 @@ def _replies(text: Json) -> dict[str, Any]:
 
 
 def _count(value: Json) -> int:
-    return value if isinstance(value, int) and value > 0 else 0
+    """Read a whole number that counts something, `300.0` included; anything else is 0."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 < value <= _LARGEST else 0
+
+
+def _string(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _object(value: Json) -> dict[str, Any]:

@@ -4,12 +4,12 @@ Pure. The start is executed like any other transition, so a machine of silent st
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dcf.asl import engine
 from dcf.core.answers import Created, Refusal
 from dcf.core.context import context_of
-from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.decision import Decision, Event, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.instants import to_text
 from dcf.core.json_text import Json
@@ -37,26 +37,20 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         return Decision(answer=_existing(snapshot.meta_document, request))
     definition, now = request.definition, snapshot.now
     meta = Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256, max_attempts=request.max_attempts)
-    step = Transition(now=now, epoch=now, meta=meta)
-    step.states.update(_unvisited(definition))
+    unvisited = _unvisited(definition)
+    step = Transition(now=now, epoch=now, meta=meta, visited_before=unvisited)
     step.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))
     context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))
     step.apply(engine.start(definition.machine, request.run_input, context))
     document = _meta_document(request, now) | step.meta_patch
-    changes = step.changes()
-    return Decision(
-        answer=Created(existed=False, meta=document),
-        changes=Changes(
-            meta_document=document,
-            definition=definition.document,
-            states=changes.states,
-            inputs=changes.inputs,
-            outputs=changes.outputs,
-            events=changes.events,
-            notices=changes.notices,
-            timers=changes.timers,
-        ),
+    seeded = replace(
+        step.changes(),
+        meta_document=document,
+        meta={},
+        definition=definition.document,
+        states=unvisited | step.states,
     )
+    return Decision(answer=Created(existed=False, meta=document), changes=seeded)
 
 
 def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:

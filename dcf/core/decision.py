@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from dcf.core.json_text import Json
 from dcf.core.model import Meta, StateDoc, StateInput
 
-Answer = TypeVar("Answer", covariant=True)
+Answer_co = TypeVar("Answer_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,8 +92,8 @@ class Changes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Decision(Generic[Answer]):
+class Decision(Generic[Answer_co]):
     """The answer, and what must be written for it to be true; no changes means that nothing is written."""
 
-    answer: Answer
+    answer: Answer_co
     changes: Changes | None = None

@@ -3,6 +3,7 @@
 A definition and a run are two things; this module knows nothing of runs.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -67,7 +68,7 @@ def _step_name(step: Json, number: int) -> str:
 
 
 def _chain(names: list[str]) -> dict[str, Json]:
-    repeated = next((name for name in names if names.count(name) > 1), None)
+    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     if repeated is not None:
         raise InvalidDefinition([_problem("/steps", "duplicate_step", f"The step id '{repeated}' is used twice.")])
     following = [*names[1:], None]

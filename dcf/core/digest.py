@@ -13,14 +13,14 @@ def definition_sha256(document: Json) -> str:
 
 
 def fingerprint(token: str) -> str:
-    """What a document keeps of a token or request id to recognise its repetition, without holding the secret."""
+    """Make what a document keeps of a token or request id to recognise its repetition, without holding the secret."""
     return hashlib.sha256(token.encode()).hexdigest()[:16]
 
 
 def next_token(token: str, state: str) -> str:
-    """The token of the lease that a completion claims.
+    """Derive the token of the lease that a completion claims.
 
-    Derived, not drawn, so that a repetition of the completion finds the same one; only who knows the old token can
-    know the new.
+    Not drawn, so that a repetition of the completion finds the same one; only who knows the old token can know the
+    new.
     """
     return "lease-" + hashlib.sha256(f"{token}\n{state}".encode()).hexdigest()[:32]

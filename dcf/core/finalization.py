@@ -35,8 +35,11 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
     closed = _closing(snapshot, request.close_open_states, run_over=not was_running)
     final = request.status or _final_status(snapshot, closed, request)
     audit = _audit(snapshot, request, final, {**snapshot.states, **closed})
-    patch: dict[str, Json] = {"finalized_at": to_text(snapshot.now), "finalize_note": request.note}
-    patch["status"] = final.value
+    patch: dict[str, Json] = {
+        "status": final.value,
+        "finalized_at": to_text(snapshot.now),
+        "finalize_note": request.note,
+    }
     if was_running:
         patch["finished_at"] = to_text(snapshot.now)
     events = (*_closing_events(closed), Event(type="RunFinalized", data={"status": final.value}))
@@ -64,7 +67,7 @@ def skip_unreached(snapshot: Snapshot) -> Decision[int]:
 
 
 def _closing(snapshot: Snapshot, close_open: bool, *, run_over: bool) -> dict[str, StateDoc]:
-    """What becomes of every state that is still open, by whether control had reached it."""
+    """Say what becomes of every state that is still open, by whether control had reached it."""
     closed: dict[str, StateDoc] = {}
     for name, doc in snapshot.states.items():
         if doc.status.is_terminal:

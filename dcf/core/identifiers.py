@@ -12,7 +12,7 @@ MAX_STATE_PATH = 400
 
 
 def check_id(value: str, name: str) -> str:
-    """An id of a run or an agent: 1 to 64 letters, digits, `_`, `.`, `-`, beginning with a letter or digit."""
+    """Check an id of a run or an agent: 1 to 64 letters, digits, `_`, `.`, `-`, beginning with a letter or digit."""
     if not _ID.match(value):
         raise InvalidArgument(
             f"{name} is not a valid id.",
@@ -22,14 +22,14 @@ def check_id(value: str, name: str) -> str:
 
 
 def check_state(value: str, name: str = "state") -> str:
-    """A state's name or path, as the workflow spells it."""
+    """Check a state's name or path, as the workflow spells it."""
     if not value or len(value) > MAX_STATE_PATH or not value.isprintable():
         raise InvalidArgument(f"{name} is not a valid state name.", "Use a name from meta.states.")
     return value
 
 
 def check_agents(agents: Json, states: set[str]) -> dict[str, tuple[str, ...]]:
-    """A map from Task states to one agent id or a pool of ids."""
+    """Check a map from Task states to one agent id or a pool of ids."""
     if not isinstance(agents, dict):
         raise InvalidArgument("agents_map_json is not an object.", 'Send {"State": "agent-id"} or a list of ids.')
     unknown = sorted(set(agents) - states)

@@ -16,7 +16,7 @@ def is_ready(meta: Meta, doc: StateDoc, now: int) -> bool:
 
 
 def public_state(doc: StateDoc) -> dict[str, Json]:
-    """A state document for everybody: the token hidden, stored replies left out."""
+    """Show a state document to everybody: the token hidden, stored replies left out."""
     token = None if doc.lease.token is None else HIDDEN_TOKEN
     shown = write_state(replace(doc, lease=replace(doc.lease, token=token)))
     del shown["last"]
@@ -24,7 +24,7 @@ def public_state(doc: StateDoc) -> dict[str, Json]:
 
 
 def holder_state(doc: StateDoc) -> dict[str, Json]:
-    """A state document for the holder of its lease, token included."""
+    """Show a state document to the holder of its lease, token included."""
     shown = write_state(doc)
     del shown["last"]
     return shown

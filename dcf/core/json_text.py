@@ -6,6 +6,7 @@ Python's parser accepts NaN, duplicate keys and any depth; Redis, other language
 
 import json
 import math
+from collections import Counter
 from typing import Any, NoReturn, TypeAlias
 
 import orjson
@@ -74,8 +75,7 @@ class _Refused(ValueError):
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        repeated = next(key for key in keys if keys.count(key) > 1)
+        repeated, _ = Counter(key for key, _ in pairs).most_common(1)[0]
         raise _Refused(f"the key {repeated[:80]!r} appears twice in one object")
     return found
 
@@ -92,11 +92,17 @@ def _check(value: Json, name: str) -> None:
         if depth > MAX_DEPTH:
             raise InvalidArgument(f"{name} is nested deeper than {MAX_DEPTH} levels.")
         if isinstance(item, dict):
+            _check_keys(item, name)
             pending.extend((part, depth + 1) for pair in item.items() for part in pair)
         elif isinstance(item, list):
             pending.extend((part, depth + 1) for part in item)
         else:
             _check_scalar(item, name)
+
+
+def _check_keys(item: dict[Any, Json], name: str) -> None:
+    if not all(isinstance(key, str) for key in item):
+        raise InvalidArgument(f"{name} holds an object with a key that is not a string.")
 
 
 def _check_scalar(item: Json, name: str) -> None:

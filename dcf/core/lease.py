@@ -15,6 +15,9 @@ from dcf.core.digest import fingerprint
 from dcf.core.instants import SECOND
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
 
+_DEFAULT_TTL_S = 300
+"""Length of a renewed lease that came without a readable one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquire:
@@ -55,7 +58,7 @@ class Release:
 def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
     """Grant the lease to one owner, tell its holder that it already has it, or say why not."""
     doc, meta = snapshot.states[request.state], _meta(snapshot)
-    if doc.lease.token == request.token and doc.status is Status.RUNNING:
+    if doc.lease.token == request.token and not doc.status.is_terminal:
         held = Leased(
             outcome="lease_already_held",
             state=request.state,
@@ -66,7 +69,9 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
     refusal = _why_not(doc, meta, request, snapshot.now)
     if refusal is None:
         return _grant(snapshot, doc, request)
-    return Decision(answer=refusal, changes=_heal(doc, request.state, snapshot.now))
+    if refusal.code == "lease_held" and _outlives_its_ttl(doc.lease, snapshot.now):
+        return _heal(doc, request.state, snapshot.now)
+    return Decision(answer=refusal)
 
 
 def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
@@ -79,7 +84,7 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
         refusal = refusals.lease_expired(request.state)
     if refusal is not None:
         return Decision(answer=refusal)
-    ttl_s = request.ttl_s or doc.lease.ttl_s or 0
+    ttl_s = request.ttl_s or doc.lease.ttl_s or _DEFAULT_TTL_S
     expires_at = now + ttl_s * SECOND
     renewed = replace(doc, lease=replace(doc.lease, ts=now, ttl_s=ttl_s, expires_at=expires_at))
     event = Event(type="LeaseRenewed", state=request.state, data={"epoch": doc.lease.epoch, "ttl_s": ttl_s})
@@ -92,7 +97,7 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
 def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal]:
     """Give the state back: pending again, its epoch kept, so that whoever is assigned may take it."""
     doc = snapshot.states[request.state]
-    if doc.lease.token is None and (request.force or _applied(doc, request.token) or doc.status.is_terminal):
+    if _is_clear(doc, request):
         return Decision(answer=Released(outcome="lease_already_clear", doc=doc))
     if not request.force:
         refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
@@ -110,12 +115,12 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
 
 
 def cleared(lease: Lease) -> Lease:
-    """The lease after its holder is done: only the fencing number stays."""
+    """Clear the lease after its holder is done: only the fencing number stays."""
     return Lease(epoch=lease.epoch)
 
 
 def granted(lease: Lease, *, owner: str, token: str, ttl_s: int, now: int) -> Lease:
-    """The lease of a new holder."""
+    """Make the lease of a new holder."""
     return Lease(
         token=token,
         owner_agent_id=owner,
@@ -127,7 +132,7 @@ def granted(lease: Lease, *, owner: str, token: str, ttl_s: int, now: int) -> Le
 
 
 def acquired_event(state: str, doc: StateDoc, *, takeover: bool) -> Event:
-    """The history entry of a grant."""
+    """Write the history entry of a grant."""
     data = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id, "attempt": doc.attempts}
     return Event(type="LeaseAcquired", state=state, data=data | ({"takeover": True} if takeover else {}))
 
@@ -155,51 +160,86 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
 
 
 def _why_not(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refusal | None:
-    state = request.state
+    """Name the first reason against a grant; what waiting does not mend comes first."""
+    return (
+        _unless_open(doc, meta, request)
+        or _unless_due(doc, request, now)
+        or _unless_assigned(doc, meta, request)
+        or _unless_free(doc, meta, request, now)
+    )
+
+
+def _unless_open(doc: StateDoc, meta: Meta, request: Acquire) -> Refusal | None:
     if meta.status is not RunStatus.RUNNING:
         return refusals.run_closed(meta.status)
     if doc.status.is_terminal:
-        return refusals.state_terminal(state, doc)
+        return refusals.state_terminal(request.state, doc)
+    return refusals.token_used(request.state, doc) if _is_done_with(doc, request.token) else None
+
+
+def _unless_due(doc: StateDoc, request: Acquire, now: int) -> Refusal | None:
     if not doc.is_ready:
-        return refusals.not_ready(state, doc)
+        return refusals.not_ready(request.state, doc)
     if doc.not_before is not None and doc.not_before > now:
-        return refusals.not_due(state, doc, now)
-    if not request.any_owner and not meta.may_take(state, request.owner):
-        return refusals.owner_mismatch(state, " or ".join(meta.agents[state]), request.owner, doc)
-    if doc.lease.is_live(now):
-        return refusals.lease_held(state, doc, now)
-    if doc.lease.token is not None and not request.may_take_over:
-        return refusals.lease_held(state, doc, now)
-    if doc.attempts >= meta.max_attempts:
-        return refusals.attempts_exhausted(state, doc)
+        return refusals.not_due(request.state, doc, now)
     return None
 
 
-def _heal(doc: StateDoc, state: str, now: int) -> Changes | None:
-    """Bound a lease that a backward step of the server's clock would make last far too long."""
-    lease = doc.lease
+def _unless_assigned(doc: StateDoc, meta: Meta, request: Acquire) -> Refusal | None:
+    if request.any_owner or meta.may_take(request.state, request.owner):
+        return None
+    return refusals.owner_mismatch(request.state, " or ".join(meta.agents[request.state]), request.owner, doc)
+
+
+def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refusal | None:
+    if doc.lease.is_live(now) or (doc.lease.token is not None and not request.may_take_over):
+        return refusals.lease_held(request.state, doc, now)
+    if doc.attempts >= meta.max_attempts:
+        return refusals.attempts_exhausted(request.state, doc)
+    return None
+
+
+def _outlives_its_ttl(lease: Lease, now: int) -> bool:
+    """Tell whether the server's clock stepped back after the grant; a second is let pass."""
     if lease.expires_at is None or lease.ttl_s is None:
-        return None
-    bound = now + lease.ttl_s * SECOND
-    if lease.expires_at <= bound + SECOND:
-        return None
-    healed = replace(doc, lease=replace(lease, expires_at=bound))
-    event = Event(type="LeaseHealed", state=state, data={"epoch": lease.epoch, "lease": _public(healed.lease)})
-    return Changes(states={state: healed}, events=(event,), timers={state: bound})
+        return False
+    return lease.expires_at > now + (lease.ttl_s + 1) * SECOND
+
+
+def _heal(doc: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
+    """Bound a lease that a backward step of the server's clock would make last far too long."""
+    assert doc.lease.ttl_s is not None, "checked by the caller"
+    bound = now + doc.lease.ttl_s * SECOND
+    healed = replace(doc, lease=replace(doc.lease, expires_at=bound))
+    event = Event(type="LeaseHealed", state=state, data={"epoch": doc.lease.epoch, "lease": _public(healed.lease)})
+    return Decision(
+        answer=refusals.lease_held(state, healed, now),
+        changes=Changes(states={state: healed}, events=(event,), timers={state: bound}),
+    )
+
+
+def _is_clear(doc: StateDoc, request: Release) -> bool:
+    """Tell whether there is nothing to release: nobody holds the state, or the caller gave it up before."""
+    if doc.lease.token is None and (request.force or doc.status.is_terminal):
+        return True
+    return not request.force and doc.lease.token != request.token and _is_done_with(doc, request.token)
 
 
 def _freed(doc: StateDoc, now: int, request: Release) -> StateDoc:
     kept_owner = None if request.clear_owner else doc.lease.owner_agent_id
     lease = Lease(epoch=doc.lease.epoch, ts=now, ttl_s=doc.lease.ttl_s, owner_agent_id=kept_owner)
     last = dict(doc.last)
-    if request.token is not None:
+    if request.token is not None and request.token == doc.lease.token:
         last["release"] = {"req": fingerprint(request.token)}
     return replace(doc, status=doc.status if doc.status.is_terminal else Status.PENDING, lease=lease, last=last)
 
 
-def _applied(doc: StateDoc, token: str | None) -> bool:
-    done = doc.last.get("release")
-    return token is not None and isinstance(done, dict) and done.get("req") == fingerprint(token)
+def _is_done_with(doc: StateDoc, token: str | None) -> bool:
+    """Tell whether this token held the state before, and released or completed it."""
+    ended = (doc.last.get(operation) for operation in ("release", "complete"))
+    return token is not None and any(
+        isinstance(reply, dict) and reply.get("req") == fingerprint(token) for reply in ended
+    )
 
 
 def _owner_differs(doc: StateDoc, owner: str | None) -> bool:

@@ -29,6 +29,9 @@ class Status(StrEnum):
 
 OPEN = frozenset({Status.PENDING, Status.RUNNING})
 
+DEFAULT_MAX_ATTEMPTS = 10
+"""How often one state may be leased before the run fails, unless the run says otherwise."""
+
 
 class RunStatus(StrEnum):
     """Where a run is; everything but `running` is final."""
@@ -60,7 +63,7 @@ class Lease:
         return self.token is not None and self.expires_at is not None and self.expires_at > now
 
     def next_epoch(self, now: int) -> int:
-        """The fencing number of a new grant: larger than any before, also over a failover that lost writes."""
+        """Make the fencing number of a new grant: larger than any before, also over a failover that lost writes."""
         return max(self.epoch + 1, now)
 
 
@@ -112,7 +115,7 @@ class Meta:
     status: RunStatus
     definition_sha256: str
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    max_attempts: int = 10
+    max_attempts: int = DEFAULT_MAX_ATTEMPTS
 
     def may_take(self, state: str, agent_id: str) -> bool:
         """Whether this agent is assigned to the state, alone or in a pool, or nobody is."""

@@ -18,6 +18,10 @@ from dcf.core.lease import Release, cleared, release
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.core.transition import Claimant, Transition
 
+_SETTLING = (Status.SUCCEEDED, Status.FAILED)
+_TOLD_BY_DEFAULT = {"complete": Status.SUCCEEDED, "release": Status.PENDING, "update": Status.RUNNING}
+"""What stored replies leave out, since it is what they nearly always say."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
@@ -54,7 +58,7 @@ def update(
     refusal = refusals.unless_holder(doc, meta, request.state, request.token) or _owner_refusal(doc, request)
     if refusal is not None:
         return Decision(answer=refusal)
-    if request.status in (Status.SUCCEEDED, Status.FAILED):
+    if request.status in _SETTLING:
         return _settle(snapshot, request, machine, context)
     if request.status is Status.PENDING:
         return _give_back(snapshot, request)
@@ -85,7 +89,7 @@ def _settle(
 ) -> Decision[Updated | Refusal]:
     """Close the state and decide what comes next, in one transaction."""
     state, doc, meta = request.state, snapshot.states[request.state], snapshot.meta
-    assert meta is not None and request.token is not None, "checked by the fence"  # noqa: PT018 - one reason
+    assert meta is not None, "checked by the fence"
     epoch = doc.lease.epoch
     advance = _advance(snapshot, request, machine, context)
     step = _open_transition(snapshot, state, epoch, meta)
@@ -98,7 +102,7 @@ def _settle(
     step.apply(advance, _claimant(request, doc, advance))
     answer = _answer(step, request, closed)
     mine = step.states[state]
-    done = {"req": fingerprint(request.token), **_reply(answer)}
+    done = {"req": _repetition_key(request), **_reply(answer)}
     step.states[state] = replace(mine, last={**mine.last, "complete": done})
     return Decision(answer=answer, changes=step.changes())
 
@@ -114,7 +118,8 @@ def _advance(snapshot: Snapshot, request: Update, machine: Machine, context: Map
 
 def _failed_here(advance: Advance, state: str) -> bool:
     """Whether the worker's result could not be taken over: its own data flow failed."""
-    return isinstance(advance.outcome, engine.Failed) and advance.outcome.state == state
+    outcome = advance.outcome
+    return isinstance(outcome, engine.Failed) and outcome.state == state and not advance.visits
 
 
 def _open_transition(snapshot: Snapshot, state: str, epoch: int, meta: Meta) -> Transition:
@@ -167,7 +172,7 @@ def _answer(step: Transition, request: Update, closed: StateDoc) -> Updated:
 
 
 def _reply(answer: Updated) -> dict[str, Json]:
-    """What a repetition must be told, without what a reader assumes anyway."""
+    """Note what a repetition must be told, without what a reader assumes anyway."""
     reply: dict[str, Json] = {}
     if answer.status is not Status.SUCCEEDED:
         reply["status"] = answer.status.value
@@ -181,21 +186,36 @@ def _reply(answer: Updated) -> dict[str, Json]:
 
 
 def _repeated(doc: StateDoc, request: Update) -> Updated | None:
-    settling = request.status in (Status.SUCCEEDED, Status.FAILED)
-    done = doc.last.get("complete" if settling else "update")
-    key = request.token if settling else request.request_id
-    if not isinstance(done, dict) or key is None or done.get("req") != fingerprint(key):
+    done = doc.last.get(_operation(request))
+    key = _repetition_key(request)
+    if not isinstance(done, dict) or key is None or done.get("req") != key:
         return None
     claimed = done.get("claimed")
     return Updated(
-        status=Status(done.get("status", Status.SUCCEEDED.value)),
+        status=Status(done.get("status", _TOLD_BY_DEFAULT[_operation(request)])),
         doc=doc,
-        output_written=request.has_output,
+        output_written=request.has_output and _operation(request) != "release",
         run_status=RunStatus(done.get("run_status", RunStatus.RUNNING.value)),
         next_states=tuple(done.get("next", [claimed] if claimed else ())),
         claimed=_claimed_before(claimed, request),
         repeated=True,
     )
+
+
+def _repetition_key(request: Update) -> str | None:
+    """By what a repetition is known: a token ends its lease once; of partial writes its holder may name each."""
+    if request.token is None:
+        return None
+    if _operation(request) != "update":
+        return fingerprint(request.token)
+    return None if request.request_id is None else fingerprint(f"{request.token}\n{request.request_id}")
+
+
+def _operation(request: Update) -> str:
+    """Name the reply that a repetition of the request looks for."""
+    if request.status in _SETTLING:
+        return "complete"
+    return "release" if request.status is Status.PENDING else "update"
 
 
 def _claimed_before(state: str | None, request: Update) -> Leased | None:
@@ -214,13 +234,13 @@ def _give_back(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusa
 
 
 def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refusal]:
-    """A write that leaves the state running: part of the output, a note of an error, one more attempt."""
-    last = dict(doc.last)
-    if request.request_id is not None:
-        last["update"] = {"req": fingerprint(request.request_id), "status": doc.status.value}
+    """Write what leaves the state running: part of the output, a note of an error, one more attempt."""
+    last, status, key = dict(doc.last), request.status or doc.status, _repetition_key(request)
+    if key is not None:
+        last["update"] = {"req": key, "status": status.value}
     written = replace(
         doc,
-        status=request.status or doc.status,
+        status=status,
         attempts=doc.attempts + request.attempts,
         started_at=now if request.set_started_at else doc.started_at,
         finished_at=now if request.set_finished_at else doc.finished_at,

@@ -1,5 +1,17 @@
 """Every way the control plane says no to a well-formed request, with its code and what to do next.
 
+    terminal             run_closed, state_terminal    nothing happens here any more
+    not_ready            not_ready, not_due            too early; waiting helps
+    owner_mismatch       owner_mismatch                another agent is meant
+    lease_held           lease_held                    somebody works on it
+    lease_lost           lease_lost                    the token is not the current one
+    lease_expired        lease_expired                 too late to renew strictly
+    token_used           token_used                    the token held the state in the past
+    token_required       token_required                a write without a token
+    attempts_exhausted   attempts_exhausted            tried as often as allowed
+    invalid_transition   invalid_transition            a status that cannot follow
+    conflict             conflict                      the run exists and is another one
+
 Kept in one place so that the codes stay stable and the sentences alike.
 """
 
@@ -11,7 +23,7 @@ from dcf.core.model import Meta, RunStatus, StateDoc
 
 
 def run_closed(status: RunStatus) -> Refusal:
-    """The run is over."""
+    """Refuse: the run is over."""
     return Refusal(
         code="terminal",
         message=f"The run is {status.value}; nothing in it changes any more.",
@@ -20,7 +32,7 @@ def run_closed(status: RunStatus) -> Refusal:
 
 
 def state_terminal(state: str, doc: StateDoc) -> Refusal:
-    """The state is over."""
+    """Refuse: the state is over."""
     return Refusal(
         code="terminal",
         message=f"State '{state}' is already {doc.status.value}.",
@@ -30,7 +42,7 @@ def state_terminal(state: str, doc: StateDoc) -> Refusal:
 
 
 def not_ready(state: str, doc: StateDoc) -> Refusal:
-    """Something it waits for has not happened."""
+    """Refuse: something it waits for has not happened."""
     waiting = ", ".join(sorted(name for name, epoch in doc.waits_for.items() if not epoch)[:5])
     return Refusal(
         code="not_ready",
@@ -41,7 +53,7 @@ def not_ready(state: str, doc: StateDoc) -> Refusal:
 
 
 def not_due(state: str, doc: StateDoc, now: int) -> Refusal:
-    """It may not be taken before a point in time."""
+    """Refuse: it may not be taken before a point in time."""
     wait = seconds((doc.not_before or now) - now)
     return Refusal(
         code="not_ready",
@@ -53,7 +65,7 @@ def not_due(state: str, doc: StateDoc, now: int) -> Refusal:
 
 
 def owner_mismatch(state: str, assigned: str, caller: str, doc: StateDoc) -> Refusal:
-    """Another agent is meant."""
+    """Refuse: another agent is meant."""
     return Refusal(
         code="owner_mismatch",
         message=f"State '{state}' belongs to '{assigned}', not to '{caller}'.",
@@ -63,7 +75,7 @@ def owner_mismatch(state: str, assigned: str, caller: str, doc: StateDoc) -> Ref
 
 
 def lease_held(state: str, doc: StateDoc, now: int) -> Refusal:
-    """Somebody works on it."""
+    """Refuse: somebody works on it."""
     left = max(0.0, seconds((doc.lease.expires_at or now) - now))
     return Refusal(
         code="lease_held",
@@ -75,7 +87,7 @@ def lease_held(state: str, doc: StateDoc, now: int) -> Refusal:
 
 
 def lease_lost(state: str, doc: StateDoc) -> Refusal:
-    """The token is not the current one."""
+    """Refuse: the token is not the current one."""
     holder = doc.lease.owner_agent_id
     now_held = f"it is now leased to '{holder}'" if doc.lease.token else f"nobody holds it and it is {doc.status.value}"
     return Refusal(
@@ -86,8 +98,18 @@ def lease_lost(state: str, doc: StateDoc) -> Refusal:
     )
 
 
+def token_used(state: str, doc: StateDoc) -> Refusal:
+    """Refuse: the token held the state in the past; with it, old requests would act on the new lease."""
+    return Refusal(
+        code="token_used",
+        message=f"This lease_token has held state '{state}' before, and released or completed it.",
+        hint="Acquire without a lease_token, or with a new one, to hold the state again.",
+        doc=doc,
+    )
+
+
 def lease_expired(state: str) -> Refusal:
-    """Too late to renew strictly."""
+    """Refuse: too late to renew strictly."""
     return Refusal(
         code="lease_expired",
         message=f"The lease on state '{state}' has expired.",
@@ -96,7 +118,7 @@ def lease_expired(state: str) -> Refusal:
 
 
 def token_required(state: str) -> Refusal:
-    """A write without a token."""
+    """Refuse: a write without a token."""
     return Refusal(
         code="token_required",
         message=f"State '{state}' is written only with the lease_token of its current holder.",
@@ -105,7 +127,7 @@ def token_required(state: str) -> Refusal:
 
 
 def attempts_exhausted(state: str, doc: StateDoc) -> Refusal:
-    """It was tried as often as allowed."""
+    """Refuse: it was tried as often as allowed."""
     return Refusal(
         code="attempts_exhausted",
         message=f"State '{state}' was leased {doc.attempts} times without finishing.",
@@ -115,7 +137,7 @@ def attempts_exhausted(state: str, doc: StateDoc) -> Refusal:
 
 
 def invalid_transition(state: str, current: str, wanted: str) -> Refusal:
-    """The status asked for cannot follow the current one."""
+    """Refuse: the status asked for cannot follow the current one."""
     return Refusal(
         code="invalid_transition",
         message=f"State '{state}' cannot go from {current} to {wanted}.",
@@ -124,7 +146,7 @@ def invalid_transition(state: str, current: str, wanted: str) -> Refusal:
 
 
 def conflict(message: str) -> Refusal:
-    """A run of that name exists and is another one."""
+    """Refuse: a run of that name exists and is another one."""
     return Refusal(
         code="conflict",
         message=message,
@@ -133,13 +155,13 @@ def conflict(message: str) -> Refusal:
 
 
 def unless_holder(doc: StateDoc, meta: Meta, state: str, token: str | None) -> Refusal | None:
-    """The fence: None only for the current holder of an open state in a running run."""
+    """Fence off everybody but the current holder of an open state in a running run."""
     if token is None:
         return token_required(state)
     if meta.status is not RunStatus.RUNNING:
         return run_closed(meta.status)
     if doc.status.is_terminal:
         return state_terminal(state, doc)
-    if not compare_digest(doc.lease.token or "", token):
+    if not compare_digest((doc.lease.token or "").encode(), token.encode()):
         return lease_lost(state, doc)
     return None

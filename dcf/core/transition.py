@@ -127,7 +127,7 @@ class Transition:
         self.notices.append(Notice(type="run_finished", state=None, epoch=self.epoch, reason=status.value))
 
     def _opened(self, state: str, source: str | None, status: Status) -> StateDoc:
-        """A fresh visit of a state: everything of an earlier one goes but its last replies and foreign fields."""
+        """Begin a fresh visit of a state: everything of an earlier one goes but its last replies and foreign fields."""
         earlier = self.states.get(state) or self.visited_before.get(state) or StateDoc()
         finished = self.now if status.is_terminal else None
         return StateDoc(

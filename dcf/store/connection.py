@@ -6,7 +6,7 @@ section 3). No library text leaves this module, since it may hold a command's ar
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
@@ -31,6 +31,9 @@ _TIMEOUT_S = 5.0
 _AsyncSentinel: Any = redis.asyncio.Sentinel  # redis-py leaves its sentinels untyped
 _SENTINEL_OPTIONS = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0}
 _SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
+_SCHEMES = {"redis", "rediss", "unix", *_SENTINEL_SCHEMES}
+_FIXED = {"protocol": 2, "decode_responses": False}
+"""What the protocol relies on; a URL's query may not change it."""
 
 
 class Connection(Protocol):
@@ -74,32 +77,26 @@ class Connections:
 
     def send(self, *commands: Command) -> list[Reply]:
         """One packet of commands that may safely be repeated; retried once on a fresh connection."""
-        try:
-            return self._attempt(commands)
-        except CONNECTION_ERRORS:
-            self.recover()
-        try:
-            return self._attempt(commands)
-        except CONNECTION_ERRORS as error:
-            raise unavailable(error) from None
+        return self._repeated(commands, checked)
 
     def send_to_group(self, stream: str, group: str, command: Command) -> Reply:
-        """A command of a consumer group, which is made first (reading from the beginning) where it is missing."""
-        create = ("XGROUP", "CREATE", stream, group, "0", "MKSTREAM")
-        try:
-            with self.one() as connection:
-                (reply,) = exchange(connection, [command])
-                if _is_missing_group(reply):
-                    _, reply = exchange(connection, [create, command])
-        except CONNECTION_ERRORS as error:
-            self.recover()
-            raise unavailable(error) from None
+        """A command of a consumer group, which is made first (reading from the beginning) where it is missing.
+
+        None where there is no such stream: asking makes none. What a lost reply handed out is handed out again later.
+        """
+        (reply,) = self._repeated([command])
+        if _is_missing_group(reply):
+            create = ("XGROUP", "CREATE", stream, group, "0")
+            made, reply = self._repeated([create, command])
+            if isinstance(made, redis.ResponseError) and "requires the key" in str(made):
+                return None
         return checked(reply)
 
     def recover(self) -> None:
         """After a connection error: drop what may be as dead, and bring an embedded server back if it is ours."""
-        while self._idle:
-            self._discard(self._idle.pop())
+        with suppress(IndexError):  # others may be emptying it at the same time
+            while True:
+                self._discard(self._idle.pop())
         if self._revive is not None:
             self._revive()
 
@@ -119,9 +116,20 @@ class Connections:
         connection.disconnect()
         self._pool.release(connection)
 
-    def _attempt(self, commands: Sequence[Command]) -> list[Reply]:
+    def _repeated(self, commands: Sequence[Command], check: Callable[[Reply], Reply] | None = None) -> list[Reply]:
+        try:
+            return self._attempt(commands, check)
+        except CONNECTION_ERRORS:
+            self.recover()
+        try:
+            return self._attempt(commands, check)
+        except CONNECTION_ERRORS as error:
+            raise unavailable(error) from None
+
+    def _attempt(self, commands: Sequence[Command], check: Callable[[Reply], Reply] | None) -> list[Reply]:
         with self.one() as connection:
-            return [checked(reply) for reply in exchange(connection, commands)]
+            replies = exchange(connection, commands)
+            return replies if check is None else list(map(check, replies))
 
 
 def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
@@ -156,6 +164,8 @@ def unavailable(error: Exception) -> StoreUnavailable:
             "Redis refused the user name or password.",
             "Correct the credentials in REDIS_URL and start again.",
         )
+    if isinstance(error, redis.BusyLoadingError):
+        return StoreUnavailable("Redis is still loading its data.", "Wait a few seconds and repeat the call.")
     if isinstance(error, redis.TimeoutError | TimeoutError):
         return StoreUnavailable(f"Redis did not answer within {_TIMEOUT_S:g} s.")
     return StoreUnavailable("Redis cannot be reached.")
@@ -168,15 +178,15 @@ def is_refused_login(error: Exception) -> bool:
 
 def refused(error: redis.ResponseError) -> StoreUnavailable | StoreUnsuitable:
     """One clear sentence for an error reply."""
-    text = str(error)
-    if isinstance(error, redis.OutOfMemoryError) or "OOM" in text:
+    if isinstance(error, redis.OutOfMemoryError):
         return StoreUnavailable("Redis is out of memory and refuses writes.", "Free memory or raise maxmemory.")
-    if isinstance(error, AuthenticationError | NoPermissionError) or "NOAUTH" in text:
-        return unavailable(AuthenticationError())
-    if "unknown command" in text.lower():
+    if isinstance(error, NoPermissionError):
+        return StoreUnsuitable(
+            "Redis does not allow this user a command or key that dcf needs.",
+            "Give the user of REDIS_URL the rights to all keys that begin with cp: or dp:.",
+        )
+    if str(error).lower().startswith("unknown command"):
         return StoreUnsuitable("Redis lacks a command that dcf needs (the RedisJSON module is not loaded).")
-    if "LOADING" in text or isinstance(error, redis.BusyLoadingError):
-        return StoreUnavailable("Redis is still loading its data.", "Wait a few seconds and repeat the call.")
     return StoreUnsuitable(
         "Redis refused a command of dcf; a key of this run may have been changed by hand.",
         "Look at the run's keys with JSON.GET and TYPE, and repair or delete the foreign one.",
@@ -185,29 +195,44 @@ def refused(error: redis.ResponseError) -> StoreUnavailable | StoreUnsuitable:
 
 def open_pool(url: str) -> Pool:
     """A connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
-    scheme = urlsplit(url).scheme
+    scheme = _scheme(url)
     if scheme in _SENTINEL_SCHEMES:
         return _sentinel_pool(url)
-    if scheme not in {"redis", "rediss", "unix"}:
-        raise InvalidArgument(
-            f"REDIS_URL has the scheme '{scheme[:20]}', which dcf does not know.",
-            "Use redis://, rediss://, unix:// or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB.",
-        )
     try:
-        return redis.ConnectionPool.from_url(url, **_options())
-    except ValueError:
-        raise InvalidArgument("REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB.") from None
+        pool = redis.ConnectionPool.from_url(url, **_options())
+        pool.connection_kwargs |= _FIXED
+        pool.connection_class(**pool.connection_kwargs)  # not connected: only to refuse options nobody knows
+    except (TypeError, ValueError):
+        raise _invalid_url() from None
+    return pool
 
 
 def open_async_client(url: str) -> redis.asyncio.Redis:
     """An asynchronous client for the same URL, for waiting only: a blocked read may last a minute."""
     options = _options() | {"retry": None, "socket_timeout": 90.0}
-    if urlsplit(url).scheme not in _SENTINEL_SCHEMES:
+    if _scheme(url) not in _SENTINEL_SCHEMES:
         return redis.asyncio.Redis.from_url(url, **options)
     target = _sentinel_target(url)
     sentinel = _AsyncSentinel(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
     client: redis.asyncio.Redis = sentinel.master_for(target.master, **options, **target.options)
     return client
+
+
+def _scheme(url: str) -> str:
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError:
+        raise _invalid_url() from None
+    if scheme not in _SCHEMES:
+        raise InvalidArgument(
+            f"REDIS_URL has the scheme '{scheme[:20]}', which dcf does not know.",
+            "Use redis://, rediss://, unix:// or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB.",
+        )
+    return scheme
+
+
+def _invalid_url() -> InvalidArgument:
+    return InvalidArgument("REDIS_URL is not a valid Redis URL.", "Write it as redis://HOST:PORT/DB.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -254,7 +279,7 @@ def _options() -> dict[str, Any]:
         "socket_connect_timeout": 2.0,
         "health_check_interval": 0,
         "max_connections": 512,
-        "protocol": 2,
+        **_FIXED,
     }
 
 

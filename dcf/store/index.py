@@ -3,8 +3,22 @@
 Outside every run's slot and transaction: an entry is written before what it points at, and a stale one is harmless.
 """
 
+from dcf.core.instants import SECOND
 from dcf.store import keys
 from dcf.store.connection import Connections
+
+
+_FORGOTTEN_AFTER = 60 * SECOND
+"""A listed run without documents is being created, unless it was listed longer ago than this."""
+
+_FORGET = """
+local time = redis.call('TIME')
+local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if listed and time[1] * 1000000 + time[2] - listed > tonumber(ARGV[2]) then
+  return redis.call('ZREM', KEYS[1], ARGV[1])
+end
+return 0
+"""
 
 
 class RunIndex:
@@ -14,10 +28,10 @@ class RunIndex:
         self._connections = connections
 
     def add(self, workflow_id: str) -> None:
-        """List a run that is about to be created; a known one keeps its place."""
+        """List a run that is about to be created; a known one keeps its place among the runs."""
         (clock,) = self._connections.send(("TIME",))
-        at = int(clock[0]) * 1_000_000 + int(clock[1])
-        self._connections.send(("ZADD", keys.RUNS, "NX", at, workflow_id), ("ZADD", keys.LIVE, "NX", at, workflow_id))
+        at = int(clock[0]) * SECOND + int(clock[1])
+        self._connections.send(("ZADD", keys.RUNS, "NX", at, workflow_id), ("ZADD", keys.LIVE, at, workflow_id))
 
     def newest(self, limit: int) -> list[str]:
         """Ids of the newest runs, newest first."""
@@ -32,3 +46,7 @@ class RunIndex:
     def retire(self, workflow_id: str) -> None:
         """Nothing is left to do for this run."""
         self._connections.send(("ZREM", keys.LIVE, workflow_id))
+
+    def forget(self, workflow_id: str) -> None:
+        """There are no documents of this run: unlist it, unless it is just being created."""
+        self._connections.send(("EVAL", _FORGET, 1, keys.LIVE, workflow_id, _FORGOTTEN_AFTER))

@@ -35,6 +35,7 @@ class Entry:
 class Attention:
     """What a run may need of the clock now: whether it still runs, what is owed, and which states are due."""
 
+    exists: bool
     is_running: bool
     owed: int
     due: tuple[str, ...]
@@ -61,7 +62,7 @@ class Outbox:
         key = self._keys(workflow_id).outbox
         command = ("XAUTOCLAIM", key, _GROUP, deliverer, int(idle_s * 1000), "0-0", "COUNT", _PAGE)
         reply = self._connections.send_to_group(key, _GROUP, command)
-        return [_entry(entry_id, fields) for entry_id, fields in reply[1] if fields]
+        return [_entry(entry_id, fields) for entry_id, fields in (reply[1] if reply else ()) if fields]
 
     def settle(self, workflow_id: str, entry: Entry, event: Event | None) -> None:
         """The entry is dealt with; the history says how."""
@@ -115,6 +116,7 @@ def _attention(clock: Reply, meta: Reply, owed: int, timers: list[bytes]) -> Att
     found = {} if meta is None else {path[2:]: values[0] for path, values in load(meta).items() if values}
     due = [decode_state(part.decode()) for part, at in zip(timers[::2], timers[1::2], strict=True) if float(at) <= now]
     return Attention(
+        exists=meta is not None,
         is_running=found.get("status") == RunStatus.RUNNING,
         owed=owed,
         due=tuple(due),

@@ -61,11 +61,11 @@ class RunStore:
                     return answer
             except _Unsure as error:
                 doubt = error
-                self._connections.recover()
+                self._recover(in_doubt=True)
             except CONNECTION_ERRORS as error:
                 if doubt is None and (is_refused_login(error) or time.monotonic() >= deadline):
                     raise unavailable(error) from None
-                self._connections.recover()
+                self._recover(in_doubt=doubt is not None)
             attempt += 1
             if time.monotonic() >= deadline:
                 raise _gave_up(doubt)
@@ -84,6 +84,14 @@ class RunStore:
         if found is None or meta is None:
             return None
         return load(found)[0], {path[2:]: values[0] for path, values in load(meta).items() if values}
+
+    def _recover(self, *, in_doubt: bool) -> None:
+        """While it is unclear whether a commit took effect, no other trouble may be told in its place."""
+        try:
+            self._connections.recover()
+        except DcfError:
+            if not in_doubt:
+                raise
 
     def _once(self, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]]) -> tuple[bool, Answer]:
         with self._connections.one() as connection:

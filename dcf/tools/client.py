@@ -6,8 +6,9 @@ A call whose connection broke is repeated until its deadline, since every tool m
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from functools import partial
 from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -18,7 +19,10 @@ from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
-_PASSING = frozenset({"store_unavailable", "unknown_outcome", "conflict", "internal_error"})
+_LONGEST_ANSWER_S = 60.0
+"""A connection that is silent for this long is given up; await_workflow_event waits up to 50 s."""
+
+_PASSING = frozenset({"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error"})
 """Codes of failures that may be gone when the call is repeated."""
 
 
@@ -37,14 +41,14 @@ class ToolClient:
         self._client: Client | None = None
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
-        """The tool's answer, refusals included; raise when the call was wrong or nobody answered in time."""
+        """Return the tool's answer, refusals included; raise when the call was wrong or nobody answered in time."""
         deadline = time.monotonic() + self._deadline_s
         pause = _FIRST_PAUSE_S
         while True:
             try:
-                return self._once(tool, arguments)
+                return self._once(tool, arguments, max(_LONGEST_ANSWER_S, deadline - time.monotonic()))
             except DcfError as error:
-                if error.code not in _PASSING | {ServerUnreachable.code} or time.monotonic() >= deadline:
+                if error.code not in _PASSING or time.monotonic() >= deadline:
                     raise
             self._wait(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
@@ -56,36 +60,44 @@ class ToolClient:
         if session is not None:
             session.__exit__(None, None, None)
 
-    def _once(self, tool: str, arguments: dict[str, Json]) -> dict[str, Json]:
+    def _once(self, tool: str, arguments: dict[str, Json], timeout_s: float) -> dict[str, Json]:
+        client = None
         try:
-            result: Any = self._portal.call(self._opened().call_tool, tool, arguments)
+            client = self._opened()
+            result: Any = self._portal.call(partial(client.call_tool, read_timeout_seconds=timeout_s), tool, arguments)
         except Exception as error:  # whatever the transport raises (it is not one family): the server is not there
-            self._drop()
+            self._drop(client)
             raise ServerUnreachable("The dcf server did not answer.") from error
         payload: dict[str, Json] = result.structured_content or {}
         if result.is_error:
-            code, text = str(payload.get("code", "error")), str(payload.get("error"))
-            raise ToolCallFailed(code, text.removeprefix(f"{code}: "), payload.get("hint"))
+            raise _failure(payload, result.content)
         return payload
 
     def _opened(self) -> Client:
         with self._lock:
             if self._client is None:
-                self._session = self._portal.wrap_async_context_manager(Client(self._server_url))
-                self._client = self._session.__enter__()
+                session = self._portal.wrap_async_context_manager(Client(self._server_url))
+                self._client, self._session = session.__enter__(), session
             return self._client
 
-    def _drop(self) -> None:
-        """Leave a session that failed; how it ends does not matter any more."""
-        try:
-            self.close()
-        except Exception:  # closing a broken session fails in the ways the session itself did
-            self._client = None
+    def _drop(self, client: Client | None) -> None:
+        """Leave a session that failed, unless another thread has done so; how it ends does not matter any more."""
+        if client is not None and client is self._client:
+            with suppress(Exception):  # closing a broken session fails in the ways the session itself did
+                self.close()
+
+
+def _failure(payload: Mapping[str, Json], content: Sequence[Any]) -> ToolCallFailed:
+    if "code" not in payload:  # not an answer of ours: the SDK's own, for example to a tool that does not exist
+        text = " ".join(part.text for part in content if part.type == "text")
+        return ToolCallFailed("error", text or "The server refused the call.", "Check that it serves this tool.")
+    code = str(payload["code"])
+    return ToolCallFailed(code, str(payload.get("error")).removeprefix(f"{code}: "), payload.get("hint"))
 
 
 @contextmanager
 def connect(server_url: str, *, deadline_s: float = 60.0) -> Iterator[ToolClient]:
-    """A client for the server at this URL while the context lasts."""
+    """Keep a client for the server at this URL while the context lasts."""
     with start_blocking_portal() as portal:
         client = ToolClient(portal, server_url, deadline_s)
         try:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import anyio.to_thread
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from dcf.application import Application
 from dcf.core.json_text import Json
@@ -20,6 +21,7 @@ log = logging.getLogger(__name__)
 
 _LONGEST_ECHO = 80
 _PROBLEMS_SHOWN = 50
+_TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,26 +35,26 @@ class Reply:
 async def call(spec: ToolSpec, application: Application, arguments: Mapping[str, Json]) -> Reply:
     """Run the tool; synchronous ones on a worker thread."""
     try:
-        checked = _check(spec.arguments, arguments, application)
+        checked = _check(spec.arguments, arguments)
         if inspect.iscoroutinefunction(spec.run):
             answer = await spec.run(application, checked)
         else:
             answer = await anyio.to_thread.run_sync(spec.run, application, checked)
+        assert isinstance(answer, Answer), "every tool returns its answer model"
+        return Reply(payload=answer.payload())
     except DcfError as error:
         return Reply(payload=_failure(spec, error, arguments), broken=True)
     except Exception:  # the edge of the process: a defect of ours must not show its insides to a caller
         log.exception("tool %s failed", spec.name)
         return Reply(payload=_failure(spec, InternalError(), arguments), broken=True)
-    assert isinstance(answer, Answer), "every tool returns its answer model"
-    return Reply(payload=answer.payload())
 
 
-def _check(model: type[Arguments], arguments: Mapping[str, Json], application: Application) -> Arguments:
+def _check(model: type[Arguments], arguments: Mapping[str, Json]) -> Arguments:
     try:
         checked = model.model_validate(dict(arguments))
     except ValidationError as error:
         raise _explained(model, error) from None
-    if checked.redis_url is not None and checked.redis_url != application.redis_url:
+    if checked.redis_url is not None:
         raise InvalidArgument("redis_url may not be chosen by the caller.", "Leave redis_url out of the call.")
     return checked
 
@@ -61,20 +63,37 @@ def _explained(model: type[Arguments], error: ValidationError) -> InvalidArgumen
     """Name the wrong argument and what it should be, unknown names first; never repeat a value."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     first = min(found, key=lambda one: one["type"] != "extra_forbidden")
-    name = _printable(str(first["loc"][0])[:_LONGEST_ECHO]) if first["loc"] else "the call"
+    name = _printable(str(first["loc"][0])[:_LONGEST_ECHO])
     if first["type"] == "extra_forbidden":
         known = ", ".join(model.model_fields)
         return InvalidArgument(f"There is no argument '{name}'.", f"The arguments are: {known}.")
-    if first["type"] == "missing":
-        return InvalidArgument(f"The argument {name} is missing.", _described(model, name))
-    if first["type"] == "string_pattern_mismatch":
-        return InvalidArgument(f"{name} has the wrong form.", _described(model, name))
-    return InvalidArgument(f"{name} is wrong: {first['msg']}.", _described(model, name))
+    wanted = model.model_json_schema()["properties"][name]
+    return InvalidArgument(f"{_wrong(first, name, wanted)}.", wanted.get("description"))
 
 
-def _described(model: type[Arguments], name: str) -> str:
-    field = model.model_fields.get(name)
-    return (field.description if field is not None else None) or InvalidArgument.default_hint
+def _wrong(error: ErrorDetails, name: str, wanted: Mapping[str, Json]) -> str:
+    if error["type"] == "missing":
+        return f"The argument {name} is missing"
+    if error["type"] == "string_pattern_mismatch":
+        return f"{name} has the wrong form"
+    if error["type"] == "string_unicode":
+        return f"{name} holds a string that is not valid Unicode"
+    return f"{name} must be {_expected(wanted)}"
+
+
+def _expected(schema: Mapping[str, Json]) -> str:
+    """Say in words what a JSON Schema of ours admits; null is left out, since leaving out an argument is simpler."""
+    if "anyOf" in schema:
+        return " or ".join(_expected(branch) for branch in schema["anyOf"] if branch.get("type") != "null")
+    if "enum" in schema:
+        return "one of " + ", ".join(schema["enum"])
+    if schema.get("type") in {"integer", "number"}:
+        kind = "a whole number" if schema["type"] == "integer" else "a number"
+        return f"{kind} between {schema['minimum']:g} and {schema['maximum']:.0f}" if "minimum" in schema else kind
+    if schema.get("type") == "string":
+        longest = f" of at most {schema['maxLength']} characters" if "maxLength" in schema else ""
+        return ("a non-empty string" if schema.get("minLength") else "a string") + longest
+    return _TYPE_WORDS[schema["type"]]
 
 
 def _printable(text: str) -> str:
@@ -82,10 +101,9 @@ def _printable(text: str) -> str:
 
 
 def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> dict[str, Json]:
-    """The tool's own answer, empty but for the error and the ids that the caller sent."""
-    told = f"{error.code}: {error.message}"
-    answer = spec.answer(error=told, code=error.code, hint=error.hint, **_echo(spec, arguments))
-    payload = answer.payload()
+    """Make the tool's own answer, empty but for the error and the ids that the caller sent."""
+    told, hint = _printable(f"{error.code}: {error.message}"), _printable(error.hint)
+    payload = spec.answer(error=told, code=error.code, hint=hint, **_echo(spec, arguments)).payload()
     if isinstance(error, InvalidDefinition):
         payload["problems"] = [
             {"path": found.path, "code": found.code, "message": found.message, "hint": found.hint}

@@ -24,6 +24,7 @@ from dcf.tools.registry import (
     StateName,
     Ttl,
     WorkflowId,
+    read_names,
     refused,
     tool,
 )
@@ -45,12 +46,14 @@ _STATUS_WORDS = {
 
 class ReadWorkflowControlPlane(Arguments):
     """Read where a run stands: call this to get your state's input, to check readiness, or to watch progress.
+
     Returns meta (status, output or error of the run), each state's document, input and output. Lease tokens are
-    hidden."""
+    hidden.
+    """
 
     workflow_id: WorkflowId
     states_json: JsonArray | None = Field(
-        default=None, description='Only these states: ["A", "B"] (or JSON text); default: all.'
+        default=None, description='Only these states: ["A", "B"] (or JSON text); none or [] means all.'
     )
     include_meta: bool = Field(default=True, description="Include the run's meta document.")
     compute_readiness: bool = Field(default=False, description="Say of each state whether it can be leased now.")
@@ -61,16 +64,16 @@ class ControlPlaneRead(Answer):
 
     workflow_id: str | None = None
     meta: dict[str, Any] | None = None
-    states: dict[str, dict[str, Any]] = {}
-    inputs: dict[str, Any] = {}
-    outputs: dict[str, Any] = {}
+    states: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    inputs: dict[str, Any] = Field(default_factory=dict)
+    outputs: dict[str, Any] = Field(default_factory=dict)
     readiness: dict[str, bool] | None = None
 
 
 @tool(toolset="execution", arguments=ReadWorkflowControlPlane, answer=ControlPlaneRead, read_only=True)
 def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane) -> ControlPlaneRead:
     """Read documents of a run."""
-    names = None if args.states_json is None else _names(args.states_json)
+    names = None if args.states_json is None else read_names(args.states_json, name="states_json") or None
     found = app.control_plane.read(args.workflow_id, names)
     assert found.meta is not None, "read() raises for a run that does not exist"
     readiness = {name: is_ready(found.meta, doc, found.now) for name, doc in found.states.items()}
@@ -86,9 +89,11 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
 
 
 class AcquireStateLease(Arguments):
-    """Take the lease on a state you were notified of, before you work on it: only one agent gets it. Granted when
-    the state is ready, assigned to you and held by nobody (or the holder's lease expired). The answer has the
-    lease_token that every later write needs, and the state's input. Renew it while you work."""
+    """Take the lease on a state you were notified of, before you work on it: only one agent gets it.
+
+    Granted when the state is ready, assigned to you and held by nobody (or the holder's lease expired). The answer
+    has the lease token that every later write needs (lease.token), and the state's input. Renew it while you work.
+    """
 
     workflow_id: WorkflowId
     state: StateName
@@ -139,9 +144,11 @@ def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseAnswe
 
 
 class ClaimReadyState(Arguments):
-    """Get the next piece of work without waiting for a notification: finds a ready state of the run that you may
-    take and leases it, in one call. Code nothing_ready means: wait with await_workflow_event, or call again after
-    retry_after_s."""
+    """Get the next piece of work without waiting for a notification.
+
+    Finds a ready state of the run that you may take and leases it, in one call. Code nothing_ready means: wait with
+    await_workflow_event, or call again after retry_after_s.
+    """
 
     workflow_id: WorkflowId
     owner_agent_id: AgentId
@@ -169,14 +176,16 @@ def claim_ready_state(app: Application, args: ClaimReadyState) -> LeaseAnswer:
 
 
 class RenewStateLease(Arguments):
-    """Keep a lease you hold: call this every third of its length while you work. On code lease_lost stop at once;
-    somebody else has the state."""
+    """Keep a lease you hold: call this every third of its length while you work.
+
+    On code lease_lost stop at once; somebody else has the state.
+    """
 
     workflow_id: WorkflowId
     state: StateName
     lease_token: LeaseToken
-    owner_agent_id: AgentId | None = None
-    lease_ttl_s: Ttl | None = None
+    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id, to be checked as well.")
+    lease_ttl_s: Ttl | None = Field(default=None, description="New length in seconds (1 to 3600); default: as it is.")
     reject_if_expired: bool = Field(
         default=True, description="False revives an expired lease as long as nobody took the state over."
     )
@@ -200,13 +209,16 @@ def renew_state_lease(app: Application, args: RenewStateLease) -> LeaseAnswer:
 
 
 class ReleaseStateLease(Arguments):
-    """Give a state back unfinished so that another agent can take it, or confirm that your lease is gone after you
-    completed it. The state becomes pending again; what you did is not undone."""
+    """Give a state back unfinished so that another agent can take it.
+
+    Or confirm that your lease is gone after you completed the state. A state given back becomes pending again; what
+    you did is not undone.
+    """
 
     workflow_id: WorkflowId
     state: StateName
-    lease_token: LeaseToken | None = None
-    owner_agent_id: AgentId | None = None
+    lease_token: LeaseToken | None = Field(default=None, description="The lease token you hold.")
+    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id, to be checked as well.")
     force: bool = Field(default=False, description="Release whoever holds it; an operator's right.")
     clear_owner: bool = Field(default=True, description="Forget the owner as well.")
 
@@ -236,10 +248,12 @@ def release_state_lease(app: Application, args: ReleaseStateLease) -> LeaseAnswe
 
 
 class UpdateWorkflowControlPlane(Arguments):
-    """Write the result of a state you hold: new_status 'succeeded' with output_json completes it and makes what
-    follows ready; 'failed' with error_name and error_message fails it; 'pending' gives it back. Without new_status
-    it stores partial output. Repeating a completion is safe. With claim_next you also get the lease on the next
-    state, if it is yours to do."""
+    """Write the result of a state you hold, when you are done with it or have partial output.
+
+    new_status 'succeeded' with output_json completes it and makes what follows ready; 'failed' with error_name and
+    error_message fails it; 'pending' gives it back. Without new_status it stores partial output. Repeating a
+    completion is safe. With claim_next you also get the lease on the next state, if it is yours to do.
+    """
 
     workflow_id: WorkflowId
     state: StateName
@@ -257,7 +271,7 @@ class UpdateWorkflowControlPlane(Arguments):
     claim_next: bool = Field(
         default=False, description="When completing: also lease the next state for me, if it is assigned to me."
     )
-    owner_agent_id: AgentId | None = None
+    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the lease's owner.")
     lease_ttl_s: Ttl | None = Field(default=None, description="Seconds of the lease claimed by claim_next.")
     attempts_increment: int | None = Field(default=None, ge=0, le=100, description="Add to attempts.")
     set_started_at: bool = Field(default=False, description="Set started_at to now.")
@@ -278,7 +292,7 @@ class ControlPlaneUpdated(Answer):
     updated_state: dict[str, Any] | None = None
     output_written: bool = False
     run_status: str | None = None
-    next_states: list[str] = []
+    next_states: list[str] = Field(default_factory=list)
     claimed: dict[str, Any] | None = None
     repeated: bool = False
 
@@ -324,12 +338,12 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
 
 
 def new_token() -> str:
-    """A lease token: 128 random bits."""
+    """Draw a lease token: 128 random bits."""
     return f"lease-{secrets.token_hex(16)}"
 
 
 def _claimed(app: Application, workflow_id: str, answer: Updated) -> dict[str, Json] | None:
-    """The lease that came with a completion; a repeated answer reads the state again for it."""
+    """Show the lease that came with a completion; a repeated answer reads the state again for it."""
     claimed = answer.claimed
     if claimed is None:
         return None
@@ -381,15 +395,8 @@ def _status(word: str | None) -> Status | None:
         return None
     status = _STATUS_WORDS.get(word.strip().lower())
     if status is None:
-        raise InvalidArgument("new_status is no status.", "Use succeeded, failed, running or pending.")
+        raise InvalidArgument("new_status must be succeeded, failed, running or pending.")
     return status
-
-
-def _names(states_json: str | list[Any]) -> tuple[str, ...]:
-    names = parse(states_json, name="states_json")
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InvalidArgument("states_json is not an array of state names.", 'Send ["StateA", "StateB"].')
-    return tuple(dict.fromkeys(names))
 
 
 def _operator_only(app: Application, *, asked: bool, what: str) -> None:

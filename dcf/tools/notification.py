@@ -2,19 +2,20 @@
 
 from typing import Any, Literal
 
+import anyio.to_thread
 from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.answers import Refusal
 from dcf.core.inspection import is_ready
 from dcf.core.json_text import Json, parse
-from dcf.core.model import StateDoc
+from dcf.core.model import StateDoc, Status
 from dcf.errors import InvalidArgument, UnknownState
 from dcf.notifications import Target
-from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, refused, tool
+from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 
 _MAX_PAYLOAD = 16 * 1024
-_SKIPPED_BY_DEFAULT = ("running", "succeeded", "done", "failed", "skipped", "cancelled")
+_STREAM_ID_LIMIT = 2**64
 
 Role = Literal["system", "user", "assistant"]
 
@@ -32,9 +33,11 @@ class _Message(Arguments):
 
 
 class NotifyNextWorkerAgent(_Message):
-    """Wake whoever comes next: without source_state this kicks the run off (planner, once after creating it); with
-    source_state it tells the agents of the states that follow the one you completed. Safe to repeat: receivers drop
-    the same event_id."""
+    """Wake whoever comes next: call it without source_state to start a run, with it after completing a state.
+
+    Without source_state it kicks the run off (planner, once after creating it); with source_state it tells the agents
+    of the states that follow. Safe to repeat: receivers drop the same event_id.
+    """
 
     workflow_id: WorkflowId
     source_state: StateName | None = Field(
@@ -48,7 +51,7 @@ class WorkersNotified(Answer):
 
     workflow_id: str | None = None
     source_state: str | None = None
-    targets: list[dict[str, Any]] = []
+    targets: list[dict[str, Any]] = Field(default_factory=list)
 
 
 @tool(toolset="notification", arguments=NotifyNextWorkerAgent, answer=WorkersNotified)
@@ -77,14 +80,16 @@ def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> W
 
 
 class NotifyIfReady(_Message):
-    """Wake the agent of one state again, if the state can be taken: use it when a run does not move. Does nothing
-    when the state waits, is held or is over; skip_reason says which."""
+    """Wake the agent of one state again, if the state can be taken: use it when a run does not move.
+
+    Does nothing when the state waits, is held or is over; skip_reason says which.
+    """
 
     workflow_id: WorkflowId
     state: StateName
     require_ready: bool = Field(default=True, description="Must stay true: nobody is woken in vain.")
     skip_if_status_in_json: JsonArray | None = Field(
-        default=None, description="Do nothing when the state's status is in this list; default: all but pending."
+        default=None, description='Do nothing when the status is one of these: ["failed", "skipped"] (or JSON text).'
     )
 
 
@@ -107,13 +112,15 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
     payload = _payload(args.payload_json)
     if not args.require_ready:
         raise InvalidArgument("require_ready=false is not possible: only ready states are announced.")
+    skip = frozenset(read_names(args.skip_if_status_in_json or [], name="skip_if_status_in_json"))
     found = app.control_plane.read(args.workflow_id, (args.state,))
     assert found.meta is not None, "read() raises for a run that does not exist"
-    doc, ready = found.states[args.state], is_ready(found.meta, found.states[args.state], found.now)
+    doc = found.states[args.state]
+    ready = is_ready(found.meta, doc, found.now)
     answer = ReadyNotified(workflow_id=args.workflow_id, state=args.state, ready=ready)
-    if not ready:
-        word, reason = _why_skipped(doc, args.skip_if_status_in_json)
-        return answer.model_copy(update={"status": word, "skipped": True, "skip_reason": reason})
+    if doc.status.value in skip or not ready:
+        word, why = _why_skipped(doc, skip)
+        return answer.model_copy(update={"status": word, "skipped": True, "skip_reason": why})
     target = app.notifications.notify(
         args.workflow_id, args.state, reason=args.reason or "notify_if_ready", payload=payload
     )
@@ -132,9 +139,11 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
 
 
 class AwaitWorkflowEvent(Arguments):
-    """Wait for your next piece of work: returns the next event for your agent id, or status 'timeout' (then call
-    again). Pass the message_id of the event you have handled as ack_message_id; an event that is not acknowledged
-    comes again after a minute. An event is a hint: acquire_state_lease decides."""
+    """Wait for your next piece of work: returns the next event for your agent id, or status 'timeout'.
+
+    After a timeout call again. Pass the message_id of the event you have handled as ack_message_id; an event that is
+    not acknowledged comes again after a minute. An event is a hint: acquire_state_lease decides.
+    """
 
     agent_id: AgentId
     timeout_s: float = Field(default=20, ge=0, le=50, description="Longest wait in seconds (0 to 50).")
@@ -157,11 +166,17 @@ class WorkflowEvent(Answer):
 async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
     """Wait on an agent's inbox."""
     if args.ack_message_id is not None:
-        app.inbox.acknowledge(args.agent_id, args.ack_message_id)
+        await anyio.to_thread.run_sync(app.inbox.acknowledge, args.agent_id, _message_id(args.ack_message_id))
     message = await app.reader.next(args.agent_id, args.timeout_s)
     if message is None:
         return WorkflowEvent(status="timeout", agent_id=args.agent_id, hint="Call again to keep waiting.")
     return WorkflowEvent(status="event", agent_id=args.agent_id, message_id=message.message_id, event=message.event)
+
+
+def _message_id(text: str) -> str:
+    if any(int(part) >= _STREAM_ID_LIMIT for part in text.split("-")):
+        raise InvalidArgument("ack_message_id is not a message_id.", "Send the message_id of an event you received.")
+    return text
 
 
 def _payload(value: Json) -> Json:
@@ -196,8 +211,7 @@ def _not_delivered(failed: list[Target]) -> dict[str, Json]:
     }
 
 
-def _why_skipped(doc: StateDoc, given: str | list[Any] | None) -> tuple[str, str]:
-    skip = _SKIPPED_BY_DEFAULT if given is None else tuple(parse(given, name="skip_if_status_in_json"))
-    if doc.status.value in skip:
+def _why_skipped(doc: StateDoc, skip: frozenset[str]) -> tuple[str, str]:
+    if doc.status.value in skip or doc.status is not Status.PENDING:
         return "skipped", f"status_in_skip_list:{doc.status.value}"
     return "not_ready", "upstream_incomplete"

@@ -1,6 +1,6 @@
 """Tools of the planner: create a run, kick it off, close it. Thin: parse, call, present."""
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -19,9 +19,11 @@ _MAX_DEFINITION = 1024 * 1024
 
 
 class CreateWorkflowControlPlane(Arguments):
-    """Create a run of a workflow: call this first, then notify_next_worker_agent to start it. Validates the
-    workflow, stores its documents, and makes the first state ready. Repeating the same call finds the run; the same
-    workflow_id with a different workflow or input is refused with code conflict."""
+    """Create a run of a workflow: call this first, then notify_next_worker_agent to start it.
+
+    Validates the workflow, stores its documents, and makes the first state ready. Repeating the same call finds the
+    run; the same workflow_id with a different workflow or input is refused with code conflict.
+    """
 
     workflow_json: JsonObject = Field(
         description="The workflow document: an object (or JSON text) with 'asl' {StartAt, States}, or linear 'steps'."
@@ -46,13 +48,14 @@ class CreateWorkflowControlPlane(Arguments):
 
 
 class ControlPlaneCreated(Answer):
-    """The keys of the run and its meta document."""
+    """The keys of the run and its meta document; `problems` lists all that is wrong with the workflow."""
 
     workflow_id: str | None = None
     run_status: str | None = None
     created_keys: list[str] | None = None
     existing_keys: list[str] | None = None
     meta_sample: dict[str, Any] | None = None
+    problems: list[dict[str, str]] = Field(default_factory=list)
 
 
 @tool(toolset="planning", arguments=CreateWorkflowControlPlane, answer=ControlPlaneCreated)
@@ -95,16 +98,16 @@ def _keys(app: Application, workflow_id: str, states: Any) -> list[str]:
 
 
 class FinalizeWorkflow(Arguments):
-    """Close a run and write its audit record: call this when the run has ended, or to cancel it. Open states become
-    cancelled, unreached ones skipped; afterwards no worker can change anything. A second call returns the first
-    result."""
+    """Close a run and write its audit record: call this when the run has ended, or to cancel it.
+
+    Open states become cancelled, unreached ones skipped; afterwards no worker can change anything. A second call
+    returns the first result.
+    """
 
     workflow_id: WorkflowId
     close_open_states: bool = Field(default=True, description="Cancel states that are still open.")
-    overall_status: str | None = Field(
-        default=None,
-        pattern=r"^(succeeded|failed|partial|cancelled)$",
-        description="Final status instead of the computed one: succeeded, failed, partial or cancelled.",
+    overall_status: Literal["succeeded", "failed", "partial", "cancelled"] | None = Field(
+        default=None, description="Final status instead of the computed one."
     )
     finalize_note: str | None = Field(default=None, max_length=2000, description="Free text for the audit record.")
     delete_worker_agents: bool = Field(
@@ -118,8 +121,8 @@ class WorkflowFinalized(Answer):
 
     workflow_id: str | None = None
     summary: dict[str, Any] | None = None
-    agents: list[dict[str, Any]] = []
-    warnings: list[str] = []
+    agents: list[dict[str, Any]] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list)
     audit: dict[str, Any] | None = None
 
 

@@ -12,14 +12,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dcf.application import Application
 from dcf.core.answers import Refusal
-from dcf.core.json_text import Json
+from dcf.core.identifiers import check_state
+from dcf.core.json_text import Json, parse
+from dcf.errors import InvalidArgument
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+STATE_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 ID_RULE = "1 to 64 letters, digits, '_', '.' or '-', beginning with a letter or digit"
 
 WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, max_length=64, description=f"Id of the run: {ID_RULE}.")]
 AgentId = Annotated[str, Field(pattern=ID_PATTERN, max_length=64, description=f"Your agent id: {ID_RULE}.")]
-StateName = Annotated[str, Field(min_length=1, max_length=400, description="Name of the state, as in meta.states.")]
+StateName = Annotated[
+    str,
+    Field(pattern=STATE_PATTERN, min_length=1, max_length=400, description="Name of the state, as in meta.states."),
+]
 LeaseToken = Annotated[
     str, Field(min_length=1, max_length=200, description="The lease_token you got with the lease; keep it secret.")
 ]
@@ -31,12 +37,15 @@ JsonArray: TypeAlias = str | list[Any]
 
 
 class Arguments(BaseModel):
-    """Base of every tool's arguments. `redis_url` is in the seed's contract; callers may not choose a server."""
+    """Base of every tool's arguments; they mean what their JSON type says (`"7"` and `true` are no numbers).
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    `redis_url` is in the seed's contract; callers may not choose a server.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     redis_url: str | None = Field(
-        default=None, max_length=500, description="Leave out; the server knows its Redis. Another URL is refused."
+        default=None, max_length=500, description="Leave out: the server knows its Redis; any URL is refused."
     )
 
 
@@ -55,7 +64,7 @@ class Answer(BaseModel):
     retry_after_s: float | None = None
 
     def payload(self) -> dict[str, Json]:
-        """The answer as JSON: the contract's fields always, what we added only where it says something."""
+        """Return the answer as JSON: the contract's fields always, what we added only where it says something."""
         found = self.model_dump(mode="json")
         for name in ("hint", "retry_after_s"):
             if found[name] is None:
@@ -88,7 +97,7 @@ class ToolSpec:
 
 
 TOOLS: dict[str, ToolSpec] = {}
-"""Every tool by name, in the order in which their modules are imported."""
+"""Every tool by name."""
 
 
 def tool(
@@ -120,7 +129,7 @@ def tool(
 
 
 def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswer:
-    """The answer to a request that was well-formed and is not granted now."""
+    """Answer a request that was well-formed and is not granted now."""
     return answer(
         error=f"{refusal.code}: {refusal.message}",
         code=refusal.code,
@@ -128,3 +137,11 @@ def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswe
         retry_after_s=refusal.retry_after_s,
         **echo,
     )
+
+
+def read_names(value: str | list[Any], *, name: str) -> tuple[str, ...]:
+    """Read a JSON array of names, given as text or as a native array; each name once."""
+    names = parse(value, name=name)
+    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+        raise InvalidArgument(f"{name} is not an array of names.", f'Send {name} as ["A", "B"].')
+    return tuple(dict.fromkeys(check_state(one, name) for one in names))

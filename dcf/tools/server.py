@@ -20,6 +20,7 @@ from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from dcf import __version__
 from dcf.application import Application
@@ -32,8 +33,12 @@ from dcf.tools.registry import TOOLS, ToolSpec
 
 log = logging.getLogger(__name__)
 
-_MODULES = (planning, execution, notification)
+_PATH = "/mcp"
+
+_TOOLSETS = {"planning": planning, "execution": execution, "notification": notification}
 """Importing a module registers its tools; the order is the order in which clients see them."""
+
+_SAYS_NOTHING = frozenset({("title", str), ("default", type(None)), ("additionalProperties", bool)})
 
 INSTRUCTIONS = """dcf coordinates agents that carry out a workflow together. Planner: create_workflow_control_plane,
 notify_next_worker_agent (starts it), await_workflow_event, finalize_workflow. Worker: await_workflow_event (or
@@ -49,7 +54,10 @@ class RegisteredTool(Tool):
     application: Any
 
     async def run(
-        self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False
+        self,
+        arguments: dict[str, Any],
+        context: Context[Any, Any],  # noqa: ARG002 - the SDK's signature
+        convert_result: bool = False,  # noqa: ARG002 - the SDK's signature
     ) -> CallToolResult:
         """Answer the call; text and structured content say the same."""
         reply = await call(self.spec, self.application, arguments)
@@ -61,19 +69,23 @@ class RegisteredTool(Tool):
 
 
 def select_tools(toolsets: Iterable[str], *, read_only: bool) -> list[ToolSpec]:
-    """The tools of these toolsets (all, when none is named); read-only wins over everything."""
+    """List the tools of these toolsets (all, when none is named); read-only wins over everything."""
     wanted = set(toolsets)
-    known = {spec.toolset for spec in TOOLS.values()}
-    if not wanted <= known:
-        unknown = sorted(wanted - known)[0]
-        raise InvalidArgument(f"There is no toolset '{unknown[:40]}'.", f"Toolsets are: {', '.join(sorted(known))}.")
+    unknown = wanted.difference(_TOOLSETS)
+    if unknown:
+        raise InvalidArgument(
+            f"There is no toolset '{min(unknown)[:40]}'.", f"Toolsets are: {', '.join(_TOOLSETS)} (DCF_TOOLSETS)."
+        )
     return [
-        spec for spec in TOOLS.values() if (not wanted or spec.toolset in wanted) and (spec.read_only or not read_only)
+        spec
+        for toolset in _TOOLSETS
+        for spec in TOOLS.values()
+        if spec.toolset == toolset and (not wanted or toolset in wanted) and (spec.read_only or not read_only)
     ]
 
 
 def build_server(application: Application) -> MCPServer[None]:
-    """The MCP server of this process."""
+    """Make the MCP server of this process."""
     settings = application.settings
     specs = select_tools(settings.toolsets, read_only=settings.read_only)
 
@@ -100,7 +112,7 @@ def build_server(application: Application) -> MCPServer[None]:
 
 
 def build_http_app(application: Application) -> Starlette:
-    """The server as an ASGI app: /mcp, /healthz (the process lives) and /readyz (Redis answers)."""
+    """Make the ASGI app: /mcp, /healthz (the process lives) and /readyz (Redis answers)."""
     server = build_server(application)
     settings = application.settings
 
@@ -113,9 +125,16 @@ def build_http_app(application: Application) -> Starlette:
 
     _route(server, "/healthz", healthz)
     _route(server, "/readyz", readyz)
-    return server.streamable_http_app(
+    app = server.streamable_http_app(
         stateless_http=True, json_response=False, transport_security=_security(settings), host=settings.mcp_host
     )
+    app.router.routes.insert(0, Route(_PATH, no_stream, methods=["GET", "DELETE"]))
+    return app
+
+
+async def no_stream(_: Request) -> Response:
+    """Refuse what only sessions need; a stateless server would keep an idle stream open for every old client."""
+    return Response(status_code=405, headers={"Allow": "POST"})
 
 
 def _route(server: MCPServer[None], path: str, handler: Callable[[Request], Awaitable[Response]]) -> None:
@@ -124,12 +143,14 @@ def _route(server: MCPServer[None], path: str, handler: Callable[[Request], Awai
 
 
 async def keep_pulse(application: Application) -> None:
-    """The clock: look at all live runs again and again; a failed look is logged and the next one comes."""
+    """Look at all live runs again and again, as their clock; a failed look is logged and the next one comes."""
     while True:
         try:
             await anyio.to_thread.run_sync(application.notifications.pulse)
         except DcfError as error:
             log.warning("pulse: %s: %s", error.code, error.message)
+        except Exception:  # a defect met while looking at one run must not stop the clock of all others
+            log.exception("pulse failed")
         await anyio.sleep(application.settings.pulse_interval_s)
 
 
@@ -148,7 +169,7 @@ def _registered(spec: ToolSpec, application: Application) -> RegisteredTool:
         title=None,
         context_kwarg=None,
         description=spec.description,
-        parameters=_schema(spec.arguments.model_json_schema()),
+        parameters=_parameters(spec),
         fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=_schema(spec.answer.model_json_schema())),
         is_async=True,
         annotations=ToolAnnotations(
@@ -162,10 +183,17 @@ def _registered(spec: ToolSpec, application: Application) -> RegisteredTool:
     )
 
 
+def _parameters(spec: ToolSpec) -> dict[str, Json]:
+    """Make the input schema; the tool's description is not told twice."""
+    found = _schema(spec.arguments.model_json_schema())
+    del found["description"]
+    return {**found, "additionalProperties": False}
+
+
 def _schema(found: Json) -> Json:
-    """A JSON Schema without the titles that pydantic adds to everything: they say nothing and cost tokens."""
+    """Leave out of a JSON Schema what pydantic adds to everything: it says nothing and costs tokens."""
     if isinstance(found, Mapping):
-        return {name: _schema(part) for name, part in found.items() if not (name == "title" and isinstance(part, str))}
+        return {name: _schema(part) for name, part in found.items() if (name, type(part)) not in _SAYS_NOTHING}
     if isinstance(found, list):
         return [_schema(part) for part in found]
     return found

@@ -1,0 +1,21 @@
+PYTHON ?= .venv/bin/python
+
+.PHONY: test fast check format bench demo
+
+test: ## everything that CI runs
+	$(PYTHON) -m pytest
+
+fast: ## unit tests only
+	$(PYTHON) -m pytest tests/unit
+
+check: ## lint, types, layers
+	$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -m mypy && .venv/bin/lint-imports
+
+format:
+	$(PYTHON) -m ruff format . && $(PYTHON) -m ruff check --fix .
+
+bench: ## table and figures in benchmarks/results/
+	$(PYTHON) -m benchmarks && $(PYTHON) -m benchmarks --fsync always
+
+demo: ## the order pipeline
+	.venv/bin/dcf run workflows/order_processing.json --input workflows/order_processing/order.json

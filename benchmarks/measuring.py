@@ -1,0 +1,76 @@
+"""Timing against PING, and the server's own counters."""
+
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import redis
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counters:
+    """What the server says it did: reads from sockets are client round trips, commands are commands."""
+
+    reads: int
+    commands: int
+    memory: int
+
+
+class Probe:
+    """A redis-py client used for PING and for the server's counters, apart from the code under test."""
+
+    def __init__(self, url: str) -> None:
+        self._client = redis.Redis.from_url(url)
+
+    def ping(self) -> float:
+        """Seconds of one PING through redis-py."""
+        before = time.perf_counter()
+        self._client.ping()
+        return time.perf_counter() - before
+
+    def counters(self) -> Counters:
+        """The server's counters now."""
+        stats, memory = self._client.info("stats"), self._client.info("memory")
+        return Counters(
+            reads=stats["total_reads_processed"],
+            commands=stats["total_commands_processed"],
+            memory=memory["used_memory"],
+        )
+
+    def spent(self, work: Callable[[], object]) -> Counters:
+        """What the work cost the server; the asking itself is taken off."""
+        first = self.counters()
+        own = self.counters()
+        work()
+        last = self.counters()
+        return Counters(
+            reads=last.reads - own.reads - (own.reads - first.reads),
+            commands=last.commands - own.commands - (own.commands - first.commands),
+            memory=last.memory - own.memory,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Medians in seconds, taken alternately."""
+
+    work: float
+    ping: float
+
+    @property
+    def ratio(self) -> float:
+        """How many PINGs the work takes."""
+        return self.work / self.ping
+
+
+def compare(probe: Probe, work: Callable[[], object], prepare: Callable[[], object], rounds: int) -> Timing:
+    """Time the work and a PING alternately; `prepare` runs before each, untimed."""
+    pings, works = [], []
+    for _ in range(rounds):
+        prepare()
+        pings.append(probe.ping())
+        before = time.perf_counter()
+        work()
+        works.append(time.perf_counter() - before)
+    return Timing(work=statistics.median(works), ping=statistics.median(pings))

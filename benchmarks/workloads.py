@@ -1,0 +1,125 @@
+"""Workflows of no-op Tasks, and a worker that carries them out with nothing in between."""
+
+import itertools
+import secrets
+from collections.abc import Callable
+from typing import Any
+
+from dcf.control_plane import ControlPlane
+from dcf.core.answers import Leased, Updated
+from dcf.core.creation import Create
+from dcf.core.definition import read_definition
+from dcf.core.lease import Acquire
+from dcf.core.model import RunStatus, Status
+from dcf.core.progress import Update
+
+AGENT = "bench"
+_numbers = itertools.count()
+
+
+def chain(length: int) -> dict[str, Any]:
+    """Tasks one after the other."""
+    names = [f"S{number:04d}" for number in range(length)]
+    return _machine({name: _task(after) for name, after in zip(names, [*names[1:], None], strict=True)})
+
+
+def diamonds(count: int, width: int, tail: int) -> dict[str, Any]:
+    """Diamonds in a chain: a Task, a Choice over `width` Tasks, and the Task where they join; then a chain."""
+    states: dict[str, Any] = {}
+    for number in range(count):
+        following = f"D{number + 1:02d}" if number + 1 < count else "T00"
+        states |= _diamond(f"D{number:02d}", width, following)
+    for number in range(tail):
+        states[f"T{number:02d}"] = _task(f"T{number + 1:02d}" if number + 1 < tail else None)
+    return _machine(states)
+
+
+def join(upstreams: int) -> dict[str, Any]:
+    """A Task with so many states leading to it."""
+    states = _diamond("Start", upstreams, "End")
+    return _machine(states | {"End": _task(None)})
+
+
+def loop() -> dict[str, Any]:
+    """Two Tasks in a loop, left when the worker says so."""
+    back = {"Variable": "$.again", "BooleanEquals": True, "Next": "Ping"}
+    return _machine(
+        {
+            "Ping": _task("Pong"),
+            "Pong": _task("More"),
+            "More": {"Type": "Choice", "Choices": [back], "Default": "Done"},
+            "Done": {"Type": "Succeed"},
+        }
+    )
+
+
+def _diamond(name: str, width: int, following: str) -> dict[str, Any]:
+    branches = [f"{name}b{number:03d}" for number in range(width)]
+    rules = [
+        {"Variable": "$.way", "NumericEquals": number, "Next": branch} for number, branch in enumerate(branches)
+    ]
+    return {
+        name: _task(f"{name}c"),
+        f"{name}c": {"Type": "Choice", "Choices": rules, "Default": branches[0]},
+        **{branch: _task(f"{name}j") for branch in branches},
+        f"{name}j": _task(following),
+    }
+
+
+def _task(after: str | None) -> dict[str, Any]:
+    return {"Type": "Task"} | ({"Next": after} if after else {"End": True})
+
+
+def _machine(states: dict[str, Any]) -> dict[str, Any]:
+    return {"workflow_name": "benchmark", "asl": {"StartAt": next(iter(states)), "States": states}}
+
+
+def create(plane: ControlPlane, document: dict[str, Any]) -> str:
+    """A new run of the workflow."""
+    workflow_id = f"bench-{next(_numbers):04d}-{secrets.token_hex(2)}"
+    request = Create(
+        workflow_id=workflow_id,
+        definition=read_definition(document),
+        run_input={"way": 7},
+        agents={},
+        planner_agent_id=None,
+        retention_s=None,
+        max_attempts=1_000_000,
+    )
+    plane.create(request)
+    return workflow_id
+
+
+def claim(plane: ControlPlane, workflow_id: str) -> Leased:
+    """Lease whatever is ready."""
+    wish = Acquire(state="", owner=AGENT, token=secrets.token_hex(16), ttl_s=300)
+    answer = plane.claim(workflow_id, wish)
+    assert isinstance(answer, Leased), answer
+    return answer
+
+
+def complete(plane: ControlPlane, workflow_id: str, held: Leased, output: Any, *, claim_next: bool) -> Updated:
+    """Complete a state, and lease the next one in the same transaction."""
+    request = Update(
+        state=held.state,
+        token=held.doc.lease.token,
+        status=Status.SUCCEEDED,
+        has_output=True,
+        output=output,
+        claim_ttl_s=300 if claim_next else None,
+    )
+    answer = plane.update(workflow_id, request)
+    assert isinstance(answer, Updated), answer
+    return answer
+
+
+def carry_out(plane: ControlPlane, workflow_id: str, output: Callable[[int], Any]) -> int:
+    """Work through the whole run as one worker; how many steps it took."""
+    held: Leased | None = claim(plane, workflow_id)
+    steps, status = 0, RunStatus.RUNNING
+    while held is not None:
+        answer = complete(plane, workflow_id, held, output(steps), claim_next=True)
+        held, status = answer.claimed, answer.run_status
+        steps += 1
+    assert status is RunStatus.SUCCEEDED, status
+    return steps

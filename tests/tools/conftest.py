@@ -1,0 +1,92 @@
+import itertools
+import secrets
+from collections.abc import AsyncIterator, Callable, Iterator
+
+import pytest
+import redis
+from mcp.client import Client
+
+from dcf.application import Application, open_application
+from dcf.settings import Settings
+from dcf.tools.server import build_server
+from tests.tools.calls import Tools
+
+_QUIET = 60.0
+"""Seconds between two looks of the clock: longer than any test, so that nothing happens by itself."""
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    """A real embedded server, shared by all tests of this directory."""
+    settings = Settings(redis_url=None, data_dir=tmp_path_factory.mktemp("data"), pulse_interval_s=_QUIET)
+    with open_application(settings) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def replica(application: Application) -> Iterator[Callable[..., Application]]:
+    """Makes further applications on the same Redis, as other processes would have; settings may differ."""
+    managers = []
+
+    def make(**settings: object) -> Application:
+        found = Settings.model_validate({"redis_url": application.redis_url, "pulse_interval_s": _QUIET, **settings})
+        manager = open_application(found)
+        managers.append(manager)
+        return manager.__enter__()
+
+    yield make
+    for manager in managers:
+        manager.__exit__(None, None, None)
+
+
+@pytest.fixture
+async def tools(application: Application) -> AsyncIterator[Tools]:
+    async with Client(build_server(application)) as client:
+        yield await Tools.of(client)
+
+
+@pytest.fixture
+async def operator(replica: Callable[..., Application]) -> AsyncIterator[Tools]:
+    """The same tools on a server that grants an operator's rights."""
+    async with Client(build_server(replica(allow_operator=True))) as client:
+        yield await Tools.of(client)
+
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture
+def run_id() -> str:
+    return f"run-{secrets.token_hex(4)}-{next(_numbers)}"
+
+
+@pytest.fixture(scope="session")
+def raw_redis(application: Application) -> Iterator[redis.Redis]:
+    """Redis as an onlooker sees it."""
+    client = redis.Redis.from_url(application.redis_url)
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def dump(raw_redis: redis.Redis) -> Callable[[], dict[bytes, object]]:
+    """Everything in Redis, to be compared."""
+
+    def everything() -> dict[bytes, object]:
+        found: dict[bytes, object] = {}
+        for key in raw_redis.scan_iter(count=1000):
+            kind = raw_redis.type(key)
+            if kind == b"ReJSON-RL":
+                found[key] = raw_redis.execute_command("JSON.GET", key)
+            elif kind == b"stream":
+                found[key] = raw_redis.xrange(key)
+            else:
+                found[key] = raw_redis.dump(key)
+        return found
+
+    return everything
