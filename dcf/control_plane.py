@@ -3,8 +3,9 @@
 Nothing is decided here and no Redis command is known here; `store.transact` carries the decision out.
 """
 
+import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -52,13 +53,14 @@ class ControlPlane:
             request.workflow_id, Reads(whole_meta=True), partial(creation.create, request=request)
         )
         if isinstance(answer, Created):
-            self._runs.pop(request.workflow_id, None)  # an earlier run of this name may have expired
+            if not answer.existed:
+                self._runs.pop(request.workflow_id, None)  # an earlier run of this name may have expired
             if answer.meta.get("status") != RunStatus.RUNNING and answer.meta.get("finalized_at") is None:
                 self.skip_unreached(request.workflow_id)
         return answer
 
     def run(self, workflow_id: str) -> Run:
-        """The fixed part of a run, from the cache or the store."""
+        """Return the fixed part of a run, from the cache or the store."""
         known = self._runs.get(workflow_id)
         return known if known is not None else self._load(workflow_id)
 
@@ -102,14 +104,20 @@ class ControlPlane:
         offset = 0
         while True:
             reads = Reads(open_states=(offset, _PAGE))
-            answer = self._on_run(workflow_id, reads, partial(claim.claim, wish=wish))
+            answer = self._on_run(workflow_id, reads, partial(_unless_takeover, wish=wish))
+            if isinstance(answer, _Takeover):
+                taken = self.acquire(workflow_id, replace(wish, state=answer.state))
+                if isinstance(taken, Leased):
+                    return taken
+                continue  # somebody was faster: look again
             if not isinstance(answer, NothingReady) or answer.examined < _PAGE:
                 return answer
             offset += _PAGE
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
-        """A holder's write; completing decides what comes next in the same transaction."""
-
+        """Apply a holder's write; completing decides what comes next in the same transaction."""
+        if request.request_id is None:  # so that a lost reply does not make us apply it twice
+            request = replace(request, request_id=secrets.token_hex(8))
 
         def reads(run: Run) -> Reads:
             return _update_reads(run.definition, request)
@@ -126,7 +134,6 @@ class ControlPlane:
     def exhaust(self, workflow_id: str, state: str) -> None:
         """Fail a state that used up its attempts, if it still is so."""
 
-
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
             machine = _with_document(workflow_id, state, run, snapshot)
             return progress.exhaust(snapshot, state, machine, run.context)
@@ -139,14 +146,13 @@ class ControlPlane:
     def kick_off(self, workflow_id: str, reason: str) -> Owed | Refusal:
         """Owe the start notifications."""
 
-
         def reads(run: Run) -> Reads:
             return Reads(states=run.definition.machine.task_successors(None), whole_meta=True)
 
         return self._by_definition(workflow_id, reads, lambda _, snapshot: kickoff.kick_off(snapshot, reason))
 
     def look(self, workflow_id: str, state: str) -> Owed:
-        """The clock looks at an open state whose time has come."""
+        """Look, as the clock, at an open state whose time has come."""
         reads = Reads(states=(state,))
         answer = self.store.transact(workflow_id, reads, partial(attention.look, state=state))
         if answer.fired == "exhausted":
@@ -155,7 +161,6 @@ class ControlPlane:
 
     def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
         """Close the run and write its audit record, once."""
-
 
         def reads(run: Run) -> Reads:
             return Reads(states=tuple(run.definition.machine.states), whole_meta=True, audit=True)
@@ -217,6 +222,22 @@ class ControlPlane:
         return run
 
 
+@dataclass(frozen=True, slots=True)
+class _Takeover:
+    """In place of an answer: the state to claim has a holder, be it a late one, who may be writing its document."""
+
+    state: str
+
+
+def _unless_takeover(snapshot: Snapshot, wish: lease.Acquire) -> Decision[Leased | NothingReady | Refusal | _Takeover]:
+    """Claim what nobody holds; a claim watches the set of open states, not the document that a holder may write."""
+    decision = claim.claim(snapshot, wish)
+    answer = decision.answer
+    if isinstance(answer, Leased) and snapshot.states[answer.state].lease.token not in {None, wish.token}:
+        return Decision(answer=_Takeover(answer.state))
+    return Decision(answer=answer, changes=decision.changes)
+
+
 class _Outdated:
     """In place of an answer: the run has another definition than the one it was to be decided by."""
 
@@ -231,7 +252,7 @@ def _unless_outdated(
 
 
 def _with_document(workflow_id: str, state: str, run: Run, snapshot: Snapshot) -> Machine:
-    """The run's machine, if it has this state and the state its document."""
+    """Return the run's machine, if it has this state and the state its document."""
     machine = run.definition.machine
     if state not in machine.states:
         raise UnknownState(workflow_id, state)
@@ -244,7 +265,7 @@ def _with_document(workflow_id: str, state: str, run: Run, snapshot: Snapshot) -
 
 
 def _update_reads(definition: Definition, request: progress.Update) -> Reads:
-    """The own document, and of the rest only what this completion can need."""
+    """Choose the own document, and of the rest only what this completion can need."""
     state, machine = request.state, definition.machine
     if state not in machine.states:
         return Reads()

@@ -3,13 +3,17 @@
 from pathlib import Path
 
 _PACKAGE = Path(__file__).parent
-_PLACES = (_PACKAGE / "data", _PACKAGE.parent)
+_PLACES = (Path(), _PACKAGE / "data", _PACKAGE.parent)
 
 
 def find_file(path: Path) -> Path | None:
-    """The file as given, or the shipped one of that name; None where there is neither."""
-    if path.exists():
-        return path
-    if path.is_absolute():
-        return None
-    return next((place / path for place in _PLACES if (place / path).is_file()), None)
+    """Return the file as given, or the shipped one of that name; None where there is neither."""
+    return next((place / path for place in _PLACES if _is_there(place / path)), None)
+
+
+def _is_there(path: Path) -> bool:
+    """Say whether it can be read as a file; a pipe will do, a directory or an impossible name will not."""
+    try:
+        return path.exists() and not path.is_dir()
+    except OSError:
+        return False

@@ -122,7 +122,7 @@ class Notifications:
         return done
 
     def _retire(self, workflow_id: str, attention: Attention) -> None:
-        """A finished run needs the clock no more; if it is to expire, it does so from its finalization on."""
+        """Take a finished run off the clock; if it is to expire, it does so from its finalization on."""
         if not attention.is_final:
             self._plane.skip_unreached(workflow_id)  # again, should whoever ended the run have died before it did
         if attention.retention_s is not None:
@@ -147,7 +147,7 @@ class Notifications:
     def _tell(
         self, workflow_id: str, state: str, snapshot: Snapshot, reason: str, source: str | None, payload: Json
     ) -> Target:
-        """A follower for which nothing was owed any more: told before, or not ready."""
+        """Tell a follower for which nothing was owed any more: it was told before, or is not ready."""
         doc = snapshot.states[state]
         assert snapshot.meta is not None, "read() raises for a run that does not exist"
         if not is_ready(snapshot.meta, doc, snapshot.now):
@@ -171,7 +171,7 @@ class Notifications:
         )
 
     def _event(self, workflow_id: str, entry: Entry, event_id: str, now: int, payload: Json) -> Mapping[str, Json]:
-        """The seed's event, with an id by which receivers drop repetitions."""
+        """Make the seed's event, with an id by which receivers drop repetitions."""
         keys = self._plane.store.keys(workflow_id)
         event: dict[str, Json] = {
             "type": "workflow_event",

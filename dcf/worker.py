@@ -10,15 +10,20 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeAlias, TypeVar
 
 from dcf.core.json_text import Json, dump, parse
 from dcf.errors import DcfError, InvalidArgument
 
 log = logging.getLogger(__name__)
 
-Function = TypeVar("Function", bound=Callable[[Json], Json])
+TaskFunction: TypeAlias = Callable[[Json], Json]
+Function = TypeVar("Function", bound=TaskFunction)
 
+PASSING = frozenset({"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error"})
+"""Codes of failures of the server, not of the call: whoever called may call again."""
+
+_LONGEST_ERROR = 200
 _LONGEST_CAUSE = 20_000
 _RENEWALS_PER_LEASE = 3
 
@@ -39,11 +44,11 @@ class ToolCaller(Protocol):
     """Whatever can call a dcf tool."""
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
-        """The tool's answer."""
+        """Return the tool's answer, refusals included; repeat until a deadline while nobody answers."""
         ...
 
 
-FUNCTIONS: dict[str, Callable[[Json], Json]] = {}
+FUNCTIONS: dict[str, TaskFunction] = {}
 """The functions registered in this process, by state name."""
 
 
@@ -74,7 +79,7 @@ class Worker:
         self,
         tools: ToolCaller,
         agent_id: str,
-        functions: Mapping[str, Callable[[Json], Json]] | None = None,
+        functions: Mapping[str, TaskFunction] | None = None,
         *,
         lease_ttl_s: int = 30,
         wait_s: float = 20,
@@ -86,15 +91,21 @@ class Worker:
         self._wait_s = wait_s
 
     def serve(self, stop: threading.Event | None = None) -> None:
-        """Handle events one after another until told to stop."""
+        """Handle events one after another until told to stop; a server that goes away later is waited for."""
         handled: str | None = None
+        reached = False
         while stop is None or not stop.is_set():
-            answer = self._tools.call(
-                "await_workflow_event", agent_id=self._agent_id, timeout_s=self._wait_s, ack_message_id=handled
-            )
+            try:
+                answer = self._await_event(handled)
+            except DcfError as error:
+                if not reached or error.code not in PASSING:
+                    raise
+                log.warning("%s waits on: %s", self._agent_id, error.message)
+                continue
+            reached = True
             handled = answer.get("message_id")
             if answer.get("status") == "event":
-                self.handle(answer["event"])
+                self._handle_or_drop(answer["event"])
 
     def handle(self, event: Mapping[str, Json]) -> None:
         """Do what the event announces, if it is still to be done; then what follows, if that is ours as well."""
@@ -102,9 +113,25 @@ class Worker:
         if state not in self._functions:
             log.warning("no function is registered for state %r; the event is dropped", state)
             return
-        work = self._acquire(str(event["workflow_id"]), str(state))
+        work = self._acquire(str(event.get("workflow_id")), str(state))
         while work is not None:
             work = self._carry_out(work)
+
+    def _await_event(self, handled: str | None) -> dict[str, Json]:
+        return self._tools.call(
+            "await_workflow_event", agent_id=self._agent_id, timeout_s=self._wait_s, ack_message_id=handled
+        )
+
+    def _handle_or_drop(self, event: Mapping[str, Json]) -> None:
+        """Handle an event; one that cannot be handled must not come again and again: the clock tells of what is owed.
+
+        A lease that is left behind expires, and a state that nobody took is announced again.
+        """
+        try:
+            self.handle(event)
+        except DcfError as error:
+            run, state = event.get("workflow_id"), event.get("target_state")
+            log.warning("%s/%s: the event is dropped: %s", run, state, error.message)
 
     def _acquire(self, workflow_id: str, state: str) -> Work | None:
         token = f"lease-{secrets.token_hex(16)}"
@@ -122,7 +149,7 @@ class Worker:
         return Work(workflow_id=workflow_id, state=state, token=token, given=answer.get("input"))
 
     def _carry_out(self, work: Work) -> Work | None:
-        """Work and report; the next work, if the completion brought its lease along."""
+        """Work and report; return the next work, if the completion brought its lease along."""
         with self._renewing(work):
             result = self._result(work)
         answer = self._write(work, result)
@@ -135,7 +162,7 @@ class Worker:
         return self._claimed(work, answer.get("claimed"))
 
     def _result(self, work: Work) -> dict[str, Json]:
-        """The arguments that report what the function did."""
+        """Call the function; return the arguments that report what it did."""
         try:
             output = _json_text(self._functions[work.state](work.given))
         except TaskFailed as failure:
@@ -144,7 +171,7 @@ class Worker:
             return _failure("DCF.InvalidOutput", error.message)
         except Exception as error:  # whatever a user's function raises is the state's failure, not the worker's
             log.exception("%s/%s failed", work.workflow_id, work.state)
-            return _failure("States.TaskFailed", f"{type(error).__name__}: {error}")
+            return _failure("States.TaskFailed", _in_words(error))
         return {"new_status": "succeeded", "output_json": output}
 
     def _write(self, work: Work, result: Mapping[str, Json]) -> dict[str, Json]:
@@ -178,38 +205,55 @@ class Worker:
 
     @contextmanager
     def _renewing(self, work: Work) -> Iterator[None]:
-        """Keep the lease while the function runs."""
+        """Keep the lease while the function runs; a renewal that is still under way then does no harm."""
         done = threading.Event()
-        renewals = threading.Thread(target=self._renew, args=(work, done), daemon=True)
-        renewals.start()
+        threading.Thread(target=self._renew, args=(work, done), daemon=True).start()
         try:
             yield
         finally:
             done.set()
-            renewals.join()
 
     def _renew(self, work: Work, done: threading.Event) -> None:
         while not done.wait(self._ttl_s / _RENEWALS_PER_LEASE):
             try:
-                answer = self._tools.call(
-                    "renew_state_lease",
-                    workflow_id=work.workflow_id,
-                    state=work.state,
-                    lease_token=work.token,
-                    reject_if_expired=False,
-                )
+                refusal = self._renew_once(work)
             except DcfError as error:
                 log.warning("%s/%s: lease not renewed: %s", work.workflow_id, work.state, error.message)
                 continue
-            if answer.get("code") != "ok":
-                log.warning("%s/%s: lease lost: %s", work.workflow_id, work.state, answer.get("error"))
+            if refusal is not None:
+                if not done.is_set():
+                    log.warning("%s/%s: lease lost: %s", work.workflow_id, work.state, refusal)
                 return
+
+    def _renew_once(self, work: Work) -> str | None:
+        """Move the expiry on, even when it has passed but nobody took over; return why not."""
+        answer = self._tools.call(
+            "renew_state_lease",
+            workflow_id=work.workflow_id,
+            state=work.state,
+            lease_token=work.token,
+            reject_if_expired=False,
+        )
+        return None if answer.get("code") == "ok" else str(answer.get("error"))
 
 
 def _json_text(output: Json) -> str:
-    """The output as JSON text, so that a string arrives as the string it is."""
+    """Write the output as JSON text, so that a string arrives as the string it is."""
     return dump(parse([output], name="the output")[0])
 
 
 def _failure(error: str, cause: str) -> dict[str, Json]:
-    return {"new_status": "failed", "error_name": error, "error_message": cause[:_LONGEST_CAUSE]}
+    name = _sendable(error, _LONGEST_ERROR) or "States.TaskFailed"
+    return {"new_status": "failed", "error_name": name, "error_message": _sendable(cause, _LONGEST_CAUSE)}
+
+
+def _in_words(error: Exception) -> str:
+    try:
+        return f"{type(error).__name__}: {error}"
+    except Exception:  # noqa: BLE001 - an exception of a user may fail even at saying what it is
+        return type(error).__name__
+
+
+def _sendable(text: str, longest: int) -> str:
+    """Cut what is too long, and replace what is no Unicode text: neither may keep a failure from being reported."""
+    return str(text)[:longest].encode(errors="replace").decode()

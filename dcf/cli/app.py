@@ -1,38 +1,75 @@
 """The command `dcf`: parses arguments, calls, prints, and gives every outcome an exit code.
 
-Exit codes: 0 fine (for `run`: the run succeeded), 1 the run did not succeed, 2 wrong arguments, 3 there is no such run,
-4 Redis or the server cannot be used, 130 interrupted. Modules that import the MCP SDK are imported where they are
-needed: that import takes a second.
+Modules that import the MCP SDK are imported where they are needed: that import takes a second.
 """
 
-import json
 import logging
+import os
+import signal
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from dcf import __version__
 from dcf.application import Application, open_application
-from dcf.cli import views
-from dcf.core.inspection import is_ready, public_state
-from dcf.core.json_text import Json, parse
+from dcf.cli import functions, queries, views
+from dcf.cli.crew import hold_leash
+from dcf.cli.pipeline import Job, execute, new_run_id
+from dcf.cli.progress import Progress
+from dcf.cli.text import json_text
+from dcf.core.definition import read_definition
+from dcf.core.identifiers import check_id
+from dcf.core.json_text import MAX_BYTES, Json, parse
 from dcf.data import find_file
-from dcf.errors import DcfError, InvalidArgument, NotFound, StoreUnavailable, StoreUnsuitable
-from dcf.settings import read_settings
+from dcf.errors import DcfError, InvalidArgument
+from dcf.settings import Settings, read_settings
+from dcf.store.history import Happening
 
-EXIT_RUN_FAILED = 1
+EXIT_NOT_SUCCEEDED = 1
 EXIT_USAGE = 2
 EXIT_NOT_FOUND = 3
 EXIT_UNAVAILABLE = 4
 EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+_EXIT_CODES = {
+    "invalid_argument": EXIT_USAGE,
+    "invalid_definition": EXIT_USAGE,
+    "not_found": EXIT_NOT_FOUND,
+    "unknown_run": EXIT_NOT_FOUND,
+    "unknown_state": EXIT_NOT_FOUND,
+    "store_unavailable": EXIT_UNAVAILABLE,
+    "store_unsuitable": EXIT_UNAVAILABLE,
+    "server_unreachable": EXIT_UNAVAILABLE,
+}
+_MAX_WORKFLOW = 1024 * 1024
+_FOLLOW_S = 0.2
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+log = logging.getLogger(__name__)
+
+
+class _Commands(TyperGroup):
+    """The commands; an error of dcf becomes two sentences and an exit code."""
+
+    def invoke(self, ctx: typer.Context) -> Json:  # type: ignore[override]  # typer's own name for the same class
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except DcfError as error:
+            views.print_error(error)
+            raise typer.Exit(_exit_code(error)) from None
+
 
 app = typer.Typer(
     name="dcf",
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -41,32 +78,45 @@ app = typer.Typer(
 
     Try it:  dcf run workflows/order_processing.json --input workflows/order_processing/order.json
 
+    Then:  dcf ls  ·  dcf show RUN  ·  dcf events RUN  ·  dcf doctor
+
     Without REDIS_URL an embedded Redis is started and shared by all dcf processes of yours; its data is kept in
-    DCF_DATA_DIR (default ~/.local/share/dcf).""",
+    DCF_DATA_DIR (default ~/.local/share/dcf).
+
+    Exit codes: 0 fine (run: the run succeeded), 1 the run did not succeed, 2 wrong arguments or files, 3 there is no
+    such run, 4 Redis or the server cannot be used, 130 interrupted.""",
 )
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print one JSON document instead of text.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
+Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
 
 
-def main() -> None:
-    """Entry point of the console script."""
+def main() -> NoReturn:
+    """Enter here from the console script."""
     logging.basicConfig(level=logging.WARNING, format="dcf: %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
-    try:
-        app()
-    except DcfError as error:
-        views.print_error(error)
-        sys.exit(_exit_code(error))
-    except KeyboardInterrupt:
-        sys.exit(EXIT_INTERRUPTED)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a mark an old encoding lacks is no failure
+    signal.signal(signal.SIGTERM, _terminate)
+    _reach_loopback_directly()
+    app()
+    sys.exit()
+
+
+def _terminate(*_: object) -> NoReturn:
+    """Unwind instead of just ending: the last user of the embedded Redis stops it."""
+    sys.exit(EXIT_TERMINATED)
+
+
+def _reach_loopback_directly() -> None:
+    """Keep calls of a server on this machine, from here or from a child, away from the proxy of the environment."""
+    known = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
+    names = [*filter(None, known.split(",")), *_LOOPBACK]
+    os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(names)
 
 
 def _exit_code(error: DcfError) -> int:
-    if isinstance(error, NotFound):
-        return EXIT_NOT_FOUND
-    if isinstance(error, StoreUnavailable | StoreUnsuitable):
-        return EXIT_UNAVAILABLE
-    return EXIT_USAGE if isinstance(error, InvalidArgument) else EXIT_RUN_FAILED
+    return _EXIT_CODES.get(error.code, EXIT_NOT_SUCCEEDED)
 
 
 def _version(asked: bool) -> None:
@@ -92,76 +142,105 @@ def run(
         str | None,
         typer.Option(help="Python file or module with the task functions; default: the workflow's name with .py."),
     ] = None,
-    workflow_id: Annotated[str | None, typer.Option("--id", help="Id of this run; default: a new one.")] = None,
+    run_id: Annotated[
+        str | None, typer.Option("--id", help="Id of this run; default: a new one. The same id again continues it.")
+    ] = None,
     timeout: Annotated[float, typer.Option(help="Give up after this many seconds.", min=1)] = 600,
     lease_ttl: Annotated[int, typer.Option(help="Lease length of the workers in seconds.", min=1, max=3600)] = 30,
     as_json: JsonFlag = False,
 ) -> None:
     """Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and one worker process per state.
 
-    The exit code is 0 only if the run succeeded. Progress goes to standard error, the result to standard output.
-    """
-    from dcf.cli.pipeline import Pipeline
+    Progress goes to standard error, the result to standard output. The exit code is 0 only if the run succeeded.
 
-    pipeline = Pipeline(
-        document=_read_json(workflow),
-        run_input={} if input_file is None else _read_json(input_file),
-        workers=_workers_module(workflow, workers),
-        workflow_id=workflow_id,
-        timeout_s=timeout,
-        lease_ttl_s=lease_ttl,
-    )
-    result = pipeline.execute(views.progress(quiet=as_json))
+    Example:  dcf run workflows/order_processing.json --input workflows/order_processing/order.json
+
+    --json prints one object: workflow_id, status, output, error, cause, states {name: {status, attempts, started_at,
+    finished_at}}. If the run could not even begin, its status is null, error a code and cause a sentence.
+    """
+    try:
+        job = _job(workflow, input_file, workers, run_id, timeout, lease_ttl)
+        with Progress(quiet=as_json) as show:
+            result, logs = _execute(job, show)
+    except DcfError as error:
+        if as_json:
+            _print_json(_no_result(run_id, error))
+        raise
     if as_json:
         _print_json(result)
     else:
-        views.print_result(result)
-    raise typer.Exit(0 if result["status"] == "succeeded" else EXIT_RUN_FAILED)
+        views.print_result(result, logs)
+    raise typer.Exit(0 if result["status"] == "succeeded" else EXIT_NOT_SUCCEEDED)
 
 
 @app.command()
 def serve(
     transport: Annotated[str, typer.Option(help="stdio or http (Streamable HTTP, stateless).")] = "stdio",
-    host: Annotated[str | None, typer.Option(help="Address to bind (http); default DCF_MCP_HOST.")] = None,
-    port: Annotated[int | None, typer.Option(help="Port to bind (http), 0 for a free one; default 8337.")] = None,
+    host: Annotated[str | None, typer.Option(help="Address to bind (http); default DCF_MCP_HOST or 127.0.0.1.")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to bind (http), 0 for a free one; default 8337.", min=0, max=65535)
+    ] = None,
     toolsets: Annotated[
         str | None, typer.Option(help="Serve only these: planning,execution,notification (default all).")
     ] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print {url} on standard output when ready (http).")] = False,
     fd: Annotated[int | None, typer.Option(hidden=True, help="Listening socket to inherit.")] = None,
+    leash: Leash = False,
 ) -> None:
     """Serve the MCP tools. Any number of servers may run on one Redis, behind any balancer.
 
-    http: the endpoint is /mcp; /healthz and /readyz tell how it is. stdio: for clients that start the server.
+    http: the endpoint is /mcp; /healthz and /readyz tell how it is.  dcf serve --transport http --port 8337
+
+    stdio: for clients that start the server themselves; standard output then belongs to the protocol.
     """
+    if transport not in {"stdio", "http"}:
+        raise InvalidArgument(f"There is no transport '{transport[:20]}'.", "Use --transport stdio or http.")
+    if as_json and transport == "stdio":
+        raise InvalidArgument("With stdio, standard output belongs to the protocol.", "Leave out --json.")
+    settings = _server_settings(host, port, toolsets, read_only=read_only)
+    if leash:
+        hold_leash()
     from dcf.cli import serving
 
-    changes: dict[str, object] = {}
-    if host is not None:
-        changes["mcp_host"] = host
-    if port is not None:
-        changes["mcp_port"] = port
-    if toolsets is not None:
-        changes["toolsets"] = tuple(part.strip() for part in toolsets.split(",") if part.strip())
-    if read_only:
-        changes["read_only"] = True
-    serving.serve(transport, read_settings().model_copy(update=changes), fd)
+    serving.serve(transport, settings, fd, lambda ready: _print_line(ready) if as_json else None)
 
 
 @app.command()
 def worker(
-    functions: Annotated[str, typer.Argument(help="Python file or module that registers task functions.")],
+    source: Annotated[
+        str, typer.Argument(metavar="FUNCTIONS", help="Python file or module that registers task functions.")
+    ],
     agent_id: Annotated[str, typer.Option(help="The agent id whose events this worker handles.")],
     server: Annotated[str | None, typer.Option(help="URL of the MCP server; default DCF_SERVER_URL.")] = None,
-    lease_ttl: Annotated[int, typer.Option(help="Lease length in seconds; it is renewed by itself.", min=1)] = 30,
+    state: Annotated[
+        list[str] | None, typer.Option(help="Serve only this state; may be repeated. Default: all registered.")
+    ] = None,
+    lease_ttl: Annotated[
+        int, typer.Option(help="Lease length in seconds; it is renewed by itself.", min=1, max=3600)
+    ] = 30,
+    as_json: Annotated[bool, typer.Option("--json", help="Print {agent_id, states} on standard output first.")] = False,
+    leash: Leash = False,
 ) -> None:
     """Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies.
 
     Register functions with a decorator:  from dcf.worker import task;  @task("StateName") def work(given): ...
+
+    A function gets the state's input and returns its output, JSON values both; raise TaskFailed(error, cause) to fail
+    the state. It may be killed at any moment, and any number of copies may run: what was not completed is done again.
+
+    Example:  dcf worker workflows/order_processing.py --agent-id pricing-1 --state CalculatePricing
     """
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # there is nothing to unwind
+    check_id(agent_id, "--agent-id")
+    if leash:
+        hold_leash()
+    found = functions.load_functions(source, state or ())
     from dcf.cli import serving
 
-    serving.work(functions, agent_id, server or read_settings().server_url, lease_ttl)
+    if as_json:
+        _print_line({"agent_id": agent_id, "states": sorted(found)})
+    serving.work(found, agent_id, server or read_settings().server_url, lease_ttl)
 
 
 @app.command()
@@ -169,13 +248,18 @@ def pulse(
     once: Annotated[bool, typer.Option("--once", help="One look at every live run, then exit.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Be the clock: fires due timers and delivers owed notifications. Any number may run; servers do it as well."""
+    """Be the clock: fires due timers and delivers owed notifications. Any number may run; servers do it as well.
+
+    With --json one object {done} for each look that found something to do, or for the one look of --once.
+    """
     with _application() as found:
+        if once:
+            _print_done(found.notifications.pulse(), as_json=as_json)
+            return
         while True:
-            done = found.notifications.pulse()
-            if once:
-                _print_json({"done": done}) if as_json else typer.echo(f"{done} things were due")
-                return
+            done = _look(found)
+            if done:
+                _print_done(done, as_json=as_json)
             time.sleep(found.settings.pulse_interval_s)
 
 
@@ -184,9 +268,9 @@ def list_runs(
     limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=1000)] = 20,
     as_json: JsonFlag = False,
 ) -> None:
-    """List runs, newest first."""
+    """List runs, newest first; one line for each."""
     with _application() as found:
-        rows = [row for row in (_run_row(found, name) for name in found.control_plane.index.newest(limit)) if row]
+        rows = queries.run_rows(found, limit)
     if as_json:
         _print_json(rows)
     else:
@@ -197,7 +281,7 @@ def list_runs(
 def show(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
     """Show where a run stands: its states, who holds what until when, output or error."""
     with _application() as found:
-        document = _run_document(found, workflow_id)
+        document = queries.run_document(found, workflow_id)
     if as_json:
         _print_json(document)
     else:
@@ -210,102 +294,115 @@ def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run is over.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
-    """Print what happened in a run, in order."""
+    """Print what happened in a run, in order; with --follow also what happens next, until the run is over."""
     with _application() as found:
-        found.control_plane.run(workflow_id)
-        last = "0"
-        while True:
-            over = found.control_plane.read(workflow_id, ()).meta_document or {}
-            happenings = found.history.after(workflow_id, last)
-            for happening in happenings:
-                last = happening.event_id
-                typer.echo(json.dumps(happening.as_json())) if as_json else views.print_event(happening.as_json())
-            if not happenings and (not follow or over.get("status") != "running"):
-                return
-            if not happenings:
-                time.sleep(0.2)
+        for happening in _happenings(found, workflow_id, follow=follow):
+            if as_json:
+                _print_line(happening.as_json())
+            else:
+                views.print_event(happening.as_json())
 
 
 @app.command()
 def doctor(as_json: JsonFlag = False) -> None:
-    """Check what dcf runs on: Redis, its modules, and what its data would survive."""
-    settings = read_settings()
-    with open_application(settings) as found:
-        report: dict[str, Json] = {
-            "dcf": __version__,
-            "python": sys.version.split()[0],
-            "redis": "REDIS_URL" if settings.redis_url is not None else f"embedded in {settings.data_dir}",
-            "redis_version": found.server.version,
-            "modules": list(found.server.modules),
-            "appendonly": found.server.appendonly,
-            "appendfsync": found.server.appendfsync,
-            "maxmemory_policy": found.server.maxmemory_policy,
-            "live_runs": len(found.control_plane.index.live()),
-            "warnings": list(found.server.warnings),
-        }
+    """Check what dcf runs on: Redis, its modules, and what its data would survive. One line for each check."""
+    with _application() as found:
+        report = queries.health(found)
+    checks = list(queries.checks(report))
     if as_json:
-        _print_json(report)
+        _print_json(report | {"warnings": [sentence for fine, sentence in checks if not fine]})
     else:
-        views.print_report(report)
+        views.print_checks(checks)
 
 
-@contextmanager
-def _application() -> Iterator[Application]:
-    with open_application(read_settings()) as found:
-        yield found
+def _application() -> AbstractContextManager[Application]:
+    return open_application(read_settings())
 
 
-def _run_row(found: Application, workflow_id: str) -> dict[str, Json] | None:
-    """One line of the list; None for an index entry whose run was never created or has expired."""
+def _job(
+    workflow: Path, input_file: Path | None, workers: str | None, run_id: str | None, timeout: float, lease_ttl: int
+) -> Job:
+    """Read the files and check everything that can be checked before a process is started."""
+    definition = read_definition(_read_json(workflow, _MAX_WORKFLOW))
+    source = functions.default_source(workflow) if workers is None else functions.check_source(workers)
+    return Job(
+        definition=definition,
+        run_input={} if input_file is None else _read_json(input_file, MAX_BYTES),
+        workers=source,
+        run_id=new_run_id(definition) if run_id is None else check_id(run_id, "--id"),
+        timeout_s=timeout,
+        lease_ttl_s=lease_ttl,
+    )
+
+
+def _execute(job: Job, progress: Progress) -> tuple[dict[str, Json], Path | None]:
     try:
-        snapshot = found.control_plane.read(workflow_id)
-    except NotFound:
-        return None
-    meta = snapshot.meta_document or {}
-    done = sum(doc.status.is_terminal for doc in snapshot.states.values())
-    return {
-        "workflow_id": workflow_id,
-        "workflow_name": meta.get("workflow_name"),
-        "status": meta.get("status"),
-        "states_done": done,
-        "states": len(snapshot.states),
-        "created_at": meta.get("created_at"),
-        "finished_at": meta.get("finished_at"),
-    }
+        return execute(job, read_settings(), progress)
+    except KeyboardInterrupt:
+        views.say(f"interrupted; the same command with --id {job.run_id} continues the run")
+        raise
 
 
-def _run_document(found: Application, workflow_id: str) -> dict[str, Json]:
-    snapshot = found.control_plane.read(workflow_id)
-    meta = snapshot.meta_document or {}
-    assert snapshot.meta is not None, "read() raises for a run that does not exist"
-    states = {
-        name: public_state(doc) | {"ready": is_ready(snapshot.meta, doc, snapshot.now)}
-        for name, doc in snapshot.states.items()
-    }
-    return {"meta": dict(meta), "states": states, "outputs": dict(snapshot.outputs)}
+def _no_result(run_id: str | None, error: DcfError) -> dict[str, Json]:
+    """Make the object that `dcf run --json` prints when there is no result."""
+    document: dict[str, Json] = {"workflow_id": run_id, "status": None, "output": None}
+    return document | {"error": error.code, "cause": error.message, "states": {}}
 
 
-def _read_json(path: Path) -> Json:
+def _server_settings(host: str | None, port: int | None, toolsets: str | None, *, read_only: bool) -> Settings:
+    changes: dict[str, object] = {"mcp_host": host, "mcp_port": port, "read_only": read_only or None}
+    if toolsets is not None:
+        changes["toolsets"] = tuple(part.strip() for part in toolsets.split(",") if part.strip())
+    return read_settings().model_copy(update={name: value for name, value in changes.items() if value is not None})
+
+
+def _look(found: Application) -> int:
+    """Look once at every live run; a Redis that is away is waited for."""
+    try:
+        return found.notifications.pulse()
+    except DcfError as error:
+        log.warning("pulse: %s: %s", error.code, error.message)
+        return 0
+
+
+def _happenings(found: Application, workflow_id: str, *, follow: bool) -> Iterator[Happening]:
+    """Read the history page by page; to follow it ends when nothing is left after the run was seen to be over."""
+    last = "0"
+    while True:
+        meta = found.control_plane.read(workflow_id, ()).meta_document or {}
+        page = found.history.after(workflow_id, last)
+        for happening in page:
+            last = happening.event_id
+            yield happening
+        if not page and not (follow and meta.get("status") == "running"):
+            return
+        if not page:
+            time.sleep(_FOLLOW_S)
+
+
+def _read_json(path: Path, max_bytes: int) -> Json:
     found = find_file(path)
     if found is None:
         raise InvalidArgument(f"There is no file {path}.", "Check the path.")
     try:
-        return parse(found.read_text("utf-8"), name=str(path), max_bytes=1024 * 1024)
+        text = found.read_text("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise InvalidArgument(f"{path} cannot be read as UTF-8 text.", "Check the file.") from None
-
-
-def _workers_module(workflow: Path, workers: str | None) -> str:
-    if workers is not None:
-        return workers
-    found = find_file(workflow.with_suffix(".py"))
-    if found is None:
-        raise InvalidArgument(
-            f"There are no task functions at {workflow.with_suffix('.py')}.",
-            "Pass the Python file or module that registers them with --workers.",
-        )
-    return str(found)
+    return parse(text, name=str(path), max_bytes=max_bytes)
 
 
 def _print_json(document: Json) -> None:
-    typer.echo(json.dumps(document, indent=2, ensure_ascii=False))
+    typer.echo(json_text(document, indent=2))
+
+
+def _print_line(document: Json) -> None:
+    """Print one JSON object on one line, for a program that waits for it."""
+    sys.stdout.write(json_text(document) + "\n")
+    sys.stdout.flush()
+
+
+def _print_done(done: int, *, as_json: bool) -> None:
+    if as_json:
+        _print_line({"done": done})
+    else:
+        typer.echo("1 thing was due" if done == 1 else f"{done} things were due")

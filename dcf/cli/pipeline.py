@@ -4,186 +4,171 @@ The processes are children of this one and are started again when they die; what
 by whoever gets the lease next. The listening socket stays with this process, so a restarted server keeps its address.
 """
 
-import os
+import hashlib
 import re
 import secrets
+import shutil
 import socket
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
+from typing import TYPE_CHECKING
 
-from dcf.core.definition import Definition, read_definition
+from dcf.application import open_application
+from dcf.cli.crew import Crew
+from dcf.core.definition import Definition
 from dcf.core.json_text import Json, dump
-from dcf.errors import DcfError
-from dcf.tools.client import ToolClient, connect
+from dcf.errors import DcfError, InvalidArgument
+from dcf.settings import Settings
+from dcf.worker import PASSING
+
+if TYPE_CHECKING:
+    from dcf.tools.client import ToolClient
 
 Show = Callable[[Mapping[str, Json]], None]
 
 _POLL_S = 0.1
-_MAX_RESTARTS = 20
+_PATIENCE_S = 3.0  # how long one call waits for a server that is being restarted before the processes are looked at
+_OWN_SERVER = {
+    "DCF_MCP_HOST": "127.0.0.1",
+    "DCF_MCP_ALLOWED_HOSTS": "",
+    "DCF_MCP_ALLOWED_ORIGINS": "",
+    "DCF_TOOLSETS": "",
+    "DCF_READ_ONLY": "false",
+}
+"""Settings that are meant for a server others use, and would keep this run's workers away from its own."""
 
 
-class ProcessFailed(DcfError):
-    """A process of the run kept dying."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """What is to be run, and how."""
 
-    code = "process_failed"
-    default_hint = "Mend what its log says, then run again."
+    definition: Definition
+    run_input: Json
+    workers: str
+    run_id: str
+    timeout_s: float
+    lease_ttl_s: int
 
 
-class Crew:
-    """Child processes that are started again when they die."""
+class Planner:
+    """Calls tools for the run, and calls again while the server is being restarted."""
 
-    def __init__(self, logs: Path) -> None:
-        self._logs = logs
-        self._commands: dict[str, tuple[list[str], tuple[int, ...]]] = {}
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._restarts = 0
+    def __init__(self, tools: "ToolClient", crew: Crew, deadline: float) -> None:
+        self._tools = tools
+        self._crew = crew
+        self._deadline = deadline
 
-    def __enter__(self) -> "Crew":
-        return self
+    @property
+    def in_time(self) -> bool:
+        """Whether the run may go on."""
+        return time.monotonic() < self._deadline
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for process in self._processes.values():
-            process.terminate()
-        for process in self._processes.values():
+    def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
+        """Return the tool's answer; raise when the crew cannot be kept alive or time is up."""
+        while True:
+            self._crew.check()
             try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-    def start(self, name: str, arguments: list[str], *, inherit: tuple[int, ...] = ()) -> None:
-        """Start `dcf ARGUMENTS` under this name."""
-        self._commands[name] = ([sys.executable, "-m", "dcf", *arguments], inherit)
-        self._spawn(name)
-
-    def revive(self) -> None:
-        """Start again whoever died; give up when that does not help."""
-        for name, process in list(self._processes.items()):
-            if process.poll() is None:
-                continue
-            self._restarts += 1
-            if self._restarts > _MAX_RESTARTS:
-                raise ProcessFailed(
-                    f"The process {name} keeps ending (exit code {process.returncode}): {self._tail(name)}"
-                )
-            self._spawn(name)
-
-    def _spawn(self, name: str) -> None:
-        command, inherit = self._commands[name]
-        with self._log(name).open("ab") as log:
-            self._processes[name] = subprocess.Popen(  # noqa: S603 - our own interpreter and command line
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=inherit, start_new_session=True
-            )
-
-    def _log(self, name: str) -> Path:
-        return self._logs / f"{name}.log"
-
-    def _tail(self, name: str) -> str:
-        lines = self._log(name).read_text("utf-8", "replace").strip().splitlines()
-        return lines[-1][:500] if lines else "it printed nothing"
+                return self._tools.call(tool, **arguments)
+            except DcfError as error:
+                if error.code not in PASSING or not self.in_time:
+                    raise
 
 
-class Pipeline:
-    """One workflow run from start to audit."""
-
-    def __init__(
-        self,
-        *,
-        document: Json,
-        run_input: Json,
-        workers: str,
-        workflow_id: str | None,
-        timeout_s: float,
-        lease_ttl_s: int,
-    ) -> None:
-        self._definition = read_definition(document)
-        self._input = run_input
-        self._workers = workers
-        self._run_id = workflow_id or new_run_id(self._definition)
-        self._timeout_s = timeout_s
-        self._lease_ttl_s = lease_ttl_s
-
-    def execute(self, show: Show) -> dict[str, Json]:
-        """Start everything, plan, watch, finalize; the result as one JSON object."""
-        agents = self._agents()
+def execute(job: Job, settings: Settings, show: Show) -> tuple[dict[str, Json], Path | None]:
+    """Run from start to audit: the result as one JSON object, and where the logs are if it did not succeed."""
+    deadline = time.monotonic() + job.timeout_s
+    logs = Path(tempfile.mkdtemp(prefix="dcf-run-"))
+    kept = False
+    try:
         with ExitStack() as stack:
-            logs = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dcf-run-")))
-            listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=512))
-            crew = stack.enter_context(Crew(logs))
-            url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-            os.environ["DCF_SERVER_URL"] = url
-            fd = listener.fileno()
-            crew.start("server", ["serve", "--transport", "http", "--fd", str(fd)], inherit=(fd,))
-            for state, agent_id in agents.items():
-                ttl = str(self._lease_ttl_s)
-                crew.start(agent_id, ["worker", self._workers, "--agent-id", agent_id, "--lease-ttl", ttl])
-            planner = stack.enter_context(connect(url))
-            self._begin(planner, agents)
-            self._watch(planner, crew, show)
-            finalized = planner.call("finalize_workflow", workflow_id=self._run_id)
-            return self._result(planner, finalized)
-
-    def _agents(self) -> dict[str, str]:
-        """One agent id for each Task state; the suffix keeps runs apart."""
-        suffix = secrets.token_hex(3)
-        return {
-            state: f"{number}-{_slug(state, 40)}-{suffix}" for number, state in enumerate(self._definition.skills, 1)
-        }
-
-    def _begin(self, planner: ToolClient, agents: Mapping[str, str]) -> None:
-        created = planner.call(
-            "create_workflow_control_plane",
-            workflow_json=dict(self._definition.document),
-            workflow_id=self._run_id,
-            input_json=dump(self._input),
-            agents_map_json=dict(agents),
-        )
-        _must_be_ok(created)
-        if created.get("run_status") == "running":
-            _must_be_ok(planner.call("notify_next_worker_agent", workflow_id=self._run_id))
-
-    def _watch(self, planner: ToolClient, crew: Crew, show: Show) -> None:
-        deadline = time.monotonic() + self._timeout_s
-        while time.monotonic() < deadline:
-            crew.revive()
-            found = planner.call("read_workflow_control_plane", workflow_id=self._run_id)
-            show(found)
-            if found["meta"]["status"] != "running":
-                return
-            time.sleep(_POLL_S)
-
-    def _result(self, planner: ToolClient, finalized: Mapping[str, Json]) -> dict[str, Json]:
-        found = planner.call("read_workflow_control_plane", workflow_id=self._run_id)
-        meta = found["meta"]
-        kept = ("status", "attempts", "started_at", "finished_at")
-        return {
-            "workflow_id": self._run_id,
-            "status": finalized["summary"]["final_status"],
-            "output": meta.get("output"),
-            "error": meta.get("error"),
-            "cause": meta.get("cause"),
-            "states": {name: {field: doc[field] for field in kept} for name, doc in found["states"].items()},
-        }
+            # Says at once what is wrong with Redis, and keeps an embedded one while the server is restarted.
+            stack.enter_context(open_application(settings))
+            planner = _start(job, logs, deadline, stack)
+            _begin(job, planner)
+            _watch(job, planner, show)
+            result = _result(job, planner)
+        kept = result["status"] != "succeeded"
+    finally:
+        if not kept:
+            shutil.rmtree(logs, ignore_errors=True)
+    return result, logs if kept else None
 
 
 def new_run_id(definition: Definition) -> str:
-    """A readable id: the workflow's name, the time to the second, four random digits."""
+    """Make a readable id: the workflow's name, the time to the second, four random digits."""
     moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     return f"{_slug(definition.name, 40)}-{moment}-{secrets.token_hex(2)}"
 
 
+def _start(job: Job, logs: Path, deadline: float, stack: ExitStack) -> Planner:
+    """Start the server and the workers; they end with the stack."""
+    listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=512))
+    url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
+    crew = stack.enter_context(Crew(logs, {**_OWN_SERVER, "DCF_SERVER_URL": url}))
+    fd = listener.fileno()
+    crew.start("server", ["serve", "--leash", "--transport", "http", "--fd", str(fd)], inherit=(fd,))
+    for state, agent_id in _agents(job).items():
+        options = ["--agent-id", agent_id, "--state", state, "--lease-ttl", str(job.lease_ttl_s)]
+        crew.start(agent_id, ["worker", "--leash", *options, "--", job.workers])
+    from dcf.tools.client import connect  # while the others start: it imports the MCP SDK as well
+
+    return Planner(stack.enter_context(connect(url, deadline_s=_PATIENCE_S)), crew, deadline)
+
+
+def _agents(job: Job) -> dict[str, str]:
+    """Name one agent for each Task state. The names follow from the run's id, so that a run can be taken up again."""
+    suffix = hashlib.sha256(job.run_id.encode()).hexdigest()[:6]
+    return {state: f"{number}-{_slug(state, 40)}-{suffix}" for number, state in enumerate(job.definition.skills, 1)}
+
+
+def _begin(job: Job, planner: Planner) -> None:
+    created = planner.call(
+        "create_workflow_control_plane",
+        workflow_json=dict(job.definition.document),
+        workflow_id=job.run_id,
+        input_json=dump(job.run_input),
+        agents_map_json=dict(_agents(job)),
+    )
+    if created.get("code") != "ok":
+        raise InvalidArgument(str(created.get("error")), created.get("hint"))
+    if created.get("run_status") == "running":
+        started = planner.call("notify_next_worker_agent", workflow_id=job.run_id)
+        if started.get("code") not in {"ok", "terminal"}:
+            raise DcfError(str(started.get("error")), started.get("hint"))
+
+
+def _watch(job: Job, planner: Planner, show: Show) -> None:
+    while planner.in_time:
+        found = planner.call("read_workflow_control_plane", workflow_id=job.run_id)
+        show(found)
+        if found["meta"]["status"] != "running":
+            return
+        time.sleep(_POLL_S)
+
+
+def _result(job: Job, planner: Planner) -> dict[str, Json]:
+    """Close the run and tell how it ended; a run that is still open then has run out of time."""
+    in_time = planner.in_time
+    finalized = planner.call("finalize_workflow", workflow_id=job.run_id)
+    found = planner.call("read_workflow_control_plane", workflow_id=job.run_id)
+    meta, status = found["meta"], finalized["summary"]["final_status"]
+    error, cause = meta.get("error"), meta.get("cause")
+    if status != "succeeded" and error is None and not in_time:
+        error, cause = "States.Timeout", f"The run was not over after {job.timeout_s:g} s and was cancelled."
+    kept = ("status", "attempts", "started_at", "finished_at")
+    return {
+        "workflow_id": job.run_id,
+        "status": status,
+        "output": meta.get("output"),
+        "error": error,
+        "cause": cause,
+        "states": {name: {field: doc[field] for field in kept} for name, doc in found["states"].items()},
+    }
+
+
 def _slug(text: str, longest: int) -> str:
     return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()[:longest].strip("-") or "run"
-
-
-def _must_be_ok(answer: Mapping[str, Json]) -> None:
-    if answer.get("code") != "ok":
-        raise DcfError(str(answer.get("error")), answer.get("hint"))

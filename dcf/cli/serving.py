@@ -1,10 +1,8 @@
-"""Long-running processes: the MCP server and the worker. Everything they print goes to standard error."""
+"""Long-running processes: the MCP server and the worker. What they say to people goes to standard error."""
 
-import importlib
-import importlib.util
 import socket
 import sys
-from pathlib import Path
+from collections.abc import Callable, Mapping
 
 import anyio
 import uvicorn
@@ -14,13 +12,14 @@ from dcf.errors import InvalidArgument
 from dcf.settings import Settings
 from dcf.tools.client import connect
 from dcf.tools.server import build_http_app, build_server, select_tools
-from dcf.worker import FUNCTIONS, Worker
+from dcf.worker import TaskFunction, Worker
+
+Announce = Callable[[Mapping[str, object]], None]
+"""Tells a program that the process is ready."""
 
 
-def serve(transport: str, settings: Settings, fd: int | None) -> None:
+def serve(transport: str, settings: Settings, fd: int | None, announce: Announce) -> None:
     """Serve the tools until told to stop."""
-    if transport not in {"stdio", "http"}:
-        raise InvalidArgument(f"There is no transport '{transport[:20]}'.", "Use --transport stdio or http.")
     select_tools(settings.toolsets, read_only=settings.read_only)
     with open_application(settings) as application:
         for warning in application.server.warnings if settings.redis_url is not None else ():
@@ -28,48 +27,31 @@ def serve(transport: str, settings: Settings, fd: int | None) -> None:
         if transport == "stdio":
             build_server(application).run("stdio")
         else:
-            _serve_http(application, fd)
+            _serve_http(application, fd, announce)
 
 
-def work(functions: str, agent_id: str, server_url: str, lease_ttl_s: int) -> None:
+def work(functions: Mapping[str, TaskFunction], agent_id: str, server_url: str, lease_ttl_s: int) -> None:
     """Serve the functions until told to stop."""
-    load_functions(functions)
-    if not FUNCTIONS:
-        raise InvalidArgument(f"{functions} registers no task function.", 'Decorate one with @task("StateName").')
-    _say(f"worker {agent_id} serves {', '.join(sorted(FUNCTIONS))}")
+    _say(f"worker {agent_id} serves {', '.join(sorted(functions))}")
     with connect(server_url) as tools:
-        Worker(tools, agent_id, lease_ttl_s=lease_ttl_s).serve()
+        Worker(tools, agent_id, functions, lease_ttl_s=lease_ttl_s).serve()
 
 
-def load_functions(source: str) -> None:
-    """Import a Python file or module, which registers its functions as it is imported."""
-    path = Path(source)
-    if path.suffix != ".py":
-        try:
-            importlib.import_module(source)
-        except ModuleNotFoundError as error:
-            raise InvalidArgument(f"There is no Python module '{error.name}'.", "Check the name.") from None
-        return
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.is_file():
-        raise InvalidArgument(f"There is no Python file {path}.", "Check the path.")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
-    spec.loader.exec_module(module)
-
-
-def _serve_http(application: Application, fd: int | None) -> None:
+def _serve_http(application: Application, fd: int | None, announce: Announce) -> None:
     settings = application.settings
-    listener = _listener(settings) if fd is None else socket.socket(fileno=fd)
-    host, port = listener.getsockname()[:2]
-    _say(f"MCP on http://{host}:{port}/mcp")
-    config = uvicorn.Config(build_http_app(application), log_level="warning", timeout_graceful_shutdown=3)
-    anyio.run(uvicorn.Server(config).serve, [listener])
+    with _listener(settings) if fd is None else socket.socket(fileno=fd) as listener:
+        host, port = listener.getsockname()[:2]
+        url = f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+        _say(f"MCP on {url}")
+        announce({"url": url})
+        config = uvicorn.Config(build_http_app(application), log_level="warning", timeout_graceful_shutdown=3)
+        anyio.run(uvicorn.Server(config).serve, [listener])
 
 
 def _listener(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.mcp_host else socket.AF_INET
     try:
-        return socket.create_server((settings.mcp_host, settings.mcp_port), backlog=512)
+        return socket.create_server((settings.mcp_host, settings.mcp_port), family=family, backlog=512)
     except OSError as error:
         raise InvalidArgument(
             f"Cannot listen on {settings.mcp_host}:{settings.mcp_port}: {error.strerror}.",

@@ -10,6 +10,7 @@
     token_required       token_required                a write without a token
     attempts_exhausted   attempts_exhausted            tried as often as allowed
     invalid_transition   invalid_transition            a status that cannot follow
+    nothing_ready        nothing_ready                 no work for this agent now
     conflict             conflict                      the run exists and is another one
 
 Kept in one place so that the codes stay stable and the sentences alike.
@@ -142,6 +143,16 @@ def invalid_transition(state: str, current: str, wanted: str) -> Refusal:
         code="invalid_transition",
         message=f"State '{state}' cannot go from {current} to {wanted}.",
         hint="A holder may set succeeded or failed, or pending to give the state back.",
+    )
+
+
+def nothing_ready(examined: int) -> Refusal:
+    """Find no work for this agent now."""
+    return Refusal(
+        code="nothing_ready",
+        message=f"None of the run's {examined} open states can be taken by this agent now.",
+        hint="Wait with await_workflow_event; you are told when a state of yours becomes ready.",
+        retry_after_s=5,
     )
 
 

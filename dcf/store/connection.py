@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, cast
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import redis
 import redis.asyncio
@@ -29,7 +29,7 @@ CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyEr
 
 _TIMEOUT_S = 5.0
 _AsyncSentinel: Any = redis.asyncio.Sentinel  # redis-py leaves its sentinels untyped
-_SENTINEL_OPTIONS = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0}
+_SENTINEL_OPTIONS = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0, "retry": Retry(NoBackoff(), 0)}
 _SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
 _SCHEMES = {"redis", "rediss", "unix", *_SENTINEL_SCHEMES}
 _FIXED = {"protocol": 2, "decode_responses": False}
@@ -39,17 +39,27 @@ _FIXED = {"protocol": 2, "decode_responses": False}
 class Connection(Protocol):
     """What dcf needs of a redis-py connection."""
 
-    def send_packed_command(self, command: list[bytes], check_health: bool = ...) -> None: ...
-    def read_response(self) -> Reply: ...
-    def disconnect(self) -> None: ...
+    def send_packed_command(self, command: list[bytes], check_health: bool = ...) -> None:
+        """Send what is packed already."""
+
+    def read_response(self) -> Reply:
+        """Read one reply; raise it when it is an error."""
+
+    def disconnect(self) -> None:
+        """Close the socket; the next command opens another."""
 
 
 class Pool(Protocol):
     """What dcf needs of a redis-py connection pool."""
 
-    def get_connection(self) -> Any: ...
-    def release(self, connection: Any) -> None: ...
-    def disconnect(self) -> None: ...
+    def get_connection(self) -> Any:
+        """Lend a connection that is open."""
+
+    def release(self, connection: Any) -> None:
+        """Take a connection back."""
+
+    def disconnect(self) -> None:
+        """Close every connection."""
 
 
 class Connections:
@@ -80,7 +90,7 @@ class Connections:
         return self._repeated(commands, checked)
 
     def send_to_group(self, stream: str, group: str, command: Command) -> Reply:
-        """A command of a consumer group, which is made first (reading from the beginning) where it is missing.
+        """Send a command of a consumer group, which is made first (reading from the beginning) where it is missing.
 
         None where there is no such stream: asking makes none. What a lost reply handed out is handed out again later.
         """
@@ -145,7 +155,7 @@ def _pack(commands: Sequence[Command]) -> bytes:
 
 
 def checked(reply: Reply) -> Reply:
-    """The reply, unless it is an error: then one sentence of ours about it."""
+    """Pass on the reply, unless it is an error: then raise one sentence of ours about it."""
     if not isinstance(reply, redis.ResponseError):
         return reply
     if isinstance(reply, redis.ReadOnlyError):
@@ -167,7 +177,7 @@ def unavailable(error: Exception) -> StoreUnavailable:
     if isinstance(error, redis.BusyLoadingError):
         return StoreUnavailable("Redis is still loading its data.", "Wait a few seconds and repeat the call.")
     if isinstance(error, redis.TimeoutError | TimeoutError):
-        return StoreUnavailable(f"Redis did not answer within {_TIMEOUT_S:g} s.")
+        return StoreUnavailable("Redis did not answer in time.")
     return StoreUnavailable("Redis cannot be reached.")
 
 
@@ -194,28 +204,32 @@ def refused(error: redis.ResponseError) -> StoreUnavailable | StoreUnsuitable:
 
 
 def open_pool(url: str) -> Pool:
-    """A connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
-    scheme = _scheme(url)
-    if scheme in _SENTINEL_SCHEMES:
+    """Open a connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
+    if _scheme(url) in _SENTINEL_SCHEMES:
         return _sentinel_pool(url)
+    pool: Pool = _pool_of(redis.ConnectionPool, url, _options())
+    return pool
+
+
+def open_async_client(url: str) -> redis.asyncio.Redis:
+    """Open an asynchronous client for the same URL, for waiting only: a blocked read may last a minute."""
+    options = _options() | {"retry": None, "socket_timeout": 90.0}
+    if _scheme(url) not in _SENTINEL_SCHEMES:
+        return redis.asyncio.Redis.from_pool(_pool_of(redis.asyncio.ConnectionPool, url, options))
+    target = _sentinel_target(url)
+    sentinel = _AsyncSentinel(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS | {"retry": None})
+    client: redis.asyncio.Redis = sentinel.master_for(target.master, **options, **target.options)
+    return client
+
+
+def _pool_of(kind: Any, url: str, options: dict[str, Any]) -> Any:
     try:
-        pool = redis.ConnectionPool.from_url(url, **_options())
+        pool = kind.from_url(url, **options)
         pool.connection_kwargs |= _FIXED
         pool.connection_class(**pool.connection_kwargs)  # not connected: only to refuse options nobody knows
     except (TypeError, ValueError):
         raise _invalid_url() from None
     return pool
-
-
-def open_async_client(url: str) -> redis.asyncio.Redis:
-    """An asynchronous client for the same URL, for waiting only: a blocked read may last a minute."""
-    options = _options() | {"retry": None, "socket_timeout": 90.0}
-    if _scheme(url) not in _SENTINEL_SCHEMES:
-        return redis.asyncio.Redis.from_url(url, **options)
-    target = _sentinel_target(url)
-    sentinel = _AsyncSentinel(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
-    client: redis.asyncio.Redis = sentinel.master_for(target.master, **options, **target.options)
-    return client
 
 
 def _scheme(url: str) -> str:
@@ -225,7 +239,7 @@ def _scheme(url: str) -> str:
         raise _invalid_url() from None
     if scheme not in _SCHEMES:
         raise InvalidArgument(
-            f"REDIS_URL has the scheme '{scheme[:20]}', which dcf does not know.",
+            "REDIS_URL has a scheme that dcf does not know.",
             "Use redis://, rediss://, unix:// or redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB.",
         )
     return scheme
@@ -263,8 +277,12 @@ def _sentinel_target(url: str) -> _SentinelTarget:
         raise InvalidArgument(
             "REDIS_URL names no sentinel or no master.", "Write redis+sentinel://HOST:PORT,HOST:PORT/NAME/DB."
         )
-    options = {"db": db, "username": parts.username, "password": parts.password}
+    options = {"db": db, "username": _unquoted(parts.username), "password": _unquoted(parts.password)}
     return _SentinelTarget(hosts=hosts, master=master, options=options | {"ssl": _SENTINEL_SCHEMES[parts.scheme]})
+
+
+def _unquoted(text: str | None) -> str | None:
+    return None if text is None else unquote(text)
 
 
 def _host_port(text: str) -> tuple[str, int]:

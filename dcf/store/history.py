@@ -33,7 +33,7 @@ class History:
         self._clustered = clustered
 
     def after(self, workflow_id: str, event_id: str = "0", limit: int = 1000) -> list[Happening]:
-        """What happened after this event, oldest first."""
+        """List what happened after this event, oldest first."""
         key = RunKeys(workflow_id, self._clustered).events
         (found,) = self._connections.send(("XRANGE", key, f"({event_id}", "+", "COUNT", limit))
         return [_happening(entry_id, fields) for entry_id, fields in found]

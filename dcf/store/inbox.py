@@ -38,7 +38,7 @@ class Inbox:
         self._connections = connections
 
     def find(self, agent_id: str, event_id: str) -> str | None:
-        """The message that carried this event, if it was delivered in the last day."""
+        """Find the message that carried this event, if it was delivered in the last day."""
         (found,) = self._connections.send(("GET", keys.sent(agent_id, event_id)))
         return None if found is None else found.decode()
 
@@ -70,7 +70,7 @@ class InboxReader:
         return self._opened
 
     async def next(self, agent_id: str, timeout_s: float) -> Message | None:
-        """The oldest event not yet handed out, or handed out too long ago; None after `timeout_s` seconds."""
+        """Take the oldest event not yet handed out, or handed out too long ago; None after `timeout_s` seconds."""
         key = keys.inbox(agent_id)
         try:
             return await self._again(key) or await self._fresh(key, timeout_s)
@@ -100,6 +100,7 @@ class InboxReader:
     async def _make_group(self, key: str) -> None:
         try:
             await self._client.xgroup_create(key, _GROUP, id="0", mkstream=True)
+            await self._client.expire(key, _INBOX_LIFE_S, nx=True)  # for an inbox that nobody ever writes to
         except redis.ResponseError as error:
             if "BUSYGROUP" not in str(error):
                 raise

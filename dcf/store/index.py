@@ -7,7 +7,6 @@ from dcf.core.instants import SECOND
 from dcf.store import keys
 from dcf.store.connection import Connections
 
-
 _FORGOTTEN_AFTER = 60 * SECOND
 """A listed run without documents is being created, unless it was listed longer ago than this."""
 

@@ -52,7 +52,7 @@ def _warnings(policy: str, fsync: str | None, *, appendonly: bool) -> list[str]:
 
 
 def _appendfsync(connections: Connections) -> str | None:
-    """The setting, where this user may ask for it."""
+    """Read the setting, where this user may ask for it."""
     try:
         (reply,) = connections.send(("CONFIG", "GET", "appendfsync"))
     except StoreUnsuitable:

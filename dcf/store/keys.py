@@ -27,7 +27,7 @@ LIVE = "cp:idx:live"
 
 @lru_cache(maxsize=16384)
 def encode_state(path: str) -> str:
-    """A state's path as part of a key: each component percent-encoded where it would break one."""
+    """Write a state's path as part of a key: each component percent-encoded where it would break one."""
     return "/".join(_UNSAFE.sub(_percent, component) for component in path.split("/"))
 
 
@@ -36,17 +36,17 @@ def _percent(found: re.Match[str]) -> str:
 
 
 def decode_state(part: str) -> str:
-    """The path that `encode_state` made this part from."""
+    """Return the path that `encode_state` made this part from."""
     return _ENCODED.sub(lambda found: chr(int(found[1], 16)), part)
 
 
 def inbox(agent_id: str) -> str:
-    """Events for one agent, until it acknowledges them."""
+    """Name the key of the events for one agent, until it acknowledges them."""
     return f"cp:idx:inbox:{agent_id}"
 
 
 def sent(agent_id: str, event_id: str) -> str:
-    """The message that carried this event to this agent."""
+    """Name the key that remembers which message carried this event to this agent."""
     return f"cp:idx:sent:{agent_id}:{event_id}"
 
 
@@ -92,17 +92,17 @@ class RunKeys:
         return f"dp:wf:{self._id}:audit:finalize"
 
     def state(self, path: str) -> str:
-        """One state's document."""
+        """Name the key of one state's document."""
         return f"cp:wf:{self._id}:state:{encode_state(path)}"
 
     def input(self, path: str) -> str:
-        """What the state was given."""
+        """Name the key of what the state was given."""
         return f"dp:wf:{self._id}:input:{encode_state(path)}"
 
     def raw(self, path: str) -> str:
-        """The previous output, where the state's input is only a part of it."""
+        """Name the key of the previous output, where the state's input is only a part of it."""
         return f"dp:wf:{self._id}:raw:{encode_state(path)}"
 
     def output(self, path: str) -> str:
-        """What the state's worker wrote."""
+        """Name the key of what the state's worker wrote."""
         return f"dp:wf:{self._id}:output:{encode_state(path)}"

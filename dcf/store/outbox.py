@@ -65,7 +65,7 @@ class Outbox:
         return [_entry(entry_id, fields) for entry_id, fields in (reply[1] if reply else ()) if fields]
 
     def settle(self, workflow_id: str, entry: Entry, event: Event | None) -> None:
-        """The entry is dealt with; the history says how."""
+        """Take out an entry that is dealt with; the history says how."""
         run = self._keys(workflow_id)
         told = [] if event is None else [event_command(run, event)]
         self._connections.send(
@@ -77,7 +77,7 @@ class Outbox:
         )
 
     def attention(self, workflow_id: str) -> Attention:
-        """What the clock finds when it looks at a run."""
+        """Look at a run as the clock does."""
         run = self._keys(workflow_id)
         clock, status, owed, due = self._connections.send(
             ("TIME",),
@@ -88,12 +88,12 @@ class Outbox:
         return _attention(clock, status, owed, due)
 
     def expire(self, workflow_id: str, states: Iterable[str], seconds: int) -> None:
-        """Give every key of a finished run the same remaining life, in one transaction."""
+        """Give every key of a finished run the same remaining life, in one transaction and once only."""
         run = self._keys(workflow_id)
         keys = [run.meta, run.definition, run.events, run.outbox, run.timers, run.audit]
         for state in states:
             keys += [run.state(state), run.input(state), run.raw(state), run.output(state)]
-        self._connections.send(("MULTI",), *(("EXPIRE", key, seconds) for key in keys), ("EXEC",))
+        self._connections.send(("MULTI",), *(("EXPIRE", key, seconds, "NX") for key in keys), ("EXEC",))
 
     def _keys(self, workflow_id: str) -> RunKeys:
         return RunKeys(workflow_id, self._clustered)

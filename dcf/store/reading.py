@@ -11,7 +11,7 @@ from dcf.core import codec
 from dcf.core.decision import Reads, Snapshot
 from dcf.core.instants import SECOND
 from dcf.core.json_text import Json, load
-from dcf.core.model import Meta, StateDoc
+from dcf.core.model import Meta, StateDoc, Status
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, decode_state
 
@@ -22,16 +22,23 @@ _OPEN_STATES = r"""
 local found = {}
 for i, part in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])) do
   local name = part:gsub('%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end)
-  local quoted = name:gsub('[\\"]', '\\%0')
+  local path = '$.agents'
+  if name:sub(1, 1) ~= ' ' then
+    path = path .. '["' .. name:gsub('[\\"]', '\\%0') .. '"]'
+  end
   local doc = redis.call('JSON.GET', ARGV[3] .. part, '$')
   local input = false
   if doc and doc:find('"status":"pending"', 1, true) then
     input = redis.call('JSON.GET', ARGV[4] .. part, '$')
   end
-  found[i] = {part, doc, redis.call('JSON.GET', KEYS[2], '$.agents["' .. quoted .. '"]'), input}
+  found[i] = {part, doc, redis.call('JSON.GET', KEYS[2], path), input}
 end
 return found
 """
+
+
+_GONE = StateDoc(status=Status.CANCELLED)
+"""An open state whose document is missing: nobody can take it, and it counts as looked at."""
 
 
 class Reading:
@@ -52,7 +59,7 @@ class Reading:
         return [("WATCH", *watched), *self._commands]
 
     def commands(self) -> list[Command]:
-        """The reads alone."""
+        """List the reads alone."""
         return self._commands
 
     def snapshot(self, replies: list[Reply]) -> Snapshot:
@@ -83,7 +90,7 @@ class Reading:
     def _meta_command(self) -> Command:
         if self._reads.whole_meta:
             return ("JSON.GET", self.run.meta, "$")
-        return ("JSON.GET", self.run.meta, *_META_PATHS, *map(_agent_path, self._reads.agents))
+        return ("JSON.GET", self.run.meta, *_META_PATHS, *dict.fromkeys(map(_agent_path, self._reads.agents)))
 
     def _document_commands(self) -> Iterator[Command]:
         reads, run = self._reads, self.run
@@ -92,9 +99,8 @@ class Reading:
             yield ("JSON.MGET", *keys, "$")
         if reads.open_states is not None:
             offset, length = reads.open_states
-            yield (
-                "EVAL", _OPEN_STATES, 2, run.timers, run.meta, offset, offset + length - 1, run.state(""), run.input(""),
-            )  # fmt: skip
+            last = offset + length - 1
+            yield ("EVAL", _OPEN_STATES, 2, run.timers, run.meta, offset, last, run.state(""), run.input(""))
 
     def _document_keys(self) -> list[str]:
         reads, run = self._reads, self.run
@@ -115,7 +121,7 @@ class Reading:
         if self._reads.whole_meta:
             return codec.read_meta(found[0]), found[0]
         fields: dict[str, Json] = {path[2:]: _first(found, path) for path in _META_PATHS}
-        fields["agents"] = {name: _first(found, _agent_path(name)) for name in self._reads.agents}
+        fields["agents"] = {name: _assignment(found.get(_agent_path(name)), name) for name in self._reads.agents}
         return codec.read_meta(fields), None
 
     def _states(self, names: tuple[str, ...], found: Iterator[Reply]) -> dict[str, StateDoc]:
@@ -131,19 +137,29 @@ class Reading:
         agents: dict[str, tuple[str, ...]] = {}
         for part, doc, assignment, given in reply:
             name = decode_state(part.decode())
-            if doc is not None:
-                states[name] = codec.read_state(load(doc)[0])
+            states[name] = _GONE if doc is None else codec.read_state(load(doc)[0])
             if given is not None:
                 inputs[name] = load(given)[0]
-            found = load(assignment) if assignment is not None else []
-            agents[name] = codec.read_assignment(found[0]) if found else ()
+            found = None if assignment is None else load(assignment)
+            agents[name] = codec.read_assignment(_assignment(found, name))
         return None if record is None else replace(record, agents=agents)
 
 
 def _agent_path(state: str) -> str:
-    """The path of a state's assignment; RedisJSON understands no other escapes than these two."""
+    """Write the path of a state's assignment; RedisJSON understands no other escapes than these two.
+
+    It drops spaces at the beginning of a quoted name (2.8.3), so for such a state all assignments are read.
+    """
+    if state.startswith(" "):
+        return "$.agents"
     quoted = state.replace("\\", "\\\\").replace('"', '\\"')
     return f'$.agents["{quoted}"]'
+
+
+def _assignment(found: list[Json] | None, state: str) -> Json:
+    """Take what was found at `_agent_path`."""
+    value = found[0] if found else None
+    return value.get(state) if isinstance(value, dict) else value
 
 
 def _present(names: tuple[str, ...], found: Iterator[Reply]) -> Iterator[tuple[str, Any]]:

@@ -46,7 +46,7 @@ class RunStore:
         self._before_commit = before_commit
 
     def keys(self, workflow_id: str) -> RunKeys:
-        """The keys of a run."""
+        """Name the keys of a run."""
         return RunKeys(workflow_id, self._clustered)
 
     def transact(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
@@ -72,12 +72,12 @@ class RunStore:
             _pause(attempt)
 
     def read(self, workflow_id: str, reads: Reads) -> Snapshot:
-        """The same view that a decision would get, without watching or writing anything."""
+        """Take the same view that a decision would get, without watching or writing anything."""
         reading = Reading(self.keys(workflow_id), reads)
         return reading.snapshot(self._connections.send(*reading.commands()))
 
     def definition(self, workflow_id: str) -> tuple[Json, Mapping[str, Json]] | None:
-        """The stored workflow and the fixed facts of its run (definition_sha256, input, created_at); None: no run."""
+        """Fetch the stored workflow and its run's fixed facts (definition_sha256, input, created_at); None: no run."""
         run = self.keys(workflow_id)
         facts = ("$.definition_sha256", "$.input", "$.created_at")
         found, meta = self._connections.send(("JSON.GET", run.definition, "$"), ("JSON.GET", run.meta, *facts))

@@ -13,7 +13,7 @@ from dcf.store.keys import RunKeys, encode_state
 
 
 def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
-    """The commands that make the changes so, in the order in which they are best read in a monitor."""
+    """List the commands that make the changes so, in the order in which they are best read in a monitor."""
     return [
         *_documents(run, changes),
         *(event_command(run, event) for event in changes.events),

@@ -1,20 +1,17 @@
-"""Tools of a worker: read, lease, write. Thin: parse, call, present."""
+"""Tools that read a run and write the result of a state. Thin: parse, call, present."""
 
-import secrets
-from dataclasses import replace
 from typing import Any
 
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core import lease
-from dcf.core.answers import Leased, NothingReady, Refusal, Updated
+from dcf.core.answers import Refusal, Updated
 from dcf.core.codec import write_lease
-from dcf.core.inspection import holder_state, is_ready, public_state
+from dcf.core.inspection import is_ready, public_state
 from dcf.core.json_text import Json, parse
 from dcf.core.model import Status
 from dcf.core.progress import Update
-from dcf.errors import Forbidden, InvalidArgument
+from dcf.errors import InvalidArgument
 from dcf.tools.registry import (
     AgentId,
     Answer,
@@ -83,167 +80,8 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
         meta=dict(found.meta_document or {}) if args.include_meta else None,
         states={name: public_state(doc) for name, doc in found.states.items()},
         inputs=dict(found.inputs),
-        outputs=dict(found.outputs),
+        outputs={name: found.outputs.get(name) for name in found.states},
         readiness=readiness if args.compute_readiness else None,
-    )
-
-
-class AcquireStateLease(Arguments):
-    """Take the lease on a state you were notified of, before you work on it: only one agent gets it.
-
-    Granted when the state is ready, assigned to you and held by nobody (or the holder's lease expired). The answer
-    has the lease token that every later write needs (lease.token), and the state's input. Renew it while you work.
-    """
-
-    workflow_id: WorkflowId
-    state: StateName
-    owner_agent_id: AgentId
-    lease_ttl_s: Ttl = 300
-    lease_token: LeaseToken | None = Field(
-        default=None, description="Only to repeat a call whose answer was lost: the token you chose for it."
-    )
-    require_ready: bool = Field(default=True, description="Must stay true: a state that is not ready has no input.")
-    require_owner_match: bool = Field(default=True, description="False is an operator's right.")
-    allow_steal_if_expired: bool = Field(default=True, description="Take over from a holder whose lease expired.")
-    set_running_on_acquire: bool = Field(default=True, description="Set the state to running.")
-    attempts_increment: int = Field(default=1, ge=1, le=100, description="What this grant counts for.")
-
-
-class LeaseAnswer(Answer):
-    """The lease and the state as they are now. `input` is what the state is to work on."""
-
-    workflow_id: str | None = None
-    state: str | None = None
-    ready: bool | None = None
-    lease: dict[str, Any] | None = None
-    updated_state: dict[str, Any] | None = None
-    input: Any = None
-
-
-@tool(toolset="execution", arguments=AcquireStateLease, answer=LeaseAnswer, idempotent=False)
-def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseAnswer:
-    """Lease one state."""
-    if not args.require_ready:
-        raise InvalidArgument("require_ready=false is not possible: a state that is not ready has no input.")
-    _operator_only(app, asked=not args.require_owner_match, what="require_owner_match=false")
-    request = lease.Acquire(
-        state=args.state,
-        owner=args.owner_agent_id,
-        token=args.lease_token or new_token(),
-        ttl_s=args.lease_ttl_s,
-        any_owner=not args.require_owner_match,
-        may_take_over=args.allow_steal_if_expired,
-        set_running=args.set_running_on_acquire,
-        attempts=args.attempts_increment,
-    )
-    answer = app.control_plane.acquire(args.workflow_id, request)
-    if isinstance(answer, Refusal):
-        ready = None if answer.doc is None else answer.doc.is_ready
-        return _refused_lease(answer, args.workflow_id, args.state, ready=ready)
-    return _leased(answer, args.workflow_id, ready=True)
-
-
-class ClaimReadyState(Arguments):
-    """Get the next piece of work without waiting for a notification.
-
-    Finds a ready state of the run that you may take and leases it, in one call. Code nothing_ready means: wait with
-    await_workflow_event, or call again after retry_after_s.
-    """
-
-    workflow_id: WorkflowId
-    owner_agent_id: AgentId
-    lease_ttl_s: Ttl = 300
-    lease_token: LeaseToken | None = Field(
-        default=None, description="Only to repeat a call whose answer was lost: the token you chose for it."
-    )
-
-
-@tool(toolset="execution", arguments=ClaimReadyState, answer=LeaseAnswer, idempotent=False)
-def claim_ready_state(app: Application, args: ClaimReadyState) -> LeaseAnswer:
-    """Lease the next ready state."""
-    wish = lease.Acquire(
-        state="", owner=args.owner_agent_id, token=args.lease_token or new_token(), ttl_s=args.lease_ttl_s
-    )
-    answer = app.control_plane.claim(args.workflow_id, wish)
-    if isinstance(answer, Refusal):
-        return _refused_lease(answer, args.workflow_id, None)
-    if isinstance(answer, NothingReady):
-        return _refused_lease(_nothing_ready(answer), args.workflow_id, None)
-    if answer.given is None:
-        found = app.control_plane.read(args.workflow_id, (answer.state,))
-        answer = replace(answer, given=found.inputs.get(answer.state))
-    return _leased(answer, args.workflow_id, ready=True)
-
-
-class RenewStateLease(Arguments):
-    """Keep a lease you hold: call this every third of its length while you work.
-
-    On code lease_lost stop at once; somebody else has the state.
-    """
-
-    workflow_id: WorkflowId
-    state: StateName
-    lease_token: LeaseToken
-    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id, to be checked as well.")
-    lease_ttl_s: Ttl | None = Field(default=None, description="New length in seconds (1 to 3600); default: as it is.")
-    reject_if_expired: bool = Field(
-        default=True, description="False revives an expired lease as long as nobody took the state over."
-    )
-    touch_only: bool = Field(default=False, description="Keep the length the lease has, whatever lease_ttl_s says.")
-
-
-@tool(toolset="execution", arguments=RenewStateLease, answer=LeaseAnswer)
-def renew_state_lease(app: Application, args: RenewStateLease) -> LeaseAnswer:
-    """Move the expiry on."""
-    request = lease.Renew(
-        state=args.state,
-        token=args.lease_token,
-        owner=args.owner_agent_id,
-        ttl_s=None if args.touch_only else args.lease_ttl_s,
-        reject_if_expired=args.reject_if_expired,
-    )
-    answer = app.control_plane.renew(args.workflow_id, request)
-    if isinstance(answer, Refusal):
-        return _refused_lease(answer, args.workflow_id, args.state)
-    return _leased(answer, args.workflow_id)
-
-
-class ReleaseStateLease(Arguments):
-    """Give a state back unfinished so that another agent can take it.
-
-    Or confirm that your lease is gone after you completed the state. A state given back becomes pending again; what
-    you did is not undone.
-    """
-
-    workflow_id: WorkflowId
-    state: StateName
-    lease_token: LeaseToken | None = Field(default=None, description="The lease token you hold.")
-    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id, to be checked as well.")
-    force: bool = Field(default=False, description="Release whoever holds it; an operator's right.")
-    clear_owner: bool = Field(default=True, description="Forget the owner as well.")
-
-
-@tool(toolset="execution", arguments=ReleaseStateLease, answer=LeaseAnswer)
-def release_state_lease(app: Application, args: ReleaseStateLease) -> LeaseAnswer:
-    """Free the lease."""
-    _operator_only(app, asked=args.force, what="force=true")
-    request = lease.Release(
-        state=args.state,
-        token=args.lease_token,
-        owner=args.owner_agent_id,
-        force=args.force,
-        clear_owner=args.clear_owner,
-    )
-    answer = app.control_plane.release(args.workflow_id, request)
-    if isinstance(answer, Refusal):
-        return _refused_lease(answer, args.workflow_id, args.state)
-    shown = public_state(answer.doc)
-    return LeaseAnswer(
-        status=answer.outcome,
-        workflow_id=args.workflow_id,
-        state=args.state,
-        lease=shown["lease"],
-        updated_state=shown,
     )
 
 
@@ -263,7 +101,9 @@ class UpdateWorkflowControlPlane(Arguments):
     new_status: str | None = Field(
         default=None, max_length=20, description="succeeded, failed, running or pending (give back)."
     )
-    output_json: Any = Field(default=None, description="The state's output: any JSON value, or JSON text.")
+    output_json: Any = Field(
+        default=None, description="The state's output: any JSON value, or JSON text (for null the text 'null')."
+    )
     error_name: str | None = Field(
         default=None, max_length=200, description="Name of the failure, for example OrderRejected."
     )
@@ -305,7 +145,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
             "output_ttl_secs is not possible: outputs live as long as their run.",
             "Set expiry_secs when the run is created.",
         )
-    has_output = "output_json" in args.model_fields_set
+    has_output = args.output_json is not None
     request = Update(
         state=args.state,
         token=args.lease_token,
@@ -337,11 +177,6 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
     )
 
 
-def new_token() -> str:
-    """Draw a lease token: 128 random bits."""
-    return f"lease-{secrets.token_hex(16)}"
-
-
 def _claimed(app: Application, workflow_id: str, answer: Updated) -> dict[str, Json] | None:
     """Show the lease that came with a completion; a repeated answer reads the state again for it."""
     claimed = answer.claimed
@@ -356,40 +191,6 @@ def _claimed(app: Application, workflow_id: str, answer: Updated) -> dict[str, J
     return {"state": claimed.state, "lease": write_lease(doc.lease), "input": given}
 
 
-def _leased(answer: Leased, workflow_id: str, *, ready: bool | None = None) -> LeaseAnswer:
-    return LeaseAnswer(
-        status=answer.outcome,
-        workflow_id=workflow_id,
-        state=answer.state,
-        ready=ready,
-        lease=write_lease(answer.doc.lease),
-        updated_state=holder_state(answer.doc),
-        input=answer.given,
-    )
-
-
-def _refused_lease(refusal: Refusal, workflow_id: str, state: str | None, *, ready: bool | None = None) -> LeaseAnswer:
-    shown = None if refusal.doc is None else public_state(refusal.doc)
-    return refused(
-        LeaseAnswer,
-        refusal,
-        workflow_id=workflow_id,
-        state=state,
-        ready=ready,
-        lease=None if shown is None else shown["lease"],
-        updated_state=shown,
-    )
-
-
-def _nothing_ready(answer: NothingReady) -> Refusal:
-    return Refusal(
-        code="nothing_ready",
-        message=f"None of the run's {answer.examined} open states can be taken by this agent now.",
-        hint="Wait with await_workflow_event; you are told when a state of yours becomes ready.",
-        retry_after_s=5,
-    )
-
-
 def _status(word: str | None) -> Status | None:
     if word is None:
         return None
@@ -397,8 +198,3 @@ def _status(word: str | None) -> Status | None:
     if status is None:
         raise InvalidArgument("new_status must be succeeded, failed, running or pending.")
     return status
-
-
-def _operator_only(app: Application, *, asked: bool, what: str) -> None:
-    if asked and not app.settings.allow_operator:
-        raise Forbidden(f"{what} is an operator's right, which this server does not grant.")

@@ -112,7 +112,8 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
     payload = _payload(args.payload_json)
     if not args.require_ready:
         raise InvalidArgument("require_ready=false is not possible: only ready states are announced.")
-    skip = frozenset(read_names(args.skip_if_status_in_json or [], name="skip_if_status_in_json"))
+    listed = [] if args.skip_if_status_in_json is None else args.skip_if_status_in_json
+    skip = frozenset(read_names(listed, name="skip_if_status_in_json"))
     found = app.control_plane.read(args.workflow_id, (args.state,))
     assert found.meta is not None, "read() raises for a run that does not exist"
     doc = found.states[args.state]

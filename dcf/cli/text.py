@@ -1,0 +1,34 @@
+"""Untrusted text made harmless for a terminal: outputs, errors and names come from models and from other programs."""
+
+import json
+
+from dcf.core.json_text import Json
+
+_LONGEST = 200
+
+
+def clean(value: object, longest: int = _LONGEST) -> str:
+    """Write a value on one line, cut where it gets long.
+
+    Line breaks and other blanks become spaces. What a terminal would obey or hide is replaced: control characters,
+    and Unicode's format characters, which reorder text (U+202E) or cannot be seen.
+    """
+    text = str(value)[: longest + 1]
+    shown = "".join(map(_printable, text))
+    return shown if len(shown) <= longest else shown[: longest - 1] + "…"
+
+
+def json_text(document: Json, *, indent: int | None = None) -> str:
+    """Write JSON that means the same and holds no character that a terminal would obey."""
+    text = json.dumps(document, indent=indent, ensure_ascii=False)
+    return "".join(character if _is_harmless(character) else json.dumps(character)[1:-1] for character in text)
+
+
+def _printable(character: str) -> str:
+    if character.isprintable():
+        return character
+    return " " if character.isspace() else "\N{REPLACEMENT CHARACTER}"
+
+
+def _is_harmless(character: str) -> bool:
+    return character.isprintable() or character == "\n"

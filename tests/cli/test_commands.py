@@ -1,0 +1,241 @@
+"""What each command prints for people and for programs."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dcf.core.finalization import Finalize
+from dcf.core.lease import Acquire
+from dcf.core.model import Status
+from dcf.core.progress import Update
+from tests.cli.conftest import Dcf, Seed
+from tests.support.world import World
+
+COMMANDS = ("run", "serve", "worker", "pulse", "ls", "show", "events", "doctor")
+
+
+# Help
+
+
+def test_dcf_itself_says_what_it_is_and_what_to_try(dcf: Dcf) -> None:
+    shown = dcf("--help")
+    assert shown.exit_code == 0
+    for taught in ("dcf run workflows/order_processing.json", "DCF_DATA_DIR", "REDIS_URL", "Exit codes", *COMMANDS):
+        assert taught in shown.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_sentence_and_offers_json(dcf: Dcf, command: str) -> None:
+    shown = dcf(command, "--help", COLUMNS="200")
+    assert shown.exit_code == 0
+    text = re.sub(r"[│╭╮╰╯─\s]+", " ", shown.output)
+    assert re.search(r"[A-Z][a-z]+ [^.]{10,}\.", text)
+    assert "--json" in text
+    assert "--leash" not in text
+
+
+def test_the_help_of_worker_shows_how_to_register_a_function(dcf: Dcf) -> None:
+    text = " ".join(dcf("worker", "--help", COLUMNS="200").output.split())
+    assert 'from dcf.worker import task; @task("StateName") def work(given): ...' in text
+    assert "TaskFailed" in text
+
+
+def test_version(dcf: Dcf) -> None:
+    assert dcf("--version").output == "dcf 0.1.0\n"
+
+
+# ls
+
+
+def test_an_empty_list_shows_the_command_to_try(dcf_alone: Dcf) -> None:
+    shown = dcf_alone("ls")
+    assert shown.exit_code == 0
+    assert "dcf run workflows/order_processing.json --input workflows/order_processing/order.json" in shown.stdout
+    assert json.loads(dcf_alone("ls", "--json").stdout) == []
+
+
+def test_a_list_has_one_line_for_each_run_when_nobody_looks(dcf: Dcf, seed: Seed) -> None:
+    made = [seed(name="A workflow with quite a long name") for _ in range(30)]
+    lines = dcf("ls", "--limit", 30).stdout.splitlines()
+    assert len(lines) == 31
+    assert [line.split()[0] for line in lines[1:]] == made[::-1]
+    for line in lines[1:]:
+        assert "succeeded" in line
+        assert "1/1" in line
+        assert "A workflow with quite a long name" in line
+
+
+def test_a_list_for_programs(dcf: Dcf, seed: Seed) -> None:
+    run_id = seed(agent="agent-1")
+    (row,) = json.loads(dcf("ls", "--json", "--limit", 1).stdout)
+    created = row.pop("created_at")
+    assert created.endswith("Z")
+    assert row == {
+        "workflow_id": run_id,
+        "workflow_name": "Sample",
+        "status": "running",
+        "states_done": 0,
+        "states": 1,
+        "finished_at": None,
+    }
+
+
+def test_a_damaged_run_does_not_hide_the_others(dcf: Dcf, seed: Seed, world: World) -> None:
+    good, damaged = seed(), seed()
+    world.ask("SET", f"cp:wf:{damaged}:meta", "not JSON any more")
+    rows = json.loads(dcf("ls", "--json", "--limit", 2).stdout)
+    assert [(row["workflow_id"], row["status"]) for row in rows] == [(damaged, "unreadable"), (good, "succeeded")]
+    assert dcf("ls").exit_code == 0
+
+
+# show
+
+
+def test_show_tells_who_holds_what_and_never_the_token(dcf: Dcf, seed: Seed, world: World) -> None:
+    run_id = seed(agent="agent-1")
+    assert "ready, taken by nobody yet" in dcf("show", run_id).stdout
+    world.plane.acquire(run_id, Acquire(state="Only", owner="agent-1", token="canary-token", ttl_s=60))
+    shown = dcf("show", run_id).stdout
+    assert re.search(r"Only +▶ running +1 +\d s +held by agent-1, lease ends in (60|59|58|57) s", shown)
+    document = json.loads(dcf("show", run_id, "--json").stdout)
+    assert document["states"]["Only"]["lease"]["owner_agent_id"] == "agent-1"
+    assert document["states"]["Only"]["ready"] is False
+    assert "canary" not in shown + json.dumps(document)
+
+
+def test_show_prints_the_output_or_the_error(dcf: Dcf, seed: Seed, world: World) -> None:
+    shown = dcf("show", seed({"total": "242.77"})).stdout
+    assert '"total": "242.77"' in shown
+    run_id = seed(agent="agent-1")
+    world.plane.acquire(run_id, Acquire(state="Only", owner="agent-1", token="t", ttl_s=60))
+    failure = Update(state="Only", token="t", status=Status.FAILED, error="OrderRejected", cause="no such customer")
+    world.plane.update(run_id, failure)
+    assert "OrderRejected: no such customer" in dcf("show", run_id).stdout
+
+
+# events
+
+
+def test_events_are_one_line_or_one_object_each(dcf: Dcf, seed: Seed) -> None:
+    run_id = seed()
+    types = [json.loads(line)["type"] for line in dcf("events", run_id, "--json").stdout.splitlines()]
+    assert types[0] == "RunCreated"
+    assert "RunSucceeded" in types
+    lines = dcf("events", run_id).stdout.splitlines()
+    assert len(lines) == len(types)
+    assert all(re.match(r"\d\d:\d\d:\d\d\.\d{3}  [A-Z]\w+", line) for line in lines)
+
+
+def test_follow_ends_when_the_run_ends(seed: Seed, world: World, environment: dict[str, str]) -> None:
+    run_id = seed(agent="agent-1")
+    command = [sys.executable, "-m", "dcf", "events", run_id, "--follow", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        assert json.loads(process.stdout.readline())["type"] == "RunCreated"
+        assert process.poll() is None
+        world.plane.finalize(run_id, Finalize(workflow_id=run_id))
+        rest = [json.loads(line)["type"] for line in process.stdout]
+    assert "RunFinalized" in rest
+    assert process.returncode == 0
+
+
+def test_a_reader_that_goes_away_is_no_failure(seed: Seed, environment: dict[str, str]) -> None:
+    run_id = seed()
+    shell = f"{sys.executable} -m dcf events {run_id} | head -n 1"
+    finished = subprocess.run(
+        ["/bin/sh", "-c", shell], capture_output=True, text=True, env=environment, timeout=60, check=False
+    )
+    assert "RunCreated" in finished.stdout
+    assert finished.stderr == ""
+
+
+# pulse and doctor
+
+
+def test_one_look_of_the_clock(dcf: Dcf) -> None:
+    done = json.loads(dcf("pulse", "--once", "--json").stdout)
+    assert list(done) == ["done"]
+    assert isinstance(done["done"], int)
+    assert re.fullmatch(r"\d+ things? (was|were) due\n", dcf("pulse", "--once").stdout)
+
+
+def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environment: dict[str, str]) -> None:
+    """And ends without a word of anger when it is."""
+    run_id = seed(agent="agent-pulse")
+    world.plane.kick_off(run_id, "initial")
+    command = [sys.executable, "-m", "dcf", "pulse", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as clock:
+        assert clock.stdout is not None
+        assert json.loads(clock.stdout.readline())["done"] >= 1
+        clock.terminate()
+        _, said = clock.communicate(timeout=30)
+    assert (clock.returncode, said) == (143, "")
+
+
+def test_doctor_says_in_words_what_it_found(dcf_alone: Dcf) -> None:
+    lines = dcf_alone("doctor").stdout.splitlines()
+    assert len(lines) == 6
+    assert all(line[0] in "✔!" and line.endswith(".") for line in lines)
+    (warning,) = (line for line in lines if line.startswith("!"))
+    assert "everysec" in warning
+    assert "DCF_APPENDFSYNC=always" in warning
+    lines = dcf_alone("doctor", DCF_APPENDFSYNC="always").stdout.splitlines()
+    assert all(line.startswith("✔") for line in lines)
+    report = json.loads(dcf_alone("doctor", "--json").stdout)
+    assert "DCF_APPENDFSYNC=always" in report["warnings"][0]
+    assert "ReJSON" in report["modules"]
+
+
+def test_doctor_on_a_redis_of_ones_own_names_its_own_setting(dcf: Dcf) -> None:
+    (warning,) = json.loads(dcf("doctor", "--json").stdout)["warnings"]
+    assert "Set appendfsync always in its configuration" in warning
+
+
+# serve and worker, as programs that start them see them
+
+
+def test_serve_tells_its_address(environment: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "dcf", "serve", "--transport", "http", "--port", "0", "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as found:
+        assert found.stdout is not None
+        assert re.fullmatch(r"http://127\.0\.0\.1:\d+/mcp", json.loads(found.stdout.readline())["url"])
+        found.terminate()
+        _, said = found.communicate(timeout=30)
+    assert found.returncode == 143
+    assert "Traceback" not in said
+
+
+def test_worker_tells_what_it_serves(tmp_path: Path, environment: dict[str, str]) -> None:
+    """A module of the current directory, which imports what lies beside it."""
+    (tmp_path / "beside.py").write_text("NAMES = ['Pack', 'Ship']\n")
+    (tmp_path / "shop.py").write_text(
+        "import beside\nfrom dcf.worker import task\nfor name in beside.NAMES:\n    task(name)(lambda given: given)\n"
+    )
+    for source, options, states in (("shop", [], ["Pack", "Ship"]), ("shop.py", ["--state", "Ship"], ["Ship"])):
+        command = [sys.executable, "-m", "dcf", "worker", source, "--agent-id", "me", "--json", *options]
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment, cwd=tmp_path
+        ) as found:
+            assert found.stdout is not None
+            assert json.loads(found.stdout.readline()) == {"agent_id": "me", "states": states}
+            found.terminate()
+
+
+def test_what_an_old_encoding_lacks_is_replaced(seed: Seed, environment: dict[str, str]) -> None:
+    run_id = seed({"name": "Zoë"})
+    command = [sys.executable, "-m", "dcf", "show", run_id]
+    finished = subprocess.run(
+        command, capture_output=True, env=environment | {"PYTHONIOENCODING": "ascii"}, timeout=60, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+    assert b'"name": "Zo?"' in finished.stdout
+
+
+@pytest.fixture
+def environment(dcf: Dcf) -> dict[str, str]:
+    return dict(os.environ)

@@ -1,0 +1,295 @@
+"""Everything that may be wrong: an exit code, what is wrong in one sentence, what to do in another, no traceback."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from dcf.cli import pipeline
+from dcf.cli.functions import load_functions
+from dcf.core.json_text import Json
+from dcf.errors import InvalidArgument
+from dcf.worker import FUNCTIONS
+from tests.cli.conftest import Dcf, Seed, plain_redis
+
+WORKFLOW = "workflows/order_processing.json"
+
+
+def told(result: Result, code: int, *parts: str) -> None:
+    """Check the exit code, and that standard error has an error and a hint, and nothing is on standard output."""
+    assert result.exit_code == code, result.output
+    assert result.stdout == ""
+    first, *_, hint = result.stderr.splitlines()
+    assert first.startswith("dcf: ")
+    assert hint.startswith("     ")
+    assert len(hint.strip()) > 10
+    for part in parts:
+        assert part in result.stderr
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    def start(*arguments: object) -> None:
+        raise AssertionError("it is too early to start a process")
+
+    monkeypatch.setattr(pipeline.Crew, "start", start)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[[str, Json], Path]:
+    def write(name: str, content: Json) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+File = Callable[[str, str | bytes], Path]
+
+
+# Files
+
+
+@pytest.mark.parametrize("name", ["nowhere.json", "workflows", "x" * 5000, "null\0byte", "\udcff", "[bold]x[/bold]"])
+def test_a_workflow_that_is_no_file(dcf: Dcf, name: str) -> None:
+    told(dcf("run", name), 2, "invalid_argument", "There is no file ")
+
+
+def test_a_workflow_that_is_no_text(dcf: Dcf, file: File) -> None:
+    told(dcf("run", file("w.json", b"\xff\xfe\x00")), 2, "cannot be read as UTF-8 text")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "is not valid JSON"),
+        ("", "is not valid JSON"),
+        ('{"a": 1, "a": 2}', "appears twice"),
+        ('{"a": NaN}', "NaN is not a JSON number"),
+        ("[" * 5000, "nested deeper"),
+        (" " * 1_100_000, "is larger than"),
+    ],
+    ids=["broken", "empty", "duplicate", "nan", "deep", "large"],
+)
+def test_a_workflow_that_is_no_json(dcf: Dcf, file: File, text: str, reason: str) -> None:
+    told(dcf("run", file("w.json", text)), 2, "invalid_argument", reason)
+
+
+def test_an_input_that_is_no_json(dcf: Dcf, file: File) -> None:
+    told(dcf("run", WORKFLOW, "--input", file("order.json", "order")), 2, "order.json is not valid JSON")
+    told(dcf("run", WORKFLOW, "--input", "nowhere.json"), 2, "There is no file nowhere.json")
+
+
+def test_a_file_with_a_byte_order_mark_is_read(dcf: Dcf, file: File) -> None:
+    told(dcf("run", file("w.json", b"\xef\xbb\xbf[]")), 2, "The workflow document is not a JSON object")
+
+
+def test_every_problem_of_a_definition_is_listed(dcf: Dcf, file: File) -> None:
+    states = {"A": {"Type": "Task", "Next": "Nowhere"}, "B": {"Type": "Strange"}, "C": {"Type": "Pass"}}
+    text = json.dumps({"asl": {"StartAt": "Missing", "States": states}})
+    result = dcf("run", file("w.json", text))
+    told(result, 2, "invalid_definition", "/asl/States/A", "/asl/States/B", "/asl/States/C", "/asl/StartAt")
+
+
+# Task functions
+
+
+def test_a_workflow_without_task_functions(dcf: Dcf, file: File) -> None:
+    states = {"A": {"Type": "Task", "End": True}}
+    path = file("lonely.json", json.dumps({"asl": {"StartAt": "A", "States": states}}))
+    told(dcf("run", path), 2, "There are no task functions at", "--workers")
+
+
+@pytest.mark.parametrize("source", ["nowhere.py", "no.such.module", "", "..", "a b", "json.nothing"])
+def test_task_functions_that_are_not_there(dcf: Dcf, source: str) -> None:
+    told(dcf("run", WORKFLOW, "--workers", source), 2, "There is no Python file or module")
+    told(dcf("worker", source, "--agent-id", "me"), 2, "There is no Python file or module")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("x = 1\n", "registers no task function"),
+        ("def broken(:\n", "cannot be imported: SyntaxError: "),
+        ("import no_such_module_here\n", "cannot be imported: ModuleNotFoundError: "),
+        ("\n\nraise ValueError('not today')\n", "ValueError: not today ("),
+    ],
+    ids=["no-functions", "syntax", "import", "exception"],
+)
+def test_task_functions_that_cannot_be_used(
+    dcf: Dcf, file: File, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+) -> None:
+    for name in list(FUNCTIONS):
+        monkeypatch.delitem(FUNCTIONS, name)
+    told(dcf("worker", file("mine.py", text), "--agent-id", "me"), 2, reason)
+
+
+def test_a_failed_import_names_the_line(file: File) -> None:
+    path = file("mine.py", "\n\nraise ValueError('not today')\n")
+    with pytest.raises(InvalidArgument, match=r"mine\.py, line 3"):
+        load_functions(str(path), ())
+
+
+def test_a_state_without_a_function(dcf: Dcf, file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(FUNCTIONS):
+        monkeypatch.delitem(FUNCTIONS, name)
+    path = file("mine.py", "from dcf.worker import task\n@task('Pack')\ndef pack(given): ...\n")
+    result = dcf("worker", path, "--agent-id", "me", "--state", "Ship")
+    told(result, 2, "registers no function for the state 'Ship', only for: Pack", "@task")
+    monkeypatch.delitem(FUNCTIONS, "Pack")
+
+
+@pytest.mark.parametrize("agent_id", ["", "two words", "-x", "a" * 65, "ü", "a\n"])
+def test_an_agent_id_that_is_none(dcf: Dcf, agent_id: str) -> None:
+    told(dcf("worker", "workflows/order_processing.py", f"--agent-id={agent_id}"), 2, "--agent-id is not a valid id")
+
+
+def test_a_run_id_that_is_none(dcf: Dcf) -> None:
+    told(dcf("run", WORKFLOW, "--id", "../etc"), 2, "--id is not a valid id")
+
+
+# Options
+
+
+def test_an_unknown_transport_or_toolset(dcf: Dcf) -> None:
+    told(dcf("serve", "--transport", "carrier-pigeon"), 2, "There is no transport 'carrier-pigeon'")
+    told(dcf("serve", "--toolsets", "planning,magic"), 2, "magic")
+    told(dcf("serve", "--json"), 2, "standard output belongs to the protocol")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["serve", "--port", "65536"],
+        ["serve", "--port", "-1"],
+        ["serve", "--port", "http"],
+        ["run"],
+        ["run", WORKFLOW, "--lease-ttl", "0"],
+        ["run", WORKFLOW, "--timeout", "0"],
+        ["ls", "--limit", "0"],
+        ["worker", "x.py"],
+        ["worker", "x.py", "--agent-id", "me", "--lease-ttl", "4000"],
+        ["show"],
+        ["dance"],
+        ["ls", "--sideways"],
+    ],
+    ids=" ".join,
+)
+def test_options_that_are_wrong(dcf: Dcf, arguments: list[str]) -> None:
+    result = dcf(*arguments)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "Usage: " in result.stderr
+
+
+def test_a_wrong_setting_names_its_variable(dcf: Dcf) -> None:
+    told(dcf("ls", DCF_PULSE_INTERVAL_S="soon"), 2, "DCF_PULSE_INTERVAL_S is wrong")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "no.such.host.invalid", "256.1.1.1", "::1::"])
+def test_an_address_that_cannot_be_listened_on(dcf: Dcf, host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        told(dcf("serve", "--transport", "http", "--host", host, "--port", port), 2, "Cannot listen on", str(port))
+
+
+# Runs and Redis
+
+
+@pytest.mark.parametrize("command", ["show", "events"])
+@pytest.mark.parametrize("name", ["nobody", "", "*", "a:b", "x" * 5000, "\x1b[31m", "[red]"])
+def test_a_run_that_does_not_exist(dcf: Dcf, command: str, name: str) -> None:
+    result = dcf(command, "--", name)
+    assert result.exit_code in ({3} if name == "nobody" else {2, 3})
+    assert result.stdout == ""
+    assert "\x1b" not in result.stderr
+    assert len(result.stderr) < 6000
+
+
+def test_a_redis_that_cannot_be_reached(dcf: Dcf) -> None:
+    for command in (["ls"], ["show", "x"], ["events", "x"], ["doctor"], ["pulse"], ["run", WORKFLOW], ["serve"]):
+        told(dcf(*command, REDIS_URL="redis://:canary-1b@127.0.0.1:1/0"), 4, "store_unavailable", "REDIS_URL")
+        assert "canary" not in dcf(*command, REDIS_URL="redis://:canary-1b@127.0.0.1:1/0").output
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://:canary@127.0.0.1:port/0",
+        "http://canary@example.com",
+        "canary",
+        "redis://:canary@[::1/0",
+        "redis+sentinel://:canary@",
+    ],
+)
+def test_a_redis_url_that_is_none_is_not_repeated(dcf: Dcf, url: str) -> None:
+    result = dcf("ls", REDIS_URL=url)
+    told(result, 2, "REDIS_URL")
+    assert "canary" not in result.output
+
+
+def test_a_wrong_password_is_not_repeated(dcf: Dcf, short_directory: Path) -> None:
+    with plain_redis(short_directory, "--requirepass", "right") as path:
+        result = dcf("ls", REDIS_URL=f"unix://:canary-2c@{path}")
+        told(result, 4, "store_unavailable", "refused the user name or password")
+        assert "canary" not in result.output
+        told(dcf("ls", REDIS_URL=f"unix://{path}"), 4, "refused the user name or password")
+
+
+def test_a_redis_without_the_json_module(dcf: Dcf, short_directory: Path) -> None:
+    with plain_redis(short_directory) as path:
+        for command in ("ls", "doctor"):
+            told(dcf(command, REDIS_URL=f"unix://{path}"), 4, "store_unsuitable", "RedisJSON")
+
+
+def test_a_data_directory_that_cannot_be_written(dcf_alone: Dcf, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    told(dcf_alone("ls", DCF_DATA_DIR=str(tmp_path / "file" / "data")), 4, "store_unavailable")
+
+
+def test_json_of_run_is_an_object_even_when_nothing_could_begin(dcf: Dcf) -> None:
+    result = dcf("run", "nowhere.json", "--json", "--id", "mine")
+    assert result.exit_code == 2
+    assert json.loads(result.stdout) == {
+        "workflow_id": "mine",
+        "status": None,
+        "output": None,
+        "error": "invalid_argument",
+        "cause": "There is no file nowhere.json.",
+        "states": {},
+    }
+    assert "dcf: invalid_argument: There is no file nowhere.json." in result.stderr
+
+
+def test_a_worker_that_never_finds_its_server(monkeypatch: pytest.MonkeyPatch, dcf: Dcf) -> None:
+    from dcf.cli import serving  # noqa: PLC0415 - it imports the MCP SDK, which takes a second
+
+    connect = serving.connect
+    monkeypatch.setattr(serving, "connect", lambda url: connect(url, deadline_s=0))
+    for url in ("http://127.0.0.1:1/mcp", "http://user:canary@127.0.0.1:1/mcp", "nonsense"):
+        result = dcf("worker", "workflows/order_processing.py", "--agent-id", "me", "--server", url)
+        assert result.exit_code == 4
+        assert "server_unreachable" in result.stderr
+        assert "DCF_SERVER_URL" in result.stderr
+        assert "canary" not in result.output
+
+
+def test_a_broken_environment_leaves_no_traceback_in_a_real_process(seed: Seed) -> None:
+    command = [sys.executable, "-m", "dcf", "show", seed(), "--json"]
+    finished = subprocess.run(
+        command,
+        env={"PATH": os.environ["PATH"], "REDIS_URL": "redis://:canary@127.0.0.1:1/0", "HOME": "/nonexistent"},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (finished.returncode, finished.stdout) == (4, "")
+    assert "Traceback" not in finished.stderr
+    assert "canary" not in finished.stderr

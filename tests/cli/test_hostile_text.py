@@ -1,0 +1,169 @@
+"""Outputs, errors and names come from models: whatever is in them, a terminal shows it and obeys none of it."""
+
+import io
+import json
+import unicodedata
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from dcf.cli import views
+from dcf.cli.text import clean, json_text
+from tests.cli.conftest import Dcf, Seed
+from tests.support.world import World
+
+HOSTILE = (
+    "\x1b[2J\x1b]0;owned\x07",  # clears the screen, sets the title
+    "\x9b31m",  # the same as ESC [ in one character
+    "[bold red]markup[/bold red] [link=https://x.invalid]click[/link] :skull:",
+    "first\nsecond\r\nrun succeeded\u2028third\u2029fourth\x85fifth\x0bsixth",
+    "invoice\u202egnp.exe",  # reverses what follows
+    "pay\u200bpal \ufeff\u2066isolated\u2069",
+    "\x00\x7f\x08\x08\x08",
+)
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def is_harmless(text: str) -> bool:
+    return all(unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"} for character in text)
+
+
+@given(st.text())
+def test_cleaned_text_is_one_line_that_a_terminal_only_shows(text: str) -> None:
+    assert is_harmless(clean(text))
+    assert len(clean(text * 50, 100)) <= 100
+
+
+@given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=200))
+def test_plain_text_is_left_as_it_is(text: str) -> None:
+    assert clean(text) == text
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda part: st.lists(part) | st.dictionaries(st.text(), part),
+    )
+)
+def test_json_means_the_same_and_holds_nothing_that_a_terminal_obeys(document: Any) -> None:
+    assert json.loads(json_text(document)) == document
+    assert is_harmless(json_text(document))
+    assert json.loads(json_text(document, indent=2)) == document
+    assert all(map(is_harmless, json_text(document, indent=2).split("\n")))
+
+
+def test_letters_of_other_languages_stay_readable() -> None:
+    assert clean("Zoë 東京 привет 🎉") == "Zoë 東京 привет 🎉"
+    assert json_text({"name": "Zoë 東京"}) == '{"name": "Zoë 東京"}'
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_an_output(dcf: Dcf, seed: Seed, text: str) -> None:
+    run_id = seed({"note": text})
+    for arguments in (["show", run_id], ["show", run_id, "--json"], ["events", run_id], ["events", run_id, "--json"]):
+        printed = dcf(*arguments).stdout
+        assert all(map(is_harmless, printed.split("\n")))
+    assert json.loads(dcf("show", run_id, "--json").stdout)["meta"]["output"] == {"note": text}
+    assert not any(line.lstrip().startswith(("second", "run succeeded", "third")) for line in printed.split("\n"))
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_names_in_a_list(dcf: Dcf, seed: Seed, world: World, text: str) -> None:
+    run_id = seed(name=f"x{text}")
+    world.ask("JSON.SET", f"cp:wf:{run_id}:meta", "$.created_at", json.dumps(text))
+    line = dcf("ls", "--limit", 1).stdout.split("\n")[1]
+    assert line.startswith(run_id)
+    assert is_harmless(line)
+    assert json.loads(dcf("ls", "--json", "--limit", 1).stdout)[0]["workflow_name"] == f"x{text}"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_an_event_that_somebody_else_wrote(dcf: Dcf, seed: Seed, world: World, text: str) -> None:
+    run_id = seed()
+    data = json.dumps({text: text})
+    world.ask("XADD", f"cp:wf:{run_id}:events", "*", "type", text, "state", text, "data", data)
+    printed = dcf("events", run_id).stdout
+    assert all(map(is_harmless, printed.split("\n")))
+    assert len(printed.splitlines()) == len(dcf("events", run_id, "--json").stdout.splitlines())
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_the_views_of_a_run(text: str) -> None:
+    """State names, holders, errors and notes, on a terminal: only rich's own colours are left."""
+    doc: dict[str, Any] = {
+        "status": "running",
+        "attempts": 1,
+        "lease": {"owner_agent_id": text, "expires_at": "2026-01-01T00:00:27Z"},
+        "started_at": "2025-12-31T23:59:57Z",
+        "finished_at": None,
+        "last_error": text,
+        "waits_for": {text: 0},
+    }
+    states = {f"1{text}": doc, f"2{text}": doc | {"status": "failed"}, f"3{text}": doc | {"status": text}}
+    waiting = {f"4{text}": doc | {"status": "pending", "last_error": None}}
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, color_system=None, width=200)
+    meta = {"status": text, "workflow_id": text, "workflow_name": text}
+    console.print(views.run_view(meta, states | waiting, NOW))
+    lines = screen.getvalue().split("\n")
+    assert all(map(is_harmless, lines))
+    assert len(lines) == 1 + 1 + 4 + 1
+    if "markup" in text:
+        assert text in screen.getvalue(), "shown as it is, not obeyed"
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_the_result_of_a_run(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    doc = {"status": "failed", "attempts": 1, "started_at": None, "finished_at": None}
+    result = {
+        "workflow_id": "r",
+        "status": "failed",
+        "output": None,
+        "error": text,
+        "cause": text,
+        "states": {text: doc},
+    }
+    views.print_result(result, None)
+    printed = capsys.readouterr().out
+    assert all(map(is_harmless, printed.split("\n")))
+    assert len(printed.splitlines()) == 5
+
+
+def test_a_very_long_error_is_cut() -> None:
+    assert len(clean("x" * 10_000_000)) == 200
+
+
+# Colours
+
+
+def test_no_color_is_respected_and_colour_is_only_for_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown(**environment: str) -> str:
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        screen = io.StringIO()
+        Console(file=screen, force_terminal=True).print(views.status_text("failed"))
+        return screen.getvalue()
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[31m" in shown(TERM="xterm-256color")
+    assert shown(NO_COLOR="1") == "✘ failed\n"
+
+
+def test_a_list_on_a_narrow_terminal_keeps_the_id_and_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(
+        views, "console", lambda: Console(file=screen, force_terminal=True, color_system=None, width=80)
+    )
+    run_id = "order-processing-pipeline-20261121-234842-f944"
+    row = {"workflow_id": run_id, "workflow_name": "Order Processing Pipeline", "status": "succeeded"}
+    views.print_runs([row | {"states_done": 3, "states": 3, "created_at": "2026-11-21T23:48:42Z"}] * 3)
+    lines = screen.getvalue().splitlines()
+    assert len(lines) == 4
+    for line in lines[1:]:
+        assert line.startswith(run_id)
+        assert "✔ succeeded" in line
+        assert len(line) <= 80

@@ -1,0 +1,302 @@
+"""Agents that do anything in any order on the real server, and what must hold whatever they do (design, section 5).
+
+No clock is waited for: a lease expires by writing a time of the past into its document.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
+
+from dcf.core.answers import Leased, Refusal, Released, Updated
+from dcf.core.model import OPEN, RunStatus, StateDoc, Status
+from dcf.store.connection import Connections
+from tests.support.machines import Document, workflow
+from tests.support.world import World, new_token
+
+AGENTS = ("ann", "bob", "cyd")
+POOLS = {"Work": ("ann", "bob"), "Check": ("bob", "cyd"), "Fix": ("ann", "cyd"), "Done": ("ann", "bob", "cyd")}
+MAX_ATTEMPTS = 6
+
+agents = st.sampled_from(AGENTS)
+states = st.sampled_from(tuple(POOLS))
+
+
+def machine() -> Document:
+    """Work, Check, then a Choice: done, back to Work, or to Fix, which leads back to Check."""
+
+    def when(verdict: str, target: str) -> Document:
+        return {"Variable": "$.verdict", "StringEquals": verdict, "Next": target}
+
+    return workflow(
+        {
+            "Work": {"Type": "Task", "Next": "Check"},
+            "Check": {"Type": "Task", "Next": "Judge"},
+            "Judge": {"Type": "Choice", "Choices": [when("good", "Done"), when("bad", "Fix")], "Default": "Work"},
+            "Fix": {"Type": "Task", "Next": "Check"},
+            "Done": {"Type": "Task", "End": True},
+        }
+    )
+
+
+@dataclass
+class Grant:
+    """A lease that an agent was given, and what it has since been told about it."""
+
+    state: str
+    agent: str
+    token: str
+    epoch: int
+    applied: dict[str, Any] = field(default_factory=dict)
+
+
+class Agents(RuleBasedStateMachine):
+    connections: Connections
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World(connections=self.connections)
+        self.run = self.world.create(machine(), agents=POOLS, planner="boss", max_attempts=MAX_ATTEMPTS)
+        self.grants: list[Grant] = []
+        self.terminal: dict[str, StateDoc] = {}
+        self.docs = dict(self.world.docs(self.run))
+        self.over: Any = None
+
+    # What agents do
+
+    @rule(state=states, agent=agents)
+    def acquire(self, state: str, agent: str) -> None:
+        before, token = self.docs[state], new_token()
+        answer = self.world.try_acquire(self.run, state, agent, token)
+        if isinstance(answer, Leased):
+            self.granted(answer, before, agent, token)
+        self.look()
+
+    @rule(agent=agents)
+    def claim(self, agent: str) -> None:
+        before, token = dict(self.docs), new_token()
+        answer = self.world.claim(self.run, agent, token)
+        if isinstance(answer, Leased):
+            self.granted(answer, before[answer.state], agent, token)
+        self.look()
+
+    def granted(self, answer: Leased, before: StateDoc, agent: str, token: str) -> None:
+        assert answer.outcome == "lease_acquired"
+        assert answer.doc.lease.token == token
+        assert before.is_ready, "nothing starts before it is ready"
+        assert before.status in OPEN
+        assert answer.doc.started_at is not None
+        assert not before.lease.is_live(answer.doc.started_at), "nobody held it"
+        assert agent in POOLS[answer.state]
+        self.remember(answer, agent, token)
+
+    def remember(self, answer: Leased, agent: str, token: str) -> None:
+        epoch = answer.doc.lease.epoch
+        assert all(epoch > grant.epoch for grant in self.grants if grant.state == answer.state), "epochs only grow"
+        self.grants.append(Grant(answer.state, agent, token, epoch))
+
+    @precondition(lambda self: self.grants)
+    @rule(data=st.data())
+    def repeat_acquire(self, data: st.DataObject) -> None:
+        grant = self.pick(data)
+        held = self.holds(grant)
+        if not held and "release" in grant.applied:
+            return  # after giving it up, the same token would be a new wish
+        answer = self.world.try_acquire(self.run, grant.state, grant.agent, grant.token)
+        assert isinstance(answer, Leased) is held
+        if isinstance(answer, Leased):
+            assert answer.outcome == "lease_already_held"
+            assert answer.doc.attempts == self.docs[grant.state].attempts
+        self.look()
+
+    @precondition(lambda self: self.grants)
+    @rule(data=st.data(), strict=st.booleans())
+    def renew(self, data: st.DataObject, strict: bool) -> None:
+        grant = self.pick(data)
+        held, expired = self.holds(grant), self.is_expired(grant.state)
+        answer = self.world.renew(self.run, grant.state, grant.token, reject_if_expired=strict)
+        assert isinstance(answer, Leased) is (held and not (strict and expired))
+        self.look()
+
+    @precondition(lambda self: self.grants)
+    @rule(data=st.data(), give_back=st.booleans())
+    def release(self, data: st.DataObject, give_back: bool) -> None:
+        grant = self.pick(data)
+        held = self.holds(grant)
+        if give_back:
+            answer: Any = self.world.update(self.run, grant.state, grant.token, status=Status.PENDING)
+        else:
+            answer = self.world.release(self.run, grant.state, grant.token)
+        if held:
+            assert isinstance(answer, Released | Updated)
+            grant.applied["release"] = give_back
+        elif self.is_last(grant, "release"):
+            assert not isinstance(answer, Refusal), "nobody is told 'refused' about an applied request"
+        self.look()
+
+    @precondition(lambda self: self.grants)
+    @rule(data=st.data(), value=st.integers(0, 9))
+    def write(self, data: st.DataObject, value: int) -> None:
+        grant = self.pick(data)
+        held, before = self.holds(grant), self.world.output(self.run, grant.state)
+        answer = self.world.update(self.run, grant.state, grant.token, output=value)
+        assert isinstance(answer, Updated) is held
+        assert self.world.output(self.run, grant.state) == (value if held else before), "no write by a stale holder"
+        self.look()
+
+    @precondition(lambda self: self.grants)
+    @rule(data=st.data(), verdict=st.sampled_from(["good", "bad", "again"]), claim=st.booleans())
+    def complete(self, data: st.DataObject, verdict: str, claim: bool) -> None:
+        grant = self.pick(data)
+        held, before = self.holds(grant), self.completions(grant)
+        request: dict[str, Any] = {"output": {"verdict": verdict}, "claim_ttl_s": 3600 if claim else None}
+        answer = self.world.try_complete(self.run, grant.state, grant.token, **request)
+        if held:
+            assert isinstance(answer, Updated)
+            assert not answer.repeated
+            assert self.completions(grant) == before + 1
+            grant.applied["complete"] = request
+            if answer.claimed is not None:
+                token = answer.claimed.doc.lease.token
+                assert token is not None
+                assert token not in {known.token for known in self.grants}
+                self.remember(answer.claimed, grant.agent, token)
+        else:
+            self.told_the_truth(grant, answer)
+            assert self.completions(grant) == before, "one effective completion per attempt"
+        self.look()
+
+    @precondition(lambda self: self.grants)
+    @rule(data=st.data())
+    def fail(self, data: st.DataObject) -> None:
+        grant = self.pick(data)
+        held = self.holds(grant)
+        answer = self.world.fail(self.run, grant.state, grant.token)
+        if held:
+            assert isinstance(answer, Updated)
+            assert answer.run_status is RunStatus.FAILED
+            grant.applied["complete"] = {}
+        else:
+            self.told_the_truth(grant, answer)
+        self.look()
+
+    @rule(state=states)
+    def expire(self, state: str) -> None:
+        if self.docs[state].lease.token is not None:
+            self.world.expire_lease(self.run, state)
+            self.docs[state] = self.world.doc(self.run, state)
+
+    @rule(data=st.data())
+    def pulse(self, data: st.DataObject) -> None:
+        """What control waits for is told to somebody of its pool, be it again."""
+        ready = [name for name, doc in self.docs.items() if self.is_running() and doc.is_claimable(doc.lease.epoch + 1)]
+        for state in data.draw(st.sets(st.sampled_from(ready))) if ready else ():
+            self.world.make_due(self.run, state)
+        self.world.notifications.pulse()
+        self.look()
+
+    @precondition(lambda self: len(self.grants) > 3)
+    @rule(close=st.booleans(), hesitate=st.integers(0, 3))
+    def finalize(self, close: bool, hesitate: int) -> None:
+        if hesitate:
+            return
+        answer = self.world.finalize(self.run, close_open_states=close)
+        assert answer.repeated is (self.over is not None)
+        self.over = self.over or answer.audit
+        assert answer.audit == self.over
+        self.look(closing=True)
+
+    # What is known
+
+    def pick(self, data: st.DataObject) -> Grant:
+        return data.draw(st.sampled_from(self.grants[-8:]))
+
+    def is_running(self) -> bool:
+        return self.world.run_status(self.run) is RunStatus.RUNNING
+
+    def holds(self, grant: Grant) -> bool:
+        doc = self.docs[grant.state]
+        return doc.lease.token == grant.token and doc.status is Status.RUNNING and self.is_running()
+
+    def is_expired(self, state: str) -> bool:
+        expires_at = self.docs[state].lease.expires_at
+        return expires_at is not None and expires_at < self.docs[state].lease.epoch
+
+    def is_last(self, grant: Grant, operation: str) -> bool:
+        """Whether no other request of this kind was applied to the state since: then its reply is still stored."""
+        later = [other for other in self.grants if other.state == grant.state and other.epoch > grant.epoch]
+        return operation in grant.applied and not any(operation in other.applied for other in later)
+
+    def completions(self, grant: Grant) -> int:
+        told = ("StateSucceeded", "StateFailed")
+        found = [event for event in self.world.events(self.run) if event.type in told and event.state == grant.state]
+        return sum(event.data["epoch"] == grant.epoch for event in found)
+
+    def told_the_truth(self, grant: Grant, answer: Updated | Refusal) -> None:
+        if self.is_last(grant, "complete"):
+            assert isinstance(answer, Updated), "nobody is told 'refused' about an applied request"
+            assert answer.repeated
+        elif "complete" not in grant.applied:
+            assert isinstance(answer, Refusal)
+
+    def look(self, *, closing: bool = False) -> None:
+        """Compare the documents with those before the step."""
+        before, self.docs = self.docs, dict(self.world.docs(self.run))
+        for name, doc in self.docs.items():
+            earlier = before[name]
+            assert doc.lease.epoch >= earlier.lease.epoch
+            entered = doc.lease.epoch > earlier.lease.epoch
+            if earlier.status.is_terminal and not entered:
+                assert doc == earlier, "a terminal document never changes unless the state is entered again"
+            if self.over is not None and not closing:
+                assert doc == earlier, "nothing changes in a closed run"
+
+    @invariant()
+    def one_holder_per_epoch(self) -> None:
+        owners: dict[tuple[str, int], set[str]] = defaultdict(set)
+        for event in self.world.events(self.run):
+            if event.type == "LeaseAcquired":
+                key = (str(event.state), event.data["epoch"])
+                assert key not in owners, "granted twice"
+                owners[key].add(event.data["owner"])
+
+    @invariant()
+    def control_stands_in_one_state_of_a_running_run(self) -> None:
+        standing = [name for name, doc in self.docs.items() if doc.status in OPEN and doc.is_ready]
+        assert len(standing) == 1 or not self.is_running()
+
+    def teardown(self) -> None:
+        """Whatever happened, the clock tells what is owed: to the pool of the state in turn, or to the planner."""
+        try:
+            self.world.notifications.pulse()
+            if self.is_running():
+                (state,) = (name for name, doc in self.docs.items() if doc.status in OPEN and doc.is_ready)
+                doc = self.world.doc(self.run, state)
+                if doc.lease.token is None or doc.lease.expires_at is None:
+                    self.world.make_due(self.run, state)
+                    self.world.notifications.pulse()
+                    told = [event for agent in POOLS[state] for event in self.world.messages(agent)]
+                    assert any(event["target_state"] == state for event in told) or doc.attempts >= MAX_ATTEMPTS
+            elif self.over is None:
+                assert [event["type"] for event in self.world.messages("boss")] == ["run_finished"]
+            assert (
+                not [doc for doc in self.docs.values() if doc.status in OPEN and not doc.is_ready] or self.is_running()
+            )
+        finally:
+            self.world.close()
+
+
+@pytest.mark.timeout(120)
+def test_whatever_agents_do_the_invariants_hold(real_connections: Connections) -> None:
+    class OnRealServer(Agents):
+        connections = real_connections
+
+    checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
+    options = settings(
+        max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=checks, database=None
+    )
+    run_state_machine_as_test(OnRealServer, settings=options)

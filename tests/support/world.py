@@ -1,0 +1,202 @@
+"""Everything a test needs of dcf on one Redis, with short words for what agents do."""
+
+import json
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from dcf.adapters.mailbox import Mailbox
+from dcf.control_plane import ControlPlane
+from dcf.core.answers import Created, Finalized, Leased, NothingReady, Refusal, Released, Updated
+from dcf.core.creation import Create
+from dcf.core.definition import read_definition
+from dcf.core.finalization import Finalize
+from dcf.core.lease import Acquire, Release, Renew
+from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.progress import Update
+from dcf.notifications import Notifications
+from dcf.ports import AgentPlatform
+from dcf.store import keys
+from dcf.store.connection import Connections, Reply
+from dcf.store.history import Happening, History
+from dcf.store.inbox import Inbox
+from dcf.store.index import RunIndex
+from dcf.store.outbox import Outbox
+from dcf.store.runs import RunStore
+from tests.support.machines import Document
+
+LONG = 3600
+
+
+@dataclass(kw_only=True)
+class World:
+    connections: Connections
+    clustered: bool = False
+    deadline_s: float = 10.0
+    runs: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store = RunStore(self.connections, clustered=self.clustered, deadline_s=self.deadline_s)
+        self.index = RunIndex(self.connections)
+        self.plane = ControlPlane(self.store, self.index)
+        self.outbox = Outbox(self.connections, clustered=self.clustered)
+        self.history = History(self.connections, clustered=self.clustered)
+        self.inbox = Inbox(self.connections)
+        self.notifications = self.relay()
+
+    def relay(self, platform: AgentPlatform | None = None) -> Notifications:
+        """One more deliverer."""
+        return Notifications(self.plane, self.outbox, platform or Mailbox(self.inbox))
+
+    def close(self) -> None:
+        """Take this test's runs off the list that the clock goes through."""
+        if self.runs:
+            self.ask("ZREM", keys.LIVE, *self.runs)
+
+    def ask(self, *command: str | bytes | float) -> Reply:
+        (reply,) = self.connections.send(command)
+        return reply
+
+    # A run
+
+    def name(self) -> str:
+        run = f"t-{uuid.uuid4().hex[:12]}"
+        self.runs.append(run)
+        return run
+
+    def wish(self, document: Document, run: str | None = None, **options: Any) -> Create:
+        """A request to create a run; `agents` maps states to an id or a tuple of ids."""
+        agents = options.pop("agents", {})
+        return Create(
+            workflow_id=run or self.name(),
+            definition=read_definition(document),
+            run_input=options.pop("run_input", {}),
+            agents={state: (pool,) if isinstance(pool, str) else tuple(pool) for state, pool in agents.items()},
+            planner_agent_id=options.pop("planner", None),
+            retention_s=options.pop("retention_s", None),
+            max_attempts=options.pop("max_attempts", 10),
+            **options,
+        )
+
+    def create(self, document: Document, **options: Any) -> str:
+        wish = self.wish(document, **options)
+        answer = self.plane.create(wish)
+        assert isinstance(answer, Created), answer
+        return wish.workflow_id
+
+    # What agents do
+
+    def try_acquire(
+        self, run: str, state: str, owner: str = "w", token: str | None = None, **more: Any
+    ) -> Leased | Refusal:
+        ttl_s = more.pop("ttl_s", LONG)
+        request = Acquire(state=state, owner=owner, token=token or new_token(), ttl_s=ttl_s, **more)
+        return self.plane.acquire(run, request)
+
+    def acquire(self, run: str, state: str, owner: str = "w", token: str | None = None, **more: Any) -> str:
+        """Take the lease, which must be free; its token."""
+        answer = self.try_acquire(run, state, owner, token, **more)
+        assert isinstance(answer, Leased), answer
+        assert answer.doc.lease.token is not None
+        return answer.doc.lease.token
+
+    def renew(self, run: str, state: str, token: str, **more: Any) -> Leased | Refusal:
+        return self.plane.renew(run, Renew(state=state, token=token, **more))
+
+    def release(self, run: str, state: str, token: str | None, **more: Any) -> Released | Refusal:
+        return self.plane.release(run, Release(state=state, token=token, **more))
+
+    def update(self, run: str, state: str, token: str | None, **more: Any) -> Updated | Refusal:
+        if "output" in more:
+            more["has_output"] = True
+        return self.plane.update(run, Update(state=state, token=token, **more))
+
+    def try_complete(
+        self, run: str, state: str, token: str | None, output: Any = None, **more: Any
+    ) -> Updated | Refusal:
+        return self.update(run, state, token, status=Status.SUCCEEDED, output=output, **more)
+
+    def complete(self, run: str, state: str, token: str | None, output: Any = None, **more: Any) -> Updated:
+        answer = self.try_complete(run, state, token, output, **more)
+        assert isinstance(answer, Updated), answer
+        return answer
+
+    def fail(self, run: str, state: str, token: str, error: str = "Broken", cause: str = "why") -> Updated | Refusal:
+        return self.update(run, state, token, status=Status.FAILED, error=error, cause=cause)
+
+    def do(self, run: str, state: str, owner: str = "w", output: Any = None) -> Updated:
+        """Acquire and complete."""
+        return self.complete(run, state, self.acquire(run, state, owner), output)
+
+    def claim(
+        self, run: str, owner: str, token: str | None = None, ttl_s: int = LONG
+    ) -> Leased | NothingReady | Refusal:
+        return self.plane.claim(run, Acquire(state="", owner=owner, token=token or new_token(), ttl_s=ttl_s))
+
+    def finalize(self, run: str, **options: Any) -> Finalized:
+        return self.plane.finalize(run, Finalize(workflow_id=run, **options))
+
+    # What is there
+
+    def doc(self, run: str, state: str) -> StateDoc:
+        return self.plane.read(run, (state,)).states[state]
+
+    def docs(self, run: str) -> Mapping[str, StateDoc]:
+        return self.plane.read(run).states
+
+    def statuses(self, run: str) -> dict[str, str]:
+        return {name: doc.status.value for name, doc in self.docs(run).items()}
+
+    def meta(self, run: str) -> Mapping[str, Any]:
+        document = self.plane.read(run, ()).meta_document
+        assert document is not None
+        return document
+
+    def run_status(self, run: str) -> RunStatus:
+        return RunStatus(self.meta(run)["status"])
+
+    def output(self, run: str, state: str) -> Any:
+        return self.plane.read(run, (state,)).outputs.get(state)
+
+    def given(self, run: str, state: str) -> Any:
+        return self.plane.read(run, (state,)).inputs.get(state)
+
+    def events(self, run: str) -> list[Happening]:
+        return self.history.after(run)
+
+    def event_types(self, run: str, state: str | None = None) -> list[str]:
+        return [event.type for event in self.events(run) if state is None or event.state == state]
+
+    def messages(self, agent: str) -> list[dict[str, Any]]:
+        """The events of this test's runs in an agent's inbox, without taking them."""
+        found = [load_event(fields) for _, fields in self.ask("XRANGE", keys.inbox(agent), "-", "+")]
+        return [event for event in found if event["workflow_id"] in self.runs]
+
+    def owed(self, run: str) -> int:
+        return int(self.ask("XLEN", self.store.keys(run).outbox))
+
+    def is_live(self, run: str) -> bool:
+        return run in self.index.live()
+
+    def keys_of(self, run: str) -> list[str]:
+        return [key.decode() for key in self.ask("KEYS", "*") if f":wf:{run}:" in key.decode()]
+
+    # Changing what is there without waiting for it
+
+    def expire_lease(self, run: str, state: str) -> None:
+        """As if the lease had been taken long ago."""
+        self.ask("JSON.SET", self.store.keys(run).state(state), "$.lease.expires_at", '"2001-01-01T00:00:00.000000Z"')
+
+    def make_due(self, run: str, state: str) -> None:
+        """As if the time for the clock to look at this state had come."""
+        self.ask("ZADD", self.store.keys(run).timers, 1, keys.encode_state(state))
+
+
+def new_token() -> str:
+    return f"lease-{uuid.uuid4().hex}"
+
+
+def load_event(fields: list[bytes]) -> dict[str, Any]:
+    event: dict[str, Any] = json.loads(dict(zip(fields[::2], fields[1::2], strict=True))[b"event"])
+    return event

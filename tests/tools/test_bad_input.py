@@ -1,0 +1,213 @@
+"""Bad input: every tool, every argument, and what must not happen.
+
+Whatever is sent, the answer has a stable code, one sentence of what is wrong and one of what to do; nothing changes.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any
+
+import pytest
+import redis
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mcp.client import Client
+
+from dcf.application import Application, open_application
+from dcf.core import json_text
+from dcf.settings import Settings
+from dcf.tools import envelope
+from dcf.tools.registry import TOOLS
+from dcf.tools.server import build_server
+from tests.tools.calls import Answer, Tools, check, lease_on, new_run
+
+pytestmark = pytest.mark.anyio
+
+DEEP_TEXT = "[" * 100 + "]" * 100
+DEEP: Any = json.loads(DEEP_TEXT)
+LARGE = "x" * 300_000
+LONG = "n" * 10_000
+
+BAD_TEXTS = ["", "a:b", "*", "{", "}", "a\nb", "a\n", "a\x00b", "\ud800", LONG, "../x", " a", "a" * 65, "é"]
+WRONG_TYPES: list[Any] = [7, -1, 1.5, True, [], ["a"], {}, {"a": 1}, DEEP]
+BAD_JSON = [
+    "{",
+    "NaN",
+    '{"a": Infinity}',
+    '{"a": 1, "a": 2}',
+    DEEP_TEXT,
+    json.dumps(LARGE),
+    "1e999",
+    "9" * 30,
+    '"\\ud800"',
+    "",
+]
+BAD_NATIVE: list[Any] = [DEEP, {"a": LARGE}, ["\ud800"], {"\ud800": 1}, [float("nan")], [float("inf")], [10**30]]
+BAD_NUMBERS: list[Any] = [-1, 10**9, 10**30, float("nan"), float("inf"), "x", "", True, [], {}]
+
+IDS = {"workflow_id", "agent_id", "owner_agent_id", "planner_agent_id"}
+TEXTS = {"lease_token", "request_id", "reason", "finalize_note", "error_name", "error_message"}
+"""Free text, which is data: whatever is valid Unicode and not too long is accepted."""
+
+
+def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
+    """What this argument must not be, from its own schema."""
+    if name == "redis_url":
+        yield from ["redis://evil:6379", "", LONG, 7, "\ud800"]
+        return
+    if name.endswith("_json"):
+        yield from BAD_JSON
+        yield from BAD_NATIVE
+        return
+    types = {branch.get("type") for branch in schema.get("anyOf", [schema])}
+    if types & {"integer", "number"}:
+        yield from BAD_NUMBERS
+    elif "boolean" in types:
+        yield from [7, "true", "", [], {}]
+    elif name in TEXTS:
+        yield from [LARGE, "\ud800", *WRONG_TYPES]
+    elif name in {"state", "source_state"}:
+        yield from ["", "a\nb", "a\x00b", "\ud800", LONG, "*", "{", "a:b", "Z", *WRONG_TYPES]
+    else:
+        yield from BAD_TEXTS
+        yield from WRONG_TYPES
+
+
+def _cases() -> Iterator[Any]:
+    for name, spec in sorted(TOOLS.items()):
+        for argument in spec.arguments.model_fields:
+            yield pytest.param(name, argument, id=f"{name}-{argument}")
+
+
+VALID: dict[str, Any] = {
+    "workflow_json": {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}},
+    "state": "A",
+    "owner_agent_id": "worker-1",
+    "agent_id": "worker-1",
+    "lease_token": "wrong-token",
+}
+
+
+def _arguments(tool: str, workflow_id: str) -> dict[str, Any]:
+    """A call that would be right, but for its token."""
+    fields = TOOLS[tool].arguments.model_fields
+    needed = [name for name, field in fields.items() if field.is_required() or name == "workflow_id"]
+    return {name: workflow_id if name == "workflow_id" else VALID[name] for name in needed}
+
+
+@pytest.fixture(scope="module")
+def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    """A Redis of its own, so that all of it can be compared."""
+    with open_application(Settings(redis_url=None, data_dir=tmp_path_factory.mktemp("data"))) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def dump(application: Application) -> Iterator[Callable[[], object]]:
+    """Everything in Redis."""
+    client: Any = redis.Redis.from_url(application.redis_url)
+
+    def everything() -> object:
+        keys = sorted(client.keys())
+        documents = {key for key in keys if client.type(key) == b"ReJSON-RL"}
+        return [
+            (key, client.execute_command("JSON.GET", key) if key in documents else client.dump(key)) for key in keys
+        ]
+
+    yield everything
+    client.close()
+
+
+@pytest.fixture(scope="module")
+async def shared(application: Application) -> AsyncIterator[tuple[Tools, str]]:
+    """Tools and a run whose state A is held by somebody else; another run is there for calls of any kind."""
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        await new_run(tools, "bad-input")
+        await lease_on(tools, "bad-input", lease_ttl_s=3600)
+        await new_run(tools, "any-input")
+        yield tools, "bad-input"
+
+
+async def _answer(application: Application, tools: Tools, tool: str, arguments: dict[str, Any]) -> Answer:
+    """Call through a client, unless no client can send this (NaN, lone surrogates): then straight at the tool."""
+    try:
+        json.dumps(arguments, allow_nan=False, ensure_ascii=False).encode()
+    except ValueError:
+        reply = await envelope.call(TOOLS[tool], application, arguments)
+        text = json_text.dump(reply.payload)
+        answer = Answer(payload=json.loads(text), text=text, broken=reply.broken)
+        check(answer, tools.schemas[tool])
+        return answer
+    return await tools.call(tool, **arguments)
+
+
+@pytest.mark.parametrize(("tool", "argument"), list(_cases()))
+async def test_a_bad_value_is_refused_in_words_and_changes_nothing(
+    application: Application, shared: tuple[Tools, str], dump: Callable[[], object], tool: str, argument: str
+) -> None:
+    tools, workflow_id = shared
+    properties = TOOLS[tool].arguments.model_json_schema()["properties"]
+    before = dump()
+    for value in _bad_values(argument, properties[argument]):
+        answer = await _answer(application, tools, tool, _arguments(tool, workflow_id) | {argument: value})
+        shown = f"{argument}={str(value)[:60]!r}: {answer.text[:300]}"
+        assert answer.code in {"invalid_argument", "invalid_definition", "unknown_state"}, shown
+        assert answer.broken, shown
+        assert argument in answer.error or answer.code != "invalid_argument", shown
+        assert "evil" not in answer.text
+    assert dump() == before
+
+
+@pytest.mark.parametrize("tool", sorted(name for name in TOOLS if "workflow_id" in TOOLS[name].arguments.model_fields))
+async def test_an_unknown_run_is_named(shared: tuple[Tools, str], dump: Callable[[], object], tool: str) -> None:
+    tools, _ = shared
+    if tool == "create_workflow_control_plane":
+        return
+    before = dump()
+    answer = await tools.call(tool, **_arguments(tool, "no-such-run"))
+    assert (answer.code, answer.broken) == ("unknown_run", True)
+    assert answer.error == "unknown_run: There is no run 'no-such-run'."
+    assert dump() == before
+
+
+@pytest.mark.parametrize("tool", ["renew_state_lease", "release_state_lease", "update_workflow_control_plane"])
+@pytest.mark.parametrize("token", ["wrong", "x" * 200, "***", "null", "lease-"])
+async def test_a_wrong_token_changes_nothing(
+    shared: tuple[Tools, str], dump: Callable[[], object], tool: str, token: str
+) -> None:
+    tools, workflow_id = shared
+    before = dump()
+    await tools.refused("lease_lost", tool, workflow_id=workflow_id, state="A", lease_token=token)
+    assert dump() == before
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@st.composite
+def _calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+    """A tool and arguments of any kind: a right call with some of its arguments replaced, or others added."""
+    tool = draw(st.sampled_from(sorted(TOOLS)))
+    names = st.sampled_from(sorted(TOOLS[tool].arguments.model_fields)) | st.text(max_size=8)
+    sent = draw(st.dictionaries(names, _JSON | st.sampled_from(BAD_TEXTS + BAD_JSON), max_size=4))
+    arguments = (_arguments(tool, "any-input") if draw(st.booleans()) else {}) | sent
+    if isinstance(arguments.get("timeout_s"), int | float):
+        arguments["timeout_s"] = 0
+    return tool, {**({"timeout_s": 0} if tool == "await_workflow_event" else {}), **arguments}
+
+
+@given(call=_calls())
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+async def test_no_arguments_at_all_make_a_tool_fail_inside(
+    application: Application, shared: tuple[Tools, str], call: tuple[str, dict[str, Any]]
+) -> None:
+    tools, _ = shared
+    name, arguments = call
+    answer = await _answer(application, tools, name, arguments)
+    assert answer.code != "internal_error", answer.text
+    assert answer.code != "store_unsuitable", answer.text

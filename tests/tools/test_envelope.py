@@ -1,0 +1,57 @@
+"""What a defect of dcf itself looks like from outside."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp.client import Client
+
+from dcf.application import Application
+from dcf.tools.registry import TOOLS, Answer, Arguments, tool
+from dcf.tools.server import build_server
+from tests.tools.calls import Tools
+
+pytestmark = pytest.mark.anyio
+
+SECRET = "secret-canary in an exception"
+
+
+class _Nothing(Arguments):
+    """Break: a tool for one test."""
+
+
+@pytest.fixture(params=["raises", "answers nonsense", "raises while awaited"])
+def broken(request: pytest.FixtureRequest) -> Iterator[str]:
+    def broken_tool(app: Application, args: _Nothing) -> Answer:
+        if request.param == "raises":
+            raise RuntimeError(SECRET)
+        nonsense: Any = {"status": SECRET}
+        answer: Answer = nonsense
+        return answer
+
+    async def broken_async_tool(app: Application, args: _Nothing) -> Answer:
+        raise KeyError(SECRET)
+
+    function = broken_async_tool if request.param == "raises while awaited" else broken_tool
+    tool(toolset="planning", arguments=_Nothing, answer=Answer)(function)
+    yield function.__name__
+    del TOOLS[function.__name__]
+
+
+async def test_a_defect_is_an_internal_error_that_tells_nothing(
+    broken: str, application: Application, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        answer = await tools.refused("internal_error", broken)
+    assert answer.broken
+    assert answer.error == "internal_error: Something failed inside the server."
+    assert "canary" not in answer.text
+    assert any(record.exc_info for record in caplog.records if broken in record.getMessage())
+
+
+async def test_the_server_goes_on_after_a_defect(broken: str, application: Application) -> None:
+    async with Client(build_server(application)) as client:
+        tools = await Tools.of(client)
+        await tools.refused("internal_error", broken)
+        await tools.refused("unknown_run", "read_workflow_control_plane", workflow_id="nobody")

@@ -1,0 +1,108 @@
+"""Settings from the environment, as the contract names them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from dcf.errors import InvalidArgument
+from dcf.settings import read_settings
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in tuple(os.environ):
+        if name.startswith("DCF_") or name == "REDIS_URL":
+            monkeypatch.delenv(name)
+
+
+def test_nothing_needs_to_be_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    found = read_settings()
+    assert found.redis_url is None
+    assert found.data_dir == tmp_path / "dcf"
+    assert (found.mcp_host, found.mcp_port) == ("127.0.0.1", 8337)
+    assert found.mcp_enable_dns_rebinding_protection
+    assert found.mcp_allowed_hosts == (
+        "localhost",
+        "localhost:*",
+        "127.0.0.1",
+        "127.0.0.1:*",
+        "dcf-mcp",
+        "dcf-mcp:*",
+    )
+    assert found.mcp_allowed_origins == ("http://localhost:*", "http://127.0.0.1:*", "http://dcf-mcp:*")
+    assert (found.toolsets, found.read_only, found.allow_operator) == ((), False, False)
+
+
+@pytest.mark.parametrize("word", ["1", "true", "TRUE", "t", "yes", "y", "on", "On"])
+def test_true_may_be_written_in_many_ways(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    monkeypatch.setenv("DCF_ALLOW_OPERATOR", word)
+    assert read_settings().allow_operator
+
+
+@pytest.mark.parametrize("word", ["0", "false", "False", "f", "no", "n", "off"])
+def test_false_may_be_written_in_many_ways(monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    monkeypatch.setenv("DCF_MCP_ENABLE_DNS_REBINDING_PROTECTION", word)
+    assert not read_settings().mcp_enable_dns_rebinding_protection
+
+
+def test_a_blank_variable_counts_as_unset(monkeypatch: pytest.MonkeyPatch) -> None:
+    unset = read_settings()
+    for name in (
+        "REDIS_URL",
+        "DCF_DATA_DIR",
+        "DCF_APPENDFSYNC",
+        "DCF_MCP_PORT",
+        "DCF_MCP_ENABLE_DNS_REBINDING_PROTECTION",
+        "DCF_MCP_ALLOWED_HOSTS",
+        "DCF_MCP_ALLOWED_ORIGINS",
+        "DCF_TOOLSETS",
+        "DCF_READ_ONLY",
+        "DCF_PULSE_INTERVAL_S",
+        "DCF_SERVER_URL",
+    ):
+        monkeypatch.setenv(name, "")
+    assert read_settings() == unset
+
+
+def test_lists_are_separated_by_commas_and_blanks_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DCF_MCP_ALLOWED_HOSTS", " dcf.example , ,other:* ")
+    monkeypatch.setenv("DCF_MCP_ALLOWED_ORIGINS", " , ")
+    monkeypatch.setenv("DCF_TOOLSETS", "planning,execution")
+    found = read_settings()
+    assert found.mcp_allowed_hosts == ("dcf.example", "other:*")
+    assert found.mcp_allowed_origins[0] == "http://localhost:*"
+    assert found.toolsets == ("planning", "execution")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "wanted"),
+    [
+        ("DCF_MCP_PORT", "http", "a whole number"),
+        ("DCF_MCP_PORT", "-1", "0 or more"),
+        ("DCF_MCP_PORT", "70000", "65535 or less"),
+        ("DCF_APPENDFSYNC", "no", "'everysec' or 'always'"),
+        ("DCF_MCP_ENABLE_DNS_REBINDING_PROTECTION", "maybe", "true or false"),
+        ("DCF_READ_ONLY", "2", "true or false"),
+        ("DCF_ALLOW_OPERATOR", "sure", "true or false"),
+        ("DCF_PULSE_INTERVAL_S", "often", "a number"),
+        ("DCF_PULSE_INTERVAL_S", "0", "more than 0"),
+        ("DCF_PULSE_INTERVAL_S", "nan", "60 or less"),
+        ("DCF_PULSE_INTERVAL_S", "61", "60 or less"),
+        ("DCF_SERVER_URL", "localhost:8337", "a URL that begins with http:// or https://"),
+    ],
+)
+def test_a_wrong_variable_is_named_with_what_it_should_be(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, wanted: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(InvalidArgument) as refused:
+        read_settings()
+    assert refused.value.message == f"{variable} must be {wanted}."
+    assert refused.value.hint.startswith("It sets: ")
+
+
+def test_a_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REDIS_URL", "redis://:pw-canary@redis:6379/0")
+    assert "pw-canary" not in repr(read_settings())

@@ -1,0 +1,285 @@
+"""What a client sees before it calls anything: names, descriptions, schemas, hints, and how much of it there is."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp.client import Client
+
+from dcf.application import Application
+from dcf.errors import InvalidArgument
+from dcf.tools.registry import TOOLS
+from dcf.tools.server import build_server, select_tools
+
+pytestmark = pytest.mark.anyio
+
+BUDGET = 32_500
+"""Bytes of the whole list: every agent reads it before it does anything (8,000 tokens). Raise it with a reason."""
+
+REQUIRED = "required"
+
+SEED: dict[str, dict[str, Any]] = {
+    "create_workflow_control_plane": {
+        "workflow_json": REQUIRED,
+        "redis_url": None,
+        "expiry_secs": None,
+        "agents_map_json": None,
+    },
+    "read_workflow_control_plane": {
+        "workflow_id": REQUIRED,
+        "redis_url": None,
+        "states_json": None,
+        "include_meta": True,
+        "compute_readiness": False,
+    },
+    "update_workflow_control_plane": {
+        "workflow_id": REQUIRED,
+        "state": REQUIRED,
+        "redis_url": None,
+        "new_status": None,
+        "lease_token": None,
+        "owner_agent_id": None,
+        "lease_ttl_s": None,
+        "attempts_increment": None,
+        "error_message": None,
+        "set_started_at": False,
+        "set_finished_at": False,
+        "output_json": None,
+        "output_ttl_secs": None,
+    },
+    "acquire_state_lease": {
+        "workflow_id": REQUIRED,
+        "state": REQUIRED,
+        "owner_agent_id": REQUIRED,
+        "redis_url": None,
+        "lease_ttl_s": 300,
+        "require_ready": True,
+        "require_owner_match": True,
+        "allow_steal_if_expired": True,
+        "set_running_on_acquire": True,
+        "attempts_increment": 1,
+        "lease_token": None,
+    },
+    "renew_state_lease": {
+        "workflow_id": REQUIRED,
+        "state": REQUIRED,
+        "lease_token": REQUIRED,
+        "owner_agent_id": None,
+        "redis_url": None,
+        "lease_ttl_s": None,
+        "reject_if_expired": True,
+        "touch_only": False,
+    },
+    "release_state_lease": {
+        "workflow_id": REQUIRED,
+        "state": REQUIRED,
+        "lease_token": None,  # the seed requires it even with force, where nobody can have it
+        "owner_agent_id": None,
+        "redis_url": None,
+        "force": False,
+        "clear_owner": True,
+    },
+    "notify_next_worker_agent": {
+        "workflow_id": REQUIRED,
+        "source_state": None,
+        "reason": None,
+        "payload_json": None,
+        "redis_url": None,
+        "include_only_ready": True,
+        "message_role": "system",
+        "async_message": True,  # the seed's false makes the caller wait for the receiver's whole work
+        "max_steps": None,
+    },
+    "notify_if_ready": {
+        "workflow_id": REQUIRED,
+        "state": REQUIRED,
+        "reason": None,
+        "payload_json": None,
+        "redis_url": None,
+        "require_ready": True,
+        "skip_if_status_in_json": None,
+        "message_role": "system",
+        "async_message": True,
+        "max_steps": None,
+    },
+    "finalize_workflow": {
+        "workflow_id": REQUIRED,
+        "redis_url": None,
+        "delete_worker_agents": True,
+        "preserve_planner": True,
+        "close_open_states": True,
+        "overall_status": None,
+        "finalize_note": None,
+    },
+}
+"""The seed's parameters and their defaults."""
+
+_LEASE_FIELDS = "workflow_id state lease updated_state"
+SEED_ANSWERS = {
+    "create_workflow_control_plane": "created_keys existing_keys meta_sample",
+    "read_workflow_control_plane": "workflow_id meta states outputs readiness",
+    "update_workflow_control_plane": "workflow_id state updated_state output_written",
+    "acquire_state_lease": f"{_LEASE_FIELDS} ready",
+    "renew_state_lease": _LEASE_FIELDS,
+    "release_state_lease": _LEASE_FIELDS,
+    "notify_next_worker_agent": "workflow_id source_state targets",
+    "notify_if_ready": "workflow_id state ready skipped skip_reason agent_id message_id run_id",
+    "finalize_workflow": "workflow_id summary agents warnings",
+}
+
+READ_ONLY = {"read_workflow_control_plane"}
+DESTRUCTIVE = {"finalize_workflow"}
+NOT_REPEATABLE = {"acquire_state_lease", "claim_ready_state", "notify_if_ready", "await_workflow_event"}
+
+
+async def _listed(application: Application) -> list[dict[str, Any]]:
+    async with Client(build_server(application)) as client:
+        found = await client.list_tools()
+    assert found.next_cursor is None, "several clients take only the first page"
+    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found.tools]
+
+
+@pytest.fixture
+async def listed(application: Application) -> dict[str, dict[str, Any]]:
+    return {tool["name"]: tool for tool in await _listed(application)}
+
+
+def _parts(schema: Any) -> Iterator[dict[str, Any]]:
+    """Every object inside a schema."""
+    if isinstance(schema, dict):
+        yield schema
+        schema = list(schema.values())
+    if isinstance(schema, list):
+        for part in schema:
+            yield from _parts(part)
+
+
+async def test_the_list_fits_its_budget(listed: dict[str, dict[str, Any]]) -> None:
+    assert len(json.dumps(list(listed.values()), separators=(",", ":"))) < BUDGET
+
+
+async def test_the_order_is_always_the_same_and_begins_with_planning(
+    application: Application,
+) -> None:
+    first, second = await _listed(application), await _listed(application)
+    assert first == second
+    assert [tool["name"] for tool in first] == [
+        "create_workflow_control_plane",
+        "finalize_workflow",
+        "read_workflow_control_plane",
+        "acquire_state_lease",
+        "claim_ready_state",
+        "renew_state_lease",
+        "release_state_lease",
+        "update_workflow_control_plane",
+        "notify_next_worker_agent",
+        "notify_if_ready",
+        "await_workflow_event",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+async def test_a_tool_describes_itself_and_its_parameters(name: str, listed: dict[str, dict[str, Any]]) -> None:
+    tool = listed[name]
+    assert re.fullmatch(r"[a-z_]{1,64}", name)
+    first, _, _ = tool["description"].partition(". ")
+    assert re.match(r"(Create|Close|Read|Take|Get|Keep|Give|Write|Wake|Wait)\b", first)
+    assert 20 < len(first) < 150
+    assert len(tool["description"]) < 500
+    for parameter, schema in tool["inputSchema"]["properties"].items():
+        assert schema.get("description", "").endswith("."), parameter
+    assert tool["inputSchema"]["additionalProperties"] is False
+    for schema in (tool["inputSchema"], tool["outputSchema"]):
+        jsonschema.Draft202012Validator.check_schema(schema)
+        assert schema["type"] == "object"
+        assert not any(isinstance(part.get("title"), str) for part in _parts(schema))
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+async def test_every_number_and_text_is_bounded(name: str, listed: dict[str, dict[str, Any]]) -> None:
+    properties = listed[name]["inputSchema"]["properties"]
+    for parameter, schema in properties.items():
+        if parameter.endswith("_json") or parameter == "output_ttl_secs":
+            continue
+        for part in _parts(schema):
+            if part.get("type") == "string" and "enum" not in part:
+                assert "maxLength" in part or "{" in part["pattern"], parameter
+            if part.get("type") in {"integer", "number"}:
+                assert part["minimum"] <= part["maximum"], parameter
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+async def test_the_hints_say_what_a_tool_may_do(name: str, listed: dict[str, dict[str, Any]]) -> None:
+    assert listed[name]["annotations"] == {
+        "readOnlyHint": name in READ_ONLY,
+        "destructiveHint": name in DESTRUCTIVE,
+        "idempotentHint": name not in NOT_REPEATABLE,
+        "openWorldHint": False,
+    }
+
+
+@pytest.mark.parametrize("name", sorted(SEED))
+async def test_the_parameters_of_the_seed_are_there_with_their_defaults(
+    name: str, listed: dict[str, dict[str, Any]]
+) -> None:
+    schema = listed[name]["inputSchema"]
+    found = {
+        parameter: REQUIRED if parameter in schema["required"] else schema["properties"][parameter].get("default")
+        for parameter in SEED[name]
+    }
+    assert found == SEED[name]
+
+
+@pytest.mark.parametrize("name", sorted(SEED))
+async def test_nothing_is_required_that_the_seed_did_not_have(name: str, listed: dict[str, dict[str, Any]]) -> None:
+    assert set(listed[name]["inputSchema"]["required"]) <= set(SEED[name])
+
+
+@pytest.mark.parametrize("name", sorted(SEED_ANSWERS))
+async def test_the_answers_have_the_fields_of_the_seed(name: str, listed: dict[str, dict[str, Any]]) -> None:
+    fields = {"status", "error", *SEED_ANSWERS[name].split()}
+    assert fields <= set(listed[name]["outputSchema"]["properties"])
+
+
+@pytest.mark.parametrize(
+    ("toolsets", "read_only", "names"),
+    [
+        (("planning",), False, {"create_workflow_control_plane", "finalize_workflow"}),
+        (
+            ("notification", "planning"),
+            False,
+            {
+                "create_workflow_control_plane",
+                "finalize_workflow",
+                "notify_next_worker_agent",
+                "notify_if_ready",
+                "await_workflow_event",
+            },
+        ),
+        ((), True, READ_ONLY),
+        (("execution",), True, READ_ONLY),
+        (("planning",), True, set()),
+        ((), False, set(TOOLS)),
+    ],
+)
+async def test_a_server_may_serve_a_part_of_the_tools(
+    replica: Callable[..., Application], toolsets: tuple[str, ...], read_only: bool, names: set[str]
+) -> None:
+    application = replica(toolsets=toolsets, read_only=read_only)
+    assert {tool["name"] for tool in await _listed(application)} == names
+
+
+async def test_a_toolset_that_does_not_exist_is_refused_in_words() -> None:
+    with pytest.raises(InvalidArgument) as refused:
+        select_tools(("planing", "execution"), read_only=False)
+    assert refused.value.message == "There is no toolset 'planing'."
+    assert "planning, execution, notification" in refused.value.hint
+
+
+async def test_a_tool_that_is_not_served_cannot_be_called(replica: Callable[..., Application]) -> None:
+    async with Client(build_server(replica(read_only=True))) as client:
+        result = await client.call_tool("finalize_workflow", {"workflow_id": "x"})
+    assert result.is_error

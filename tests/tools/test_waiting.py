@@ -1,0 +1,83 @@
+"""await_workflow_event: waiting costs nobody anything, and ends as soon as there is something."""
+
+import time
+
+import anyio
+import pytest
+import redis
+
+from tests.tools.calls import Answer, Tools, new_run
+
+pytestmark = pytest.mark.anyio
+
+SECOND = 1.0
+
+
+@pytest.mark.parametrize("timeout_s", [0, 0.0001, 0.05])
+async def test_nothing_to_do_is_a_timeout_and_no_error(tools: Tools, run_id: str, timeout_s: float) -> None:
+    answer = await tools.ok("await_workflow_event", agent_id=f"idle-{run_id}", timeout_s=timeout_s)
+    assert (answer["status"], answer["event"], answer["message_id"]) == ("timeout", None, None)
+    assert "again" in answer.hint
+
+
+async def test_a_waiting_agent_is_woken_at_once(tools: Tools, run_id: str) -> None:
+    agent = f"agent-{run_id}"
+    await new_run(tools, run_id, agents_map_json={"A": agent})
+    answers: list[Answer] = []
+
+    async def wait() -> None:
+        answers.append(await tools.ok("await_workflow_event", agent_id=agent, timeout_s=30))
+
+    started = time.monotonic()
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    assert time.monotonic() - started < 5 * SECOND
+    (answer,) = answers
+    assert answer["event"]["target_state"] == "A"
+    assert answer["event"]["workflow_id"] == run_id
+
+
+async def test_an_acknowledged_event_does_not_come_again(tools: Tools, run_id: str, raw_redis: redis.Redis) -> None:
+    agent = f"agent-{run_id}"
+    await new_run(tools, run_id, agents_map_json={"A": agent})
+    await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    first = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=1)
+    await tools.ok("notify_if_ready", workflow_id=run_id, state="A", reason="again")
+    second = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=1, ack_message_id=first["message_id"])
+    assert second["message_id"] != first["message_id"]
+    assert second["event"]["reason"] == "again"
+    last = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=0, ack_message_id=second["message_id"])
+    assert last["status"] == "timeout"
+    assert raw_redis.xlen(f"cp:idx:inbox:{agent}") == 0
+
+
+@pytest.mark.parametrize("wrong", ["99999999999999999999-0", "0-99999999999999999999"])
+async def test_an_acknowledgement_of_no_possible_message_is_refused(tools: Tools, wrong: str) -> None:
+    answer = await tools.refused("invalid_argument", "await_workflow_event", agent_id="a", ack_message_id=wrong)
+    assert "ack_message_id" in answer.error
+
+
+async def test_sixty_waiting_agents_do_not_hold_up_other_tools(tools: Tools, run_id: str) -> None:
+    agents = [f"agent-{number}-{run_id}" for number in range(60)]
+    answers: list[Answer] = []
+
+    async def wait(agent: str) -> None:
+        answers.append(await tools.ok("await_workflow_event", agent_id=agent, timeout_s=30))
+
+    async with anyio.create_task_group() as tasks:
+        for agent in agents:
+            tasks.start_soon(wait, agent)
+        await anyio.wait_all_tasks_blocked()
+        started = time.monotonic()
+        await new_run(tools, run_id)
+        for _ in range(20):
+            await tools.ok("read_workflow_control_plane", workflow_id=run_id)
+        assert time.monotonic() - started < 5 * SECOND
+        assert not answers
+        for agent in agents:
+            await new_run(tools, f"r-{agent}", agents_map_json={"A": agent})
+            await tools.ok("notify_next_worker_agent", workflow_id=f"r-{agent}")
+    assert {answer["agent_id"] for answer in answers} == set(agents)
+    assert {answer["status"] for answer in answers} == {"event"}

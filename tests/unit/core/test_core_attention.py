@@ -1,0 +1,101 @@
+"""What the clock finds when it looks at an open state."""
+
+import pytest
+
+from dcf.core.answers import Owed
+from dcf.core.attention import REMINDER_DELAY, look
+from dcf.core.decision import Changes, Snapshot
+from dcf.core.instants import SECOND
+from dcf.core.model import RunStatus, StateDoc, Status
+from tests.unit.core.build import NOW, TTL, held, meta, run, snapshot
+
+EXPIRY = NOW + TTL * SECOND
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        Snapshot(now=NOW),
+        Snapshot(now=NOW, meta=meta()),
+        snapshot(StateDoc(status=Status.SUCCEEDED)),
+        snapshot(StateDoc(), about=meta(RunStatus.PARTIAL)),
+        snapshot(held(), about=meta(RunStatus.CANCELLED)),
+    ],
+)
+def test_what_is_closed_or_gone_needs_no_more_attention(found: Snapshot) -> None:
+    decision = look(found, "A")
+    assert decision.answer == Owed(fired="closed")
+    assert decision.changes == Changes(timers={"A": None})
+
+
+def test_a_held_state_is_looked_at_again_when_its_lease_ends() -> None:
+    decision = look(snapshot(held()), "A")
+    assert decision.answer == Owed(fired="held")
+    assert decision.changes == Changes(timers={"A": EXPIRY})
+
+
+def test_a_state_that_is_not_due_is_looked_at_again_when_it_is() -> None:
+    decision = look(snapshot(StateDoc(not_before=NOW + 5)), "A")
+    assert decision.answer == Owed(fired="not_due")
+    assert decision.changes == Changes(timers={"A": NOW + 5})
+
+
+def test_used_up_attempts_are_told_and_left_to_who_can_fail_the_state() -> None:
+    decision = look(snapshot(held(attempts=3), now=EXPIRY, about=meta(max_attempts=3)), "A")
+    assert (decision.answer, decision.changes) == (Owed(fired="exhausted"), None)
+
+
+def test_a_ready_state_that_nobody_took_is_announced_again() -> None:
+    made = run()
+    made.now = made.timers["A"]
+    assert made.look("A") == Owed(states=("A",), fired="reminded")
+    (notice,) = made.notices
+    assert (notice.type, notice.state, notice.epoch, notice.reason) == ("reminder-1", "A", NOW, "reminder")
+    assert made.types()[-1] == "StateReminded A"
+
+
+def test_an_expired_lease_is_announced_to_whoever_may_take_over() -> None:
+    made = run()
+    made.acquire("A", "t1")
+    made.now = made.timers["A"]
+    made.look("A")
+    (notice,) = made.notices
+    assert (notice.type, notice.reason, notice.epoch) == ("lease_expired-1", "lease_expired", NOW + 1)
+
+
+def test_every_reminder_has_a_name_of_its_own() -> None:
+    made = run()
+    for _ in range(4):
+        made.look("A")
+    made.acquire("A", "t1")
+    made.now = made.timers["A"]
+    made.look("A")
+    names = [(notice.state, notice.epoch, notice.type) for notice in made.notices]
+    assert len(set(names)) == len(names) == 5
+
+
+def test_the_delay_between_reminders_doubles_up_to_five_minutes() -> None:
+    made = run()
+    delays = [made.timers["A"] - made.now]
+    for _ in range(7):
+        made.now = made.timers["A"]
+        made.look("A")
+        delays.append(made.timers["A"] - made.now)
+    assert [delay // SECOND for delay in delays] == [15, 30, 60, 120, 240, 300, 300, 300]
+    assert delays[0] == REMINDER_DELAY
+
+
+@pytest.mark.parametrize(("kept", "number"), [("x", 1), (None, 1), ([], 1), (-5, 1), (10**15, 10**15 + 1)])
+def test_a_number_of_reminders_written_by_hand_does_no_harm(kept: object, number: int) -> None:
+    decision = look(snapshot(StateDoc(last={"reminders": kept})), "A")
+    assert decision.changes is not None
+    assert decision.changes.notices[0].type == f"reminder-{number}"
+
+
+def test_a_reminder_changes_nothing_else_of_the_state() -> None:
+    doc = StateDoc(attempts=1, waits_for={"Z": 5}, last={"complete": {"req": "x"}})
+    decision = look(snapshot(doc), "A")
+    assert decision.changes is not None
+    reminded = decision.changes.states["A"]
+    assert reminded.last == {"complete": {"req": "x"}, "reminders": 1}
+    assert (reminded.attempts, reminded.waits_for, reminded.lease) == (1, {"Z": 5}, doc.lease)

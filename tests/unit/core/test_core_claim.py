@@ -1,0 +1,73 @@
+"""Finding work: the first open state that the agent may take."""
+
+from dcf.core.answers import NothingReady
+from dcf.core.claim import claim
+from dcf.core.decision import Snapshot
+from dcf.core.instants import SECOND
+from dcf.core.lease import Acquire
+from dcf.core.model import Meta, StateDoc
+from tests.unit.core.build import NOW, TTL, code, held, leased, meta, run
+
+WISH = Acquire(state="", owner="ann", token="t1", ttl_s=TTL)
+
+
+def page(*, about: Meta | None = None, **states: StateDoc) -> Snapshot:
+    return Snapshot(now=NOW, meta=about or meta(), states=states, inputs=dict.fromkeys(states, "input"))
+
+
+def test_a_claim_leases_the_ready_state() -> None:
+    made = run()
+    found = leased(made.claim("t1"))
+    assert (found.state, found.outcome, found.given) == ("A", "lease_acquired", {})
+    assert made.states["A"].lease.token == "t1"
+
+
+def test_a_repeated_claim_finds_the_state_it_got() -> None:
+    made = run()
+    made.claim("t1")
+    assert leased(made.claim("t1")).outcome == "lease_already_held"
+    assert made.last_changes is None
+
+
+def test_a_repeated_claim_does_not_take_a_second_state() -> None:
+    decision = claim(page(B=StateDoc(), A=held("t1")), WISH)
+    assert (leased(decision.answer).state, decision.changes) == ("A", None)
+
+
+def test_what_is_held_not_due_not_ready_or_meant_for_others_is_passed_over() -> None:
+    found = claim(
+        page(
+            about=meta(agents={"D": ("bob",)}),
+            A=held("t9"),
+            B=StateDoc(not_before=NOW + 1),
+            C=StateDoc(waits_for={"A": 0}),
+            D=StateDoc(),
+            E=StateDoc(attempts=10),
+            F=StateDoc(),
+            G=StateDoc(),
+        ),
+        WISH,
+    )
+    assert leased(found.answer).state == "F"
+    assert found.changes is not None
+    assert set(found.changes.states) == {"F"}
+
+
+def test_nothing_ready_says_how_many_were_looked_at_and_writes_nothing() -> None:
+    made = run()
+    made.claim("t1")
+    assert made.claim("t2", "bob") == NothingReady(examined=2)
+    assert made.last_changes is None
+
+
+def test_a_crashed_holders_state_can_be_claimed() -> None:
+    made = run()
+    made.claim("t1")
+    made.now += (TTL + 1) * SECOND
+    assert leased(made.claim("t2", "bob")).doc.attempts == 2
+
+
+def test_a_run_that_is_over_has_no_work() -> None:
+    made = run()
+    made.finalize()
+    assert code(made.claim("t1")) == "terminal"

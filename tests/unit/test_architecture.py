@@ -1,0 +1,188 @@
+"""The rules of the house, read off the source: who may import whom, how large things are, what is written down."""
+
+import ast
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dcf import errors
+from dcf.core import refusals
+
+PACKAGE = Path(errors.__file__).parent
+FILES = {".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path for path in PACKAGE.rglob("*.py")}
+MODULES = {name.removesuffix(".__init__"): ast.parse(path.read_text("utf-8")) for name, path in FILES.items()}
+
+MAX_BODY = 50
+MAX_FILE = 400
+
+Named = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def imports(name: str) -> set[str]:
+    """Every module that a module imports, wherever in it, by its full name."""
+    found = set()
+    for node in ast.walk(MODULES[name]):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{name} imports relatively"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def is_in(name: str, *places: str) -> bool:
+    return any(name == place or name.startswith(f"{place}.") for place in places)
+
+
+def importers(library: str) -> set[str]:
+    return {name for name in MODULES if any(is_in(found, library) for found in imports(name))}
+
+
+def public(node: ast.Module | ast.ClassDef, owner: str) -> Iterator[tuple[str, Named]]:
+    """Public classes, functions and methods, with their full names."""
+    for child in node.body:
+        if isinstance(child, (*FUNCTIONS, ast.ClassDef)) and not child.name.startswith("_"):
+            yield f"{owner}.{child.name}", child
+            if isinstance(child, ast.ClassDef):
+                yield from public(child, f"{owner}.{child.name}")
+
+
+def body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines from the first statement that is no docstring to the last."""
+    first = function.body[1:] if ast.get_docstring(function) is not None else function.body
+    return 0 if not first else (function.end_lineno or 0) - first[0].lineno + 1
+
+
+def error_classes() -> dict[str, type[errors.DcfError]]:
+    return {
+        name: kind
+        for name, kind in vars(errors).items()
+        if isinstance(kind, type) and issubclass(kind, errors.DcfError)
+    }
+
+
+def test_the_sources_are_found() -> None:
+    assert {"dcf", "dcf.core.lease", "dcf.asl.engine", "dcf.errors"} <= set(MODULES)
+
+
+# Layers
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if is_in(name, "dcf.core", "dcf.asl")])
+def test_the_pure_core_imports_nothing_of_dcf_but_itself(name: str) -> None:
+    own = {found for found in imports(name) if is_in(found, "dcf")}
+    assert all(is_in(found, "dcf.core", "dcf.asl", "dcf.errors") for found in own)
+
+
+@pytest.mark.parametrize("name", [name for name in MODULES if is_in(name, "dcf.core", "dcf.asl")])
+def test_the_pure_core_has_no_clock_no_chance_and_no_input_or_output(name: str) -> None:
+    impure = ("time", "random", "secrets", "os", "sys", "io", "pathlib", "socket", "threading", "asyncio", "logging")
+    assert not [found for found in imports(name) if is_in(found, *impure)]
+    calls = {ast.unparse(node.func) for node in ast.walk(MODULES[name]) if isinstance(node, ast.Call)}
+    assert not calls & {"open", "print", "input", "datetime.now", "datetime.utcnow", "uuid4"}
+
+
+def test_errors_import_nothing_of_dcf() -> None:
+    assert not [found for found in imports("dcf.errors") if is_in(found, "dcf")]
+
+
+@pytest.mark.parametrize(
+    ("library", "places"),
+    [
+        ("redis", ("dcf.store.",)),
+        ("mcp", ("dcf.tools.",)),
+        ("letta_client", ("dcf.adapters.letta",)),
+    ],
+)
+def test_a_library_has_one_door(library: str, places: tuple[str, ...]) -> None:
+    assert not {name for name in importers(library) if not name.startswith(places)}
+
+
+@pytest.mark.parametrize("lower", ["dcf.store", "dcf.adapters", "dcf.control_plane", "dcf.core", "dcf.asl"])
+def test_nobody_imports_the_surfaces_from_below(lower: str) -> None:
+    below = [name for name in MODULES if is_in(name, lower)]
+    assert not {name for name in below if any(is_in(found, "dcf.tools", "dcf.cli") for found in imports(name))}
+
+
+def test_the_store_knows_neither_the_verbs_nor_the_adapters() -> None:
+    upper = ("dcf.control_plane", "dcf.notifications", "dcf.application", "dcf.adapters")
+    store = [name for name in MODULES if is_in(name, "dcf.store")]
+    assert not {name for name in store if any(is_in(found, *upper) for found in imports(name))}
+
+
+# Sizes and names
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_can_be_read_in_one_sitting(name: str) -> None:
+    assert len(FILES[name].read_text("utf-8").splitlines()) <= MAX_FILE
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_function_fits_on_a_screen(name: str) -> None:
+    functions = [node for node in ast.walk(MODULES[name]) if isinstance(node, FUNCTIONS)]
+    assert not {
+        f"{node.name}, line {node.lineno}": body_lines(node) for node in functions if body_lines(node) > MAX_BODY
+    }
+
+
+def test_modules_are_named_for_what_they_hold() -> None:
+    empty = re.compile(r"(utils?|helpers?|commons?|managers?|misc|stuff|base)\Z")
+    assert not [name for name in MODULES if empty.search(name.rpartition(".")[2])]
+
+
+# Documentation
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_everything_public_says_what_it_is(name: str) -> None:
+    assert ast.get_docstring(MODULES[name]), f"{name} has no docstring"
+    assert not [owner for owner, node in public(MODULES[name], name) if not ast.get_docstring(node)]
+
+
+def test_every_error_has_a_code_of_its_own() -> None:
+    own = [kind.__dict__["code"] for kind in error_classes().values() if "code" in kind.__dict__]
+    assert len(own) == len(set(own))
+    assert {name for name, kind in error_classes().items() if "code" not in kind.__dict__} == {"ToolCallFailed"}
+
+
+def test_every_error_is_drawn_in_the_tree_below_its_parent() -> None:
+    drawn = re.findall(r"^ {4}([│├└─ ]*)(\w+)(?: +(\(.*?\)|\w+))?", inspect.getdoc(errors) or "", re.MULTILINE)
+    parents: list[tuple[int, str]] = []
+    tree: dict[str, tuple[str | None, str]] = {}
+    for branches, name, code in drawn:
+        while parents and parents[-1][0] >= len(branches):
+            parents.pop()
+        tree[name] = (parents[-1][1] if parents else None, code)
+        parents.append((len(branches), name))
+    assert {name: parent for name, (parent, _) in tree.items()} == {
+        name: kind.__bases__[0].__name__ if kind is not errors.DcfError else None
+        for name, kind in error_classes().items()
+    }
+    shown = {name: code for name, (_, code) in tree.items() if code and not code.startswith("(")}
+    assert shown == {name: error_classes()[name].code for name in shown}
+    assert set(tree) - set(shown) == {"DcfError", "NotFound", "ToolCallFailed"}
+
+
+def test_every_refusal_is_listed_with_its_code() -> None:
+    made: dict[str, set[str]] = {}
+    for function in MODULES["dcf.core.refusals"].body:
+        for node in ast.walk(function):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "Refusal":
+                assert isinstance(function, ast.FunctionDef)
+                (code,) = [word.value.value for word in node.keywords if isinstance(word.value, ast.Constant)
+                           and word.arg == "code"]  # fmt: skip
+                made.setdefault(str(code), set()).add(function.name)
+    rows = re.findall(r"^ {4}(\w+) {2,}(\w+(?:, \w+)*) {2,}\S", inspect.getdoc(refusals) or "", re.MULTILINE)
+    listed = {code: set(names.split(", ")) for code, names in rows}
+    assert len(rows) == len(listed), "a code is listed twice"
+    assert listed == made
+
+
+def test_refusals_of_the_core_are_made_in_one_place() -> None:
+    makers = {name for name, tree in MODULES.items() if is_in(name, "dcf.core") and "Refusal(" in ast.unparse(tree)}
+    assert makers == {"dcf.core.refusals"}
