@@ -26,6 +26,8 @@ _WIDE = 500
 """Columns where nobody looks at a screen: a pipe or a file gets each row on one line."""
 
 _LONGEST = 5000
+_GAP = 2
+_ALWAYS = 2  # columns of `dcf ls` that are shown however narrow the terminal: the run and its status
 _EXAMPLE = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
 _FACTS = ("created_at", "started_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
 _MINUTE_S = 60
@@ -59,8 +61,9 @@ def say(sentence: str) -> None:
 
 def run_view(meta: Mapping[str, Json], states: Mapping[str, Json], now: datetime) -> RenderableType:
     """Show a run as a heading and a table of its states."""
-    heading = Text(f"  {clean(meta.get('workflow_id'))}  {clean(meta.get('workflow_name'))}", no_wrap=True)
-    return Group(Text.assemble(status_text(meta.get("status")), heading), states_table(states, now))
+    names = f"  {clean(meta.get('workflow_id'))}  {clean(meta.get('workflow_name'))}"
+    heading = Text.assemble(status_text(meta.get("status")), names, no_wrap=True, overflow="ellipsis")
+    return Group(heading, states_table(states, now))
 
 
 def states_table(states: Mapping[str, Json], now: datetime) -> Table:
@@ -138,22 +141,20 @@ def print_run(document: Mapping[str, Json]) -> None:
 
 
 def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
-    """Print `dcf ls`: one line a run; on a narrow terminal the workflow's name is what gives way."""
+    """Print `dcf ls`: one line a run."""
     out = console()
     if not rows:
         _line(out, "No runs yet. Try:")
         _line(out, f"  {_EXAMPLE}")
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in ("run", "status", "states", "created"):
-        table.add_column(column, no_wrap=True)
-    table.add_column("workflow", overflow="ellipsis")
-    for row in rows:
-        created = clean(row["created_at"])[:19].replace("T", " ")
-        done = f"{row['states_done']}/{row['states']}"
-        cells = map(_cell, (done, created, clean(row["workflow_name"], 40)))
-        table.add_row(_cell(clean(row["workflow_id"])), status_text(row["status"]), *cells)
-    out.print(table)
+    columns = {
+        "run": [Text(clean(row["workflow_id"])) for row in rows],
+        "status": [status_text(row["status"]) for row in rows],
+        "states": [Text(f"{row['states_done']}/{row['states']}") for row in rows],
+        "created": [Text(clean(row["created_at"], 20)[:19].replace("T", " ")) for row in rows],
+        "workflow": [Text(clean(row["workflow_name"], 40)) for row in rows],
+    }
+    out.print(_fitting(columns, out.width))
 
 
 def print_event(event: Mapping[str, Json]) -> None:
@@ -178,6 +179,21 @@ def _holder(lease: Mapping[str, Json], now: datetime) -> str:
         return held
     left = (datetime.fromisoformat(lease["expires_at"]) - now).total_seconds()
     return f"{held}, lease ends in {left:.0f} s" if left > 0 else f"{held}, lease has expired"
+
+
+def _fitting(columns: Mapping[str, Sequence[Text]], width: int) -> Table:
+    """Lay out as many columns, from the first, as fit side by side; the first two always do on a usual terminal."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    shown: list[Sequence[Text]] = []
+    for name, cells in columns.items():
+        width -= max(len(name), *(cell.cell_len for cell in cells)) + (_GAP if shown else 0)
+        if width < 0 and len(shown) >= _ALWAYS:
+            break
+        table.add_column(name, no_wrap=True)
+        shown.append(cells)
+    for row in zip(*shown, strict=True):
+        table.add_row(*row)
+    return table
 
 
 def _cell(text: str) -> Text:

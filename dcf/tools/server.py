@@ -78,9 +78,12 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool) -> list[ToolSpec]:
         )
     return [
         spec
-        for toolset in _TOOLSETS
+        for toolset, modules in _TOOLSETS.items()
+        for module in modules
         for spec in TOOLS.values()
-        if spec.toolset == toolset and (not wanted or toolset in wanted) and (spec.read_only or not read_only)
+        if spec.run.__module__ == module.__name__
+        and (not wanted or toolset in wanted)
+        and (spec.read_only or not read_only)
     ]
 
 

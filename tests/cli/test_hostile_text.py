@@ -127,7 +127,7 @@ def test_the_result_of_a_run(text: str, capsys: pytest.CaptureFixture[str]) -> N
         "cause": text,
         "states": {text: doc},
     }
-    views.print_result(result, None)
+    views.print_result(result | {"states": {text: doc}}, None)
     printed = capsys.readouterr().out
     assert all(map(is_harmless, printed.split("\n")))
     assert len(printed.splitlines()) == 5
@@ -153,17 +153,31 @@ def test_no_color_is_respected_and_colour_is_only_for_terminals(monkeypatch: pyt
     assert shown(NO_COLOR="1") == "✘ failed\n"
 
 
-def test_a_list_on_a_narrow_terminal_keeps_the_id_and_the_status(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("run_id", ["order-processing-pipeline-20261121-234842-f944", "x" * 64])
+def test_a_list_on_a_narrow_terminal_keeps_the_id_and_the_status(monkeypatch: pytest.MonkeyPatch, run_id: str) -> None:
     screen = io.StringIO()
-    monkeypatch.setattr(
-        views, "console", lambda: Console(file=screen, force_terminal=True, color_system=None, width=80)
-    )
-    run_id = "order-processing-pipeline-20261121-234842-f944"
+    narrow = Console(file=screen, force_terminal=True, color_system=None, width=80)
+    monkeypatch.setattr(views, "console", lambda: narrow)
     row = {"workflow_id": run_id, "workflow_name": "Order Processing Pipeline", "status": "succeeded"}
     views.print_runs([row | {"states_done": 3, "states": 3, "created_at": "2026-11-21T23:48:42Z"}] * 3)
     lines = screen.getvalue().splitlines()
     assert len(lines) == 4
     for line in lines[1:]:
-        assert line.startswith(run_id)
-        assert "✔ succeeded" in line
+        assert line.startswith(f"{run_id}  ✔ succeeded")
         assert len(line) <= 80
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100])
+def test_a_run_on_a_narrow_terminal_has_a_line_for_each_state(width: int) -> None:
+    doc = {"status": "running", "attempts": 1, "started_at": "2025-12-31T23:58:57Z", "finished_at": None}
+    doc |= {"lease": {"owner_agent_id": "2-calculatepricing-3fa4b1", "expires_at": "2026-01-01T00:00:27Z"}}
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, color_system=None, width=width)
+    meta = {"status": "running", "workflow_id": "order-processing-pipeline-20261121-234842-f944"}
+    console.print(views.run_view(meta, {"CalculatePricing": doc, "GenerateInvoice": doc}, NOW))
+    lines = screen.getvalue().splitlines()
+    assert len(lines) == 4
+    assert all(len(line) <= width for line in lines)
+    if width >= 60:
+        assert "CalculatePricing  ▶ running" in lines[2]
+        assert "1 min 3 s" in lines[2]
