@@ -123,13 +123,13 @@ class Notifications:
 
     def _retire(self, workflow_id: str, attention: Attention) -> None:
         """Take a finished run off the clock; if it is to expire, it does so from its finalization on."""
-        if not attention.is_final:
-            self._plane.skip_unreached(workflow_id)  # again, should whoever ended the run have died before it did
         if attention.retention_s is not None:
             if not attention.is_final:
-                return
+                return  # stays listed; finalizing closes what is left open
             states = self._plane.run(workflow_id).definition.machine.states
             self._outbox.expire(workflow_id, states, attention.retention_s)
+        elif not attention.is_final:
+            self._plane.skip_unreached(workflow_id)  # again, should whoever ended the run have died before it did
         self._plane.index.retire(workflow_id)
 
     def _settle(self, workflow_id: str, entry: Entry, snapshot: Snapshot, payload: Json) -> Target | None:

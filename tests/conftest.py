@@ -80,7 +80,7 @@ def _checked(world: World) -> Iterator[World]:
 
 
 @pytest.fixture
-def worlds(server: EmbeddedServer) -> Iterator[Callable[..., World]]:
+def worlds(server: EmbeddedServer, real_connections: Connections) -> Iterator[Callable[..., World]]:
     """Makes more users of the real server, each with connections of its own, as another process would have."""
     made: list[World] = []
 
@@ -92,6 +92,7 @@ def worlds(server: EmbeddedServer) -> Iterator[Callable[..., World]]:
     yield make
     for world in made:
         world.connections.close()
+        World(connections=real_connections, runs=world.runs).close()
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ class Progress:
 
     def __enter__(self) -> Self:
         if self._live is not None:
-            self._live.start()
+            self._live.start(refresh=True)
         return self
 
     def __exit__(self, *_: object) -> None:

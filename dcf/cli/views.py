@@ -26,6 +26,7 @@ _WIDE = 500
 """Columns where nobody looks at a screen: a pipe or a file gets each row on one line."""
 
 _LONGEST = 5000
+_USUAL_NAME = 24  # up to here a state's name is not cut: the note beside it gives way
 _GAP = 2
 _ALWAYS = 2  # columns of `dcf ls` that are shown however narrow the terminal: the run and its status
 _EXAMPLE = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
@@ -69,7 +70,7 @@ def run_view(meta: Mapping[str, Json], states: Mapping[str, Json], now: datetime
 def states_table(states: Mapping[str, Json], now: datetime) -> Table:
     """Show one row a state: status, attempts, how long, and why it is as it is."""
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("state", overflow="ellipsis")
+    table.add_column("state", overflow="ellipsis", no_wrap=all(len(name) <= _USUAL_NAME for name in states))
     table.add_column("status", no_wrap=True, min_width=11)
     table.add_column("attempts", justify="right", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
@@ -115,7 +116,7 @@ def print_result(result: Mapping[str, Json], logs: Path | None) -> None:
         print_document(out, result["output"])
     elif result["error"] or result["cause"]:
         _line(out, f"{clean(result['error'])}: {clean(result['cause'], _LONGEST)}", "red")
-    _line(out, f"Look further: dcf show {run_id} · dcf events {run_id}", "dim")
+    _line(out, f"Look further:\n  dcf show {run_id}\n  dcf events {run_id}", "dim")
     if logs is not None:
         _line(out, f"Logs of its processes: {clean(logs)}", "dim")
 

@@ -104,8 +104,9 @@ class Agents(RuleBasedStateMachine):
     def repeat_acquire(self, data: st.DataObject) -> None:
         grant = self.pick(data)
         held = self.holds(grant)
-        if not held and "release" in grant.applied:
-            return  # after giving it up, the same token would be a new wish
+        doc = self.docs[grant.state]
+        if not held and doc.status in OPEN and (doc.lease.token is None or self.is_expired(grant.state)):
+            return  # nobody holds it now, so the same token may be taken for a new wish
         answer = self.world.try_acquire(self.run, grant.state, grant.agent, grant.token)
         assert isinstance(answer, Leased) is held
         if isinstance(answer, Leased):
@@ -227,9 +228,10 @@ class Agents(RuleBasedStateMachine):
         return expires_at is not None and expires_at < self.docs[state].lease.epoch
 
     def is_last(self, grant: Grant, operation: str) -> bool:
-        """Whether no other request of this kind was applied to the state since: then its reply is still stored."""
+        """Whether its reply is still stored: no later request replaced it, and completing drops those of releases."""
         later = [other for other in self.grants if other.state == grant.state and other.epoch > grant.epoch]
-        return operation in grant.applied and not any(operation in other.applied for other in later)
+        replaced = {operation, "complete"}
+        return operation in grant.applied and not any(replaced & set(other.applied) for other in later)
 
     def completions(self, grant: Grant) -> int:
         told = ("StateSucceeded", "StateFailed")

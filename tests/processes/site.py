@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from dcf.application import open_application
+from dcf.settings import Settings
 from dcf.store import embedded
 from tests.support.waiting import wait_until
 
@@ -89,6 +91,11 @@ class Site:
         return process
 
     def events(self, run_id: str) -> list[dict[str, Any]]:
+        """Read a run's history."""
+        with open_application(Settings(redis_url=None, data_dir=self.data_dir)) as found:
+            return [happening.as_json() for happening in found.history.after(run_id)]
+
+    def printed_events(self, run_id: str) -> list[dict[str, Any]]:
         """Read a run's history with `dcf events`."""
         output, code = finish(self.dcf("events", run_id, "--json"))
         assert code == 0
@@ -123,6 +130,7 @@ class Site:
             process.stdout.close()
         for log in self._logs:
             log.close()
+            sys.stdout.write(f"--- {log.name}\n{Path(log.name).read_text()[-5000:]}\n")  # shown if the test failed
         wait_until(lambda: not descendants_in(self.folder), LONG)
         if self.data_dir.exists():
             embedded.start(self.data_dir).close()
@@ -174,11 +182,9 @@ def _listed(columns: str) -> list[str]:
 
 
 def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True
+    """Say whether a process runs; one that has ended counts as gone, though nobody may have asked for its end yet."""
+    rows = (line.split() for line in _listed("pid=,stat="))
+    return any(int(row[0]) == pid and not row[1].startswith("Z") for row in rows)
 
 
 def effective(events: list[dict[str, Any]]) -> dict[str, int]:

@@ -148,7 +148,7 @@ def test_workers_killed_in_the_middle_of_their_work(site: Site) -> None:
     for state in STATES:
         first, second = site.entered(state)
         assert first != second
-    events = site.events("killed")
+    events = site.printed_events("killed")
     assert effective(events) == dict.fromkeys(STATES, 1)
     takeovers = [event["state"] for event in events if event["type"] == "LeaseAcquired" and event.get("takeover")]
     assert takeovers == list(STATES)

@@ -159,17 +159,24 @@ def test_of_many_processes_of_one_agent_one_gets_the_event(inbox: Inbox, read: R
     assert [message is not None for message in found].count(True) == 1
 
 
-def test_a_reader_whose_waiting_is_cancelled_works_again(inbox: Inbox, read: Read, agent: str) -> None:
+def test_a_reader_whose_waiting_is_cancelled_works_again_and_loses_nothing(
+    real: World, inbox: Inbox, read: Read, agent: str
+) -> None:
     async def wait(reader: InboxReader) -> Message | None:
         for _ in range(5):
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(reader.next(agent, PATIENCE_S), 0.02)
-        await asyncio.to_thread(wait_until, lambda: not is_blocked(inbox))  # or it would come a minute later
+        await asyncio.to_thread(wait_until, lambda: not is_blocked(inbox))
         await asyncio.to_thread(inbox.put, agent, "e", {"n": 1})
-        return await reader.next(agent, PATIENCE_S)
+        found = await reader.next(agent, 1)
+        if found is None:  # the server gave it to a wait that it did not yet know to be cancelled: it comes again
+            await asyncio.to_thread(grow_old, real, agent)
+            found = await reader.next(agent, 1)
+        return found
 
     found = read(wait)
     assert isinstance(found, Message)
+    assert found.event == {"n": 1}
 
 
 def test_a_server_that_is_away_is_one_clear_error(agent: str) -> None:

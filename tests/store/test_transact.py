@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain as joined
 from typing import Any
 
@@ -288,6 +289,14 @@ def test_redis_py_never_sends_an_exec_again_by_itself(real: World, proxy: Proxy,
     pool.disconnect()
     assert calls(redis_client)["exec"] == before + 1
     assert real.owed(run) == 1
+
+
+def test_a_connection_that_failed_half_way_is_never_used_again(worlds: Worlds) -> None:
+    world = worlds()
+    with suppress(ZeroDivisionError), world.connections.one() as connection:
+        connection.send_packed_command([b"*1\r\n$4\r\nTIME\r\n"])
+        raise ZeroDivisionError
+    assert world.ask("PING") == b"PONG", "and not the time, which nobody read"
 
 
 def test_idle_connections_that_another_thread_takes_meanwhile_are_nobodys_error(worlds: Worlds) -> None:
