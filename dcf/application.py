@@ -47,7 +47,7 @@ def open_application(settings: Settings) -> Iterator[Application]:
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     try:
         facts = inspect_server(connections)
-        plane = ControlPlane(RunStore(connections), RunIndex(connections))
+        plane = ControlPlane(RunStore(connections, wait_replicas=settings.wait_replicas), RunIndex(connections))
         inbox = Inbox(connections)
         yield Application(
             settings=settings,

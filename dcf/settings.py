@@ -56,6 +56,9 @@ class Settings(BaseSettings):
     mcp_enable_dns_rebinding_protection: bool = Field(default=True, description="check Host and Origin headers")
     mcp_allowed_hosts: Names = Field(default=_LOCAL_HOSTS, description="Host headers accepted, comma-separated")
     mcp_allowed_origins: Names = Field(default=_LOCAL_ORIGINS, description="Origin headers accepted, comma-separated")
+    wait_replicas: int = Field(
+        default=0, ge=0, le=10, description="answer a write only when so many replicas have it (Redis WAIT)"
+    )
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
     allow_operator: bool = Field(default=False, description="honour force and require_owner_match=false in tool calls")

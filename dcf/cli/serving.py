@@ -1,8 +1,11 @@
 """Long-running processes: the MCP server and the worker. What they say to people goes to standard error."""
 
+import os
+import signal
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 
 import anyio
 import uvicorn
@@ -21,10 +24,12 @@ Announce = Callable[[Mapping[str, object]], None]
 def serve(transport: str, settings: Settings, fd: int | None, announce: Announce) -> None:
     """Serve the tools until told to stop."""
     select_tools(settings.toolsets, read_only=settings.read_only)
-    with open_application(settings) as application:
+    with ExitStack() as stack:
+        application = stack.enter_context(open_application(settings))
         for warning in application.server.warnings if settings.redis_url is not None else ():
             _say(f"warning: {warning}")
         if transport == "stdio":
+            _end_at_once_when_told(stack)
             build_server(application).run("stdio")
         else:
             _serve_http(application, fd, announce)
@@ -35,6 +40,17 @@ def work(functions: Mapping[str, TaskFunction], agent_id: str, server_url: str, 
     _say(f"worker {agent_id} serves {', '.join(sorted(functions))}")
     with connect(server_url) as tools:
         Worker(tools, agent_id, functions, lease_ttl_s=lease_ttl_s).serve()
+
+
+def _end_at_once_when_told(stack: ExitStack) -> None:
+    """Let a signal end this process although a thread waits for standard input, which nothing can interrupt."""
+
+    def end(number: int, _: object) -> None:
+        stack.close()
+        os._exit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
 
 
 def _serve_http(application: Application, fd: int | None, announce: Announce) -> None:

@@ -93,7 +93,11 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision(Generic[Answer_co]):
-    """The answer, and what must be written for it to be true; no changes means that nothing is written."""
+    """The answer, and what must be written for it to be true; no changes means that nothing is written.
+
+    `repeats` marks the reply to a request that was applied before: it too is given only once the write is safe.
+    """
 
     answer: Answer_co
     changes: Changes | None = None
+    repeats: bool = False

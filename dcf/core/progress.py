@@ -54,7 +54,7 @@ def update(
     assert meta is not None, "the control plane checks that the run exists before it decides"
     repeated = _repeated(doc, request)
     if repeated is not None:
-        return Decision(answer=repeated)
+        return Decision(answer=repeated, repeats=True)
     refusal = refusals.unless_holder(doc, meta, request.state, request.token) or _owner_refusal(doc, request)
     if refusal is not None:
         return Decision(answer=refusal)

@@ -5,6 +5,7 @@
 | `cp:wf:<id>:meta`, `:definition`, `:state:<s>` | JSON | a run's transactions | the run's retention |
 | `dp:wf:<id>:input:<s>`, `:raw:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
+| `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | the run's retention |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation (before the run's keys); `live` is swept when a run is over | for ever |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
@@ -85,6 +86,11 @@ class RunKeys:
     def timers(self) -> str:
         """Open states by when they next need attention."""
         return f"cp:wf:{self._id}:timers"
+
+    @property
+    def barrier(self) -> str:
+        """Written before waiting for replicas."""
+        return f"cp:wf:{self._id}:barrier"
 
     @property
     def audit(self) -> str:

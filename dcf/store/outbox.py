@@ -90,7 +90,7 @@ class Outbox:
     def expire(self, workflow_id: str, states: Iterable[str], seconds: int) -> None:
         """Give every key of a finished run the same remaining life, in one transaction and once only."""
         run = self._keys(workflow_id)
-        keys = [run.meta, run.definition, run.events, run.outbox, run.timers, run.audit]
+        keys = [run.meta, run.definition, run.events, run.outbox, run.timers, run.barrier, run.audit]
         for state in states:
             keys += [run.state(state), run.input(state), run.raw(state), run.output(state)]
         self._connections.send(("MULTI",), *(("EXPIRE", key, seconds, "NX") for key in keys), ("EXEC",))

@@ -28,6 +28,8 @@ from dcf.store.writing import commit_commands
 
 Answer = TypeVar("Answer")
 
+_WAIT_MS = 1000
+
 
 class RunStore:
     """The documents of runs in Redis."""
@@ -38,11 +40,13 @@ class RunStore:
         *,
         clustered: bool = False,
         deadline_s: float = 10.0,
+        wait_replicas: int = 0,
         before_commit: Callable[[], None] | None = None,
     ) -> None:
         self._connections = connections
         self._clustered = clustered
         self._deadline_s = deadline_s
+        self._wait_replicas = wait_replicas
         self._before_commit = before_commit
 
     def keys(self, workflow_id: str) -> RunKeys:
@@ -99,11 +103,31 @@ class RunStore:
             decision = decide(snapshot)
             if decision.changes is None:
                 exchange(connection, [("UNWATCH",)])
+                if decision.repeats:
+                    self._wait_for_replicas(connection, reading.run)
                 return True, decision.answer
             if self._before_commit is not None:
                 self._before_commit()
-            commands = commit_commands(reading.run, decision.changes)
-            return _commit(connection, commands), decision.answer
+            committed = _commit(connection, commit_commands(reading.run, decision.changes))
+            if committed:
+                self._wait_for_replicas(connection, reading.run)
+            return committed, decision.answer
+
+    def _wait_for_replicas(self, connection: Connection, run: RunKeys) -> None:
+        """Answer only what enough replicas have, so that a failover cannot take it back.
+
+        WAIT counts the writes of its own connection, hence the small write before it: a repeated reply may come over
+        another connection than the commit did (reliability notes, section 2).
+        """
+        if self._wait_replicas == 0:
+            return
+        barrier: list[Command] = [("SET", run.barrier, "1"), ("WAIT", self._wait_replicas, _WAIT_MS)]
+        try:
+            _, acknowledged = exchange(connection, barrier)
+        except CONNECTION_ERRORS as error:
+            raise _Unsure from error
+        if checked(acknowledged) < self._wait_replicas:
+            raise _Unsure
 
 
 class _Unsure(Exception):

@@ -1,6 +1,7 @@
 """A server on standard input and output, started by its client."""
 
 import json
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -81,4 +82,20 @@ def test_nothing_but_the_protocol_is_on_standard_output(site: Site) -> None:
     assert {message["jsonrpc"] for message in messages} == {"2.0"}
     assert 2 in [message.get("id") for message in messages]
     assert finished.returncode == 0, finished.stderr
+    assert redis_servers_in(site.folder) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_although_its_input_is_open(site: Site, number: signal.Signals) -> None:
+    """And it leaves no Redis behind."""
+    with subprocess.Popen(
+        [sys.executable, *COMMAND], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=site.environment(), cwd=ROOT
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(LONG) == 128 + number
     assert redis_servers_in(site.folder) == []

@@ -1,0 +1,71 @@
+"""With `wait_replicas` a write is answered only when enough replicas have it: a failover cannot take it back."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from dcf.control_plane import ControlPlane
+from dcf.core.answers import Leased, Refusal
+from dcf.core.lease import Acquire
+from dcf.errors import UnknownOutcome
+from dcf.store.connection import Connections, open_pool
+from dcf.store.index import RunIndex
+from dcf.store.runs import RunStore
+from tests.support.machines import chain
+from tests.support.servers import redis_server
+from tests.support.waiting import wait_until
+from tests.support.world import World
+
+
+@pytest.fixture
+def replicated(tmp_path: Path) -> Iterator[tuple[World, ControlPlane, Connections]]:
+    """A primary with one replica, a plane that waits for it, and a client of the replica."""
+    with ExitStack() as stack:
+        primary = stack.enter_context(redis_server(tmp_path))
+        replica = stack.enter_context(redis_server(tmp_path, "--replicaof", "127.0.0.1", str(primary)))
+        follower = Connections(open_pool(f"redis://127.0.0.1:{replica}"))
+        stack.callback(follower.close)
+        wait_until(lambda: is_linked(follower))
+        connections = Connections(open_pool(f"redis://127.0.0.1:{primary}"))
+        stack.callback(connections.close)
+        waiting = RunStore(connections, deadline_s=1.0, wait_replicas=1)
+        yield World(connections=connections), ControlPlane(waiting, RunIndex(connections)), follower
+
+
+def is_linked(follower: Connections) -> bool:
+    (info,) = follower.send(("INFO", "replication"))
+    return b"master_link_status:up" in info
+
+
+def acquire(plane: ControlPlane, run: str, token: str) -> Leased | Refusal:
+    return plane.acquire(run, Acquire(state="S0", owner="w", token=token, ttl_s=60))
+
+
+def test_an_answered_write_is_on_the_replica(replicated: tuple[World, ControlPlane, Connections]) -> None:
+    world, plane, follower = replicated
+    run = world.create(chain("S0"))
+
+    granted = acquire(plane, run, "t1")
+
+    assert isinstance(granted, Leased)
+    (copy,) = follower.send(("JSON.GET", world.store.keys(run).state("S0")))
+    assert b'"t1"' in copy
+
+
+def test_a_write_that_no_replica_confirms_is_unknown_and_may_be_repeated(
+    replicated: tuple[World, ControlPlane, Connections],
+) -> None:
+    world, plane, follower = replicated
+    run = world.create(chain("S0"))
+    follower.send(("REPLICAOF", "NO", "ONE"))
+
+    with pytest.raises(UnknownOutcome):
+        acquire(plane, run, "t1")
+
+    follower.send(("REPLICAOF", "127.0.0.1", world.ask("CONFIG", "GET", "port")[1]))
+    wait_until(lambda: is_linked(follower))
+    repeated = acquire(plane, run, "t1")
+    assert isinstance(repeated, Leased)
+    assert repeated.outcome == "lease_already_held"
