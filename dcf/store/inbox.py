@@ -4,6 +4,7 @@ An event that was handed out and not acknowledged within `VISIBILITY_S` is hande
 that agent asks next. Waiting is asynchronous, since a thread per waiting agent would be a thread pool run dry.
 """
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,8 @@ from dcf.store.connection import CONNECTION_ERRORS, Connections, unavailable
 VISIBILITY_S = 60
 _GROUP = "agent"
 _READER = "reader"
+_PATIENCE_S = 5.0
+"""How long a server may be silent beyond the time that was to be waited."""
 _INBOX_LIFE_S = 7 * 24 * 3600
 _SENT_LIFE_S = 24 * 3600
 
@@ -73,7 +76,8 @@ class InboxReader:
         """Take the oldest event not yet handed out, or handed out too long ago; None after `timeout_s` seconds."""
         key = keys.inbox(agent_id)
         try:
-            return await self._again(key) or await self._fresh(key, timeout_s)
+            async with asyncio.timeout(timeout_s + _PATIENCE_S):
+                return await self._again(key) or await self._fresh(key, timeout_s)
         except redis.ResponseError as error:
             if "NOGROUP" not in str(error):
                 raise StoreUnavailable("Redis refused to read an inbox.") from None

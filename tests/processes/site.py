@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -131,7 +132,12 @@ class Site:
         for log in self._logs:
             log.close()
             sys.stdout.write(f"--- {log.name}\n{Path(log.name).read_text()[-5000:]}\n")  # shown if the test failed
-        wait_until(lambda: not descendants_in(self.folder), LONG)
+        try:
+            wait_until(lambda: not descendants_in(self.folder))
+        finally:
+            for pid in descendants_in(self.folder):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
         if self.data_dir.exists():
             embedded.start(self.data_dir).close()
 
@@ -161,14 +167,15 @@ def children(pid: int) -> dict[int, str]:
     return {int(row[0]): row[3] for row in rows if int(row[1]) == pid and not row[2].startswith("Z")}
 
 
-def descendants_in(folder: Path) -> list[str]:
+def descendants_in(folder: Path) -> dict[int, str]:
     """Find processes of dcf whose environment names this folder (nothing where the system does not tell)."""
-    found = []
+    found = {}
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if str(folder).encode() in (process / "environ").read_bytes():
                 command = (process / "cmdline").read_bytes().replace(b"\0", b" ").decode()
-                found += [command] if "redis-server" not in command and command else []
+                if command and "redis-server" not in command:
+                    found[int(process.name)] = command
     return found
 
 

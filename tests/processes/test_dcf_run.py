@@ -118,7 +118,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_run_can_be_continued(site: Site) -
     assert (output, code) == ("", 130)
     assert "--id mine continues the run" in site.said(started)
     assert "Traceback" not in site.said(started)
-    assert descendants_in(site.folder) == []
+    assert descendants_in(site.folder) == {}
     assert redis_servers_in(site.folder) == []
 
     site.hook("CalculatePricing.go")

@@ -15,6 +15,7 @@ from dcf.store import keys
 from dcf.store.connection import open_async_client
 from dcf.store.embedded import EmbeddedServer
 from dcf.store.inbox import VISIBILITY_S, Inbox, InboxReader, Message
+from tests.support.proxy import Fault, Proxy
 from tests.support.servers import free_port
 from tests.support.waiting import wait_until
 from tests.support.world import World
@@ -177,6 +178,32 @@ def test_a_reader_whose_waiting_is_cancelled_works_again_and_loses_nothing(
     found = read(wait)
     assert isinstance(found, Message)
     assert found.event == {"n": 1}
+
+
+def test_a_wait_that_is_cancelled_ends_at_once_however_early_that_is(read: Read, agent: str) -> None:
+    async def wait(reader: InboxReader) -> float:
+        began = time.monotonic()
+        for number in range(100):
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(reader.next(f"{agent}-{number}", PATIENCE_S), 0.0001 * (number % 30))
+        return time.monotonic() - began
+
+    assert read(wait) < PATIENCE_S / 2  # type: ignore[operator]
+
+
+def test_a_server_that_falls_silent_is_not_waited_for_much_longer_than_asked(
+    proxy: Proxy, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dcf.store.inbox._PATIENCE_S", 0.1)
+    proxy.plan(Fault.STALL, command="XAUTOCLAIM")
+
+    async def look() -> None:
+        reader = InboxReader(partial(open_async_client, proxy.url))
+        with pytest.raises(StoreUnavailable, match=r"^Redis did not answer in time\.$"):
+            await reader.next(agent, 0.1)
+        await reader.close()
+
+    asyncio.run(look())
 
 
 def test_a_server_that_is_away_is_one_clear_error(agent: str) -> None:
