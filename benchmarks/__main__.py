@@ -100,9 +100,7 @@ def measure_operations(app: Application, probe: Probe, rounds: int) -> list[Row]
     walk = Held(plane, workloads.chain(3 * rounds + 20))
     rows: list[Row] = []
 
-    def verb(
-        name: str, work: Callable[[], object], prepare: Callable[[], object], bound: float | None = None
-    ) -> float:
+    def verb(name: str, work: Callable[[], object], prepare: Callable[[], object], bound: float | None = None) -> float:
         # Once uncounted: the first completion in a process loads the definition, which is kept from then on.
         prepare()
         work()
@@ -136,9 +134,7 @@ def measure_graphs(app: Application, probe: Probe, rounds: int) -> list[Row]:
     """Whole runs by one worker: PINGs, commands and bytes for each step, at 50 states and at 1,000."""
     rows = [
         *_graph(app, probe, "chain", workloads.chain(50), workloads.chain(1000), rounds),
-        *_graph(
-            app, probe, "diamonds", workloads.diamonds(2, 20, 6), workloads.diamonds(45, 20, 10), rounds
-        ),
+        *_graph(app, probe, "diamonds", workloads.diamonds(2, 20, 6), workloads.diamonds(45, 20, 10), rounds),
     ]
     steps, per_step, _ = _run(app, probe, workloads.loop(), lambda step: {"again": step < 999})
     rows.append(Row(what=f"loop of {steps} steps", figure=round(per_step, 2), unit="PING/step", bound=12))
@@ -170,7 +166,7 @@ def _way(_: int) -> dict[str, int]:
 def _run(
     app: Application, probe: Probe, document: dict[str, Any], output: Callable[[int], Any]
 ) -> tuple[int, float, float]:
-    """Steps, PINGs per step and PING in seconds; the PINGs are timed between the steps, and taken off."""
+    """Count steps, PINGs per step and seconds per PING; PINGs are timed between the steps, and taken off."""
     workflow_id = workloads.create(app.control_plane, document)
     pings: list[float] = []
 
@@ -215,7 +211,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
 
 
 def table(rows: list[Row]) -> str:
-    """The figures as a Markdown table."""
+    """Write the figures as a Markdown table."""
     lines = ["| what | figure | unit | bound | holds |", "|---|---:|---|---:|---|"]
     for row in rows:
         bound = "" if row.bound is None else f"{row.bound:g}"

@@ -30,7 +30,7 @@ class Probe:
         return time.perf_counter() - before
 
     def counters(self) -> Counters:
-        """The server's counters now."""
+        """Read the server's counters."""
         stats, memory = self._client.info("stats"), self._client.info("memory")
         return Counters(
             reads=stats["total_reads_processed"],
@@ -39,7 +39,7 @@ class Probe:
         )
 
     def spent(self, work: Callable[[], object]) -> Counters:
-        """What the work cost the server; the asking itself is taken off."""
+        """Count what the work cost the server; the asking itself is taken off."""
         first = self.counters()
         own = self.counters()
         work()

@@ -35,7 +35,7 @@ def diamonds(count: int, width: int, tail: int) -> dict[str, Any]:
 
 
 def join(upstreams: int) -> dict[str, Any]:
-    """A Task with so many states leading to it."""
+    """Make a Task with so many states leading to it."""
     states = _diamond("Start", upstreams, "End")
     return _machine(states | {"End": _task(None)})
 
@@ -55,9 +55,7 @@ def loop() -> dict[str, Any]:
 
 def _diamond(name: str, width: int, following: str) -> dict[str, Any]:
     branches = [f"{name}b{number:03d}" for number in range(width)]
-    rules = [
-        {"Variable": "$.way", "NumericEquals": number, "Next": branch} for number, branch in enumerate(branches)
-    ]
+    rules = [{"Variable": "$.way", "NumericEquals": number, "Next": branch} for number, branch in enumerate(branches)]
     return {
         name: _task(f"{name}c"),
         f"{name}c": {"Type": "Choice", "Choices": rules, "Default": branches[0]},
@@ -75,7 +73,7 @@ def _machine(states: dict[str, Any]) -> dict[str, Any]:
 
 
 def create(plane: ControlPlane, document: dict[str, Any]) -> str:
-    """A new run of the workflow."""
+    """Create a new run of the workflow."""
     workflow_id = f"bench-{next(_numbers):04d}-{secrets.token_hex(2)}"
     request = Create(
         workflow_id=workflow_id,

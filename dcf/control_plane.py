@@ -153,7 +153,7 @@ class ControlPlane:
 
     def look(self, workflow_id: str, state: str) -> Owed:
         """Look, as the clock, at an open state whose time has come."""
-        reads = Reads(states=(state,))
+        reads = Reads(states=(state,), timers=(state,))
         answer = self.store.transact(workflow_id, reads, partial(attention.look, state=state))
         if answer.fired == "exhausted":
             self.exhaust(workflow_id, state)

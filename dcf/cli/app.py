@@ -8,7 +8,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, NoReturn
@@ -29,7 +28,6 @@ from dcf.core.json_text import MAX_BYTES, Json, parse
 from dcf.data import find_file
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings, read_settings
-from dcf.store.history import Happening
 
 EXIT_NOT_SUCCEEDED = 1
 EXIT_USAGE = 2
@@ -49,7 +47,7 @@ _EXIT_CODES = {
     "server_unreachable": EXIT_UNAVAILABLE,
 }
 _MAX_WORKFLOW = 1024 * 1024
-_FOLLOW_S = 0.2
+
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 log = logging.getLogger(__name__)
@@ -296,7 +294,7 @@ def events(
 ) -> None:
     """Print what happened in a run, in order; with --follow also what happens next, until the run is over."""
     with _application() as found:
-        for happening in _happenings(found, workflow_id, follow=follow):
+        for happening in queries.happenings(found, workflow_id, follow=follow):
             if as_json:
                 _print_line(happening.as_json())
             else:
@@ -363,21 +361,6 @@ def _look(found: Application) -> int:
     except DcfError as error:
         log.warning("pulse: %s: %s", error.code, error.message)
         return 0
-
-
-def _happenings(found: Application, workflow_id: str, *, follow: bool) -> Iterator[Happening]:
-    """Read the history page by page; to follow it ends when nothing is left after the run was seen to be over."""
-    last = "0"
-    while True:
-        meta = found.control_plane.read(workflow_id, ()).meta_document or {}
-        page = found.history.after(workflow_id, last)
-        for happening in page:
-            last = happening.event_id
-            yield happening
-        if not page and not (follow and meta.get("status") == "running"):
-            return
-        if not page:
-            time.sleep(_FOLLOW_S)
 
 
 def _read_json(path: Path, max_bytes: int) -> Json:

@@ -1,6 +1,7 @@
 """What the commands that only look read, as JSON documents."""
 
 import sys
+import time
 from collections.abc import Iterator, Mapping
 
 from dcf import __version__
@@ -8,6 +9,9 @@ from dcf.application import Application
 from dcf.core.inspection import is_ready, public_state
 from dcf.core.json_text import Json
 from dcf.errors import NotFound, StoreUnsuitable
+from dcf.store.history import Happening
+
+_FOLLOW_S = 0.2
 
 
 def run_rows(found: Application, limit: int) -> list[dict[str, Json]]:
@@ -25,6 +29,21 @@ def run_document(found: Application, workflow_id: str) -> dict[str, Json]:
         for name, doc in snapshot.states.items()
     }
     return {"meta": dict(snapshot.meta_document or {}), "states": states, "outputs": dict(snapshot.outputs)}
+
+
+def happenings(found: Application, workflow_id: str, *, follow: bool) -> Iterator[Happening]:
+    """Read the history page by page; to follow it ends when nothing is left after the run was seen to be over."""
+    last = "0"
+    while True:
+        meta = found.control_plane.read(workflow_id, ()).meta_document or {}
+        page = found.history.after(workflow_id, last)
+        for happening in page:
+            last = happening.event_id
+            yield happening
+        if not page and not (follow and meta.get("status") == "running"):
+            return
+        if not page:
+            time.sleep(_FOLLOW_S)
 
 
 def health(found: Application) -> dict[str, Json]:

@@ -14,6 +14,9 @@ from dcf.core.model import StateDoc
 REMINDER_DELAY = 15 * SECOND
 """A ready state that nobody took is announced again after this; each time it doubles."""
 
+NEVER = 2**53
+"""A time that does not come, yet keeps a state listed as open: its run has not been started."""
+
 _LONGEST_DELAY = 300 * SECOND
 _MOST_DOUBLINGS = 8
 
@@ -23,6 +26,8 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
     if doc is None or meta is None or meta.status.value != "running" or doc.status.is_terminal:
         return Decision(answer=Owed(fired="closed"), changes=Changes(timers={state: None}))
+    if snapshot.timers.get(state, NEVER) > now:
+        return Decision(answer=Owed(fired="not_due"))  # another clock was here first
     if doc.lease.is_live(now):
         return Decision(answer=Owed(fired="held"), changes=Changes(timers={state: doc.lease.expires_at}))
     if doc.not_before is not None and doc.not_before > now:

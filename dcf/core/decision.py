@@ -21,7 +21,7 @@ class Reads:
     `states` are watched, and so is meta: a change of either before the commit makes the decision run again. Inputs
     and outputs need no watch, since only the holder of a watched state writes them. `agents` names the states
     whose assignment is needed; `open_states` asks for a page of the run's open states, offset and length (watched
-    as a set).
+    as a set). `timers` names the states whose due time is looked up.
     """
 
     states: tuple[str, ...] = ()
@@ -29,6 +29,7 @@ class Reads:
     raw_inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
+    timers: tuple[str, ...] = ()
     open_states: tuple[int, int] | None = None
     whole_meta: bool = False
     audit: bool = False
@@ -47,6 +48,7 @@ class Snapshot:
     inputs: Mapping[str, Json] = field(default_factory=dict)
     raw_inputs: Mapping[str, Json] = field(default_factory=dict)
     outputs: Mapping[str, Json] = field(default_factory=dict)
+    timers: Mapping[str, int] = field(default_factory=dict)
     meta_document: Mapping[str, Json] | None = None
     audit: Mapping[str, Json] | None = None
 

@@ -5,6 +5,7 @@ drop by their id.
 """
 
 from dcf.core.answers import Owed, Refusal
+from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.instants import to_text
 from dcf.core.model import RunStatus
@@ -30,5 +31,6 @@ def kick_off(snapshot: Snapshot, reason: str) -> Decision[Owed | Refusal]:
             meta={"started_at": to_text(now)} if first else {},
             events=(Event(type="RunStarted"),) if first else (),
             notices=notices,
+            timers=dict.fromkeys(ready, now + REMINDER_DELAY),
         ),
     )

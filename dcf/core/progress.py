@@ -136,7 +136,7 @@ def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
         lease=cleared(doc.lease),
         finished_at=now,
         last_error=_error_text(request) if request.status is Status.FAILED else doc.last_error,
-        last={},
+        last={operation: reply for operation, reply in doc.last.items() if operation == "release"},
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from dcf.asl.engine import Advance, Enter, Failed, Succeeded, Visit
-from dcf.core.attention import REMINDER_DELAY
+from dcf.core.attention import NEVER, REMINDER_DELAY
 from dcf.core.decision import Changes, Event, Notice
 from dcf.core.instants import SECOND, to_text
 from dcf.core.json_text import Json
@@ -86,7 +86,7 @@ class Transition:
             self._claim(enter.state, doc, claimant)
             return
         self.states[enter.state] = doc
-        self.timers[enter.state] = self.now + REMINDER_DELAY
+        self.timers[enter.state] = NEVER if enter.source is None else self.now + REMINDER_DELAY
         if enter.source is not None:
             self.notices.append(
                 Notice(

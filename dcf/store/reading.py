@@ -13,7 +13,7 @@ from dcf.core.instants import SECOND
 from dcf.core.json_text import Json, load
 from dcf.core.model import Meta, StateDoc, Status
 from dcf.store.connection import Command, Reply
-from dcf.store.keys import RunKeys, decode_state
+from dcf.store.keys import RunKeys, decode_state, encode_state
 
 _META_PATHS = ("$.status", "$.definition_sha256", "$.max_attempts")
 
@@ -73,6 +73,7 @@ class Reading:
         raw_inputs |= dict(_present(reads.raw_inputs, found))
         outputs = dict(_present(reads.outputs, found))
         audit = _root(next(found)) if reads.audit else None
+        due = dict(_due(reads.timers, rest.pop(0))) if reads.timers else {}
         record, document = self._meta(meta)
         if reads.open_states is not None:
             record = self._add_open(rest.pop(0), record, states, inputs)
@@ -83,6 +84,7 @@ class Reading:
             inputs=inputs,
             raw_inputs=raw_inputs,
             outputs=outputs,
+            timers=due,
             meta_document=document,
             audit=audit,
         )
@@ -97,6 +99,8 @@ class Reading:
         keys = self._document_keys()
         if keys:
             yield ("JSON.MGET", *keys, "$")
+        if reads.timers:
+            yield ("ZMSCORE", run.timers, *map(encode_state, reads.timers))
         if reads.open_states is not None:
             offset, length = reads.open_states
             last = offset + length - 1
@@ -167,6 +171,12 @@ def _present(names: tuple[str, ...], found: Iterator[Reply]) -> Iterator[tuple[s
         document = _root(next(found))
         if document is not None:
             yield name, document
+
+
+def _due(names: tuple[str, ...], scores: list[bytes | None]) -> Iterator[tuple[str, int]]:
+    for name, score in zip(names, scores, strict=True):
+        if score is not None:
+            yield name, int(float(score))
 
 
 def _root(reply: Reply) -> Json:

@@ -56,9 +56,7 @@ def run(order: Any) -> Any:
     while name:
         state = WORKFLOW["asl"]["States"][name]
         parameters = state.get("Parameters")
-        given_input = (
-            {k.removesuffix(".$"): follow(p, data) for k, p in parameters.items()} if parameters else data
-        )
+        given_input = {k.removesuffix(".$"): follow(p, data) for k, p in parameters.items()} if parameters else data
         result = WORKERS[name](given_input)
         data = {**data, state["ResultPath"].removeprefix("$."): result} if "ResultPath" in state else result
         name = state.get("Next")
@@ -114,9 +112,7 @@ def test_the_first_order_gives_the_invoice_of_the_specification() -> None:
 
 
 def test_the_invoice_keeps_its_keys_in_the_documented_order() -> None:
-    documented = (
-        "invoice_number order_number customer lines subtotal discount tax shipping total terms due_date"
-    )
+    documented = "invoice_number order_number customer lines subtotal discount tax shipping total terms due_date"
     assert " ".join(run(FIRST_ORDER)) == documented
 
 
@@ -214,9 +210,7 @@ def test_a_code_is_good_on_its_last_day() -> None:
     assert run(order(order_date="2025-12-31"))["discount"] == "24.00"
 
 
-@pytest.mark.parametrize(
-    "changes", [{"order_date": "2026-01-01"}, {"discount_code": "save10"}, {"discount_code": ""}]
-)
+@pytest.mark.parametrize("changes", [{"order_date": "2026-01-01"}, {"discount_code": "save10"}, {"discount_code": ""}])
 def test_an_expired_or_unknown_code_fails_the_run(changes: dict[str, Any]) -> None:
     with pytest.raises(TaskFailed) as failure:
         run(order(**changes))
@@ -298,13 +292,8 @@ BAD_ZIPS = ["7870A", "7870", "787011", "78701-1234", "٧٨٧٠١", "78701\n", ""
 
 MALFORMED: dict[str, Any] = {
     **{f"the order is {value!r}": value for value in NOT_ORDERS},
-    **{
-        f"without {key}": {k: v for k, v in FIRST_ORDER.items() if k != key} for key in list(FIRST_ORDER)[:-1]
-    },
-    **{
-        f"quantity {str(type(q))[8:-2]} {i}": order(lines=[line(quantity=q)])
-        for i, q in enumerate(BAD_QUANTITIES)
-    },
+    **{f"without {key}": {k: v for k, v in FIRST_ORDER.items() if k != key} for key in list(FIRST_ORDER)[:-1]},
+    **{f"quantity {str(type(q))[8:-2]} {i}": order(lines=[line(quantity=q)]) for i, q in enumerate(BAD_QUANTITIES)},
     **{f"unit_price {p!a:.20}": order(lines=[line(unit_price=p)]) for p in BAD_PRICES + NOT_STRINGS},
     **{f"sku {sku!r}": order(lines=[line(sku=sku)]) for sku in ["", "widget-a", *NOT_STRINGS]},
     **{f"lines {lines!r:.20}": order(lines=lines) for lines in NOT_LINES},
@@ -335,9 +324,7 @@ def test_several_faults_give_several_reasons() -> None:
 # Nothing but TaskFailed
 
 scalars = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
-anything = st.recursive(
-    scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8
-)
+anything = st.recursive(scalars, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=8)
 
 
 def or_anything(*good: Any) -> st.SearchStrategy[Any]:
@@ -361,8 +348,7 @@ order_like = st.fixed_dictionaries(
                 }
             )
         ),
-        "ship_to": anything
-        | st.fixed_dictionaries({"state": or_anything("TX"), "zip": or_anything("78701")}),
+        "ship_to": anything | st.fixed_dictionaries({"state": or_anything("TX"), "zip": or_anything("78701")}),
         "state": or_anything("TX"),
         "zip": or_anything("78701"),
         "discount_code": or_anything(None, "SAVE10", "SPRING24"),

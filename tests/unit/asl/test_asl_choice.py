@@ -88,9 +88,7 @@ def test_an_operand_may_be_read_by_a_path_and_may_have_the_wrong_type() -> None:
     assert _matches({"Variable": "$.a", "StringEqualsPath": "$$.Name"}, {"a": "x"}, {"Name": "x"})
 
 
-@pytest.mark.parametrize(
-    "rule", [{"Variable": "$.a", "IsNull": False}, {"Variable": "$", "StringEqualsPath": "$.a"}]
-)
+@pytest.mark.parametrize("rule", [{"Variable": "$.a", "IsNull": False}, {"Variable": "$", "StringEqualsPath": "$.a"}])
 def test_a_missing_value_is_a_runtime_error(rule: dict[str, Any]) -> None:
     with pytest.raises(StateError) as failure:
         _matches(rule, {})

@@ -63,9 +63,7 @@ def test_silent_states_run_until_the_next_task() -> None:
         Visit(state="B", source="A", input={"r": 1}, output={"r": 1, "n": 5}),
         Visit(state="C", source="B", input={"r": 1, "n": 5}, output={"r": 1, "n": 5}),
     )
-    assert advance.outcome == Enter(
-        state="D", source="C", raw={"r": 1, "n": 5}, effective={"n": 5, "me": "D"}
-    )
+    assert advance.outcome == Enter(state="D", source="C", raw={"r": 1, "n": 5}, effective={"n": 5, "me": "D"})
 
 
 def test_a_succeed_state_is_visited_and_ends_the_run() -> None:
@@ -88,9 +86,7 @@ def test_a_fail_state_is_the_outcome_and_no_visit() -> None:
 
 
 def test_a_fail_state_may_say_nothing_but_not_something_else_than_text() -> None:
-    assert start(_machine({"A": {"Type": "Fail"}}), {}, {}).outcome == Failed(
-        state="A", error=None, cause=None
-    )
+    assert start(_machine({"A": {"Type": "Fail"}}), {}, {}).outcome == Failed(state="A", error=None, cause=None)
     outcome = start(_machine({"A": {"Type": "Fail", "ErrorPath": "$.n"}}), {"n": 1}, {}).outcome
     assert _error(outcome) == "States.Runtime"
 

@@ -27,10 +27,7 @@ def _of_state(state: Any) -> set[tuple[str, str]]:
         "S": state,
         "E": END,
     }
-    return {
-        (path.removeprefix("/States/S"), code)
-        for path, code in _found({"StartAt": "Start", "States": states})
-    }
+    return {(path.removeprefix("/States/S"), code) for path, code in _found({"StartAt": "Start", "States": states})}
 
 
 def _parsed(document: Any) -> Machine:
@@ -130,9 +127,7 @@ def test_problems_of_a_state(state: Any, found: set[tuple[str, str]]) -> None:
     assert _of_state(state) == found
 
 
-@pytest.mark.parametrize(
-    "field", ["Retry", "Catch", "TimeoutSeconds", "HeartbeatSecondsPath", "Assign", "Output"]
-)
+@pytest.mark.parametrize("field", ["Retry", "Catch", "TimeoutSeconds", "HeartbeatSecondsPath", "Assign", "Output"])
 def test_what_dcf_does_not_run_yet_is_refused_by_name(field: str) -> None:
     assert _of_state({"Type": "Task", field: None, "End": True}) == {(f"/{field}", "unsupported")}
 
@@ -267,9 +262,7 @@ ANY = st.recursive(
     lambda inner: (
         st.lists(inner, max_size=3)
         | st.dictionaries(st.text(st.characters(), max_size=5), inner, max_size=3)
-        | st.dictionaries(
-            st.sampled_from([*FIELDS, "StringMatches", "ResultPath", "Result"]), inner, max_size=6
-        )
+        | st.dictionaries(st.sampled_from([*FIELDS, "StringMatches", "ResultPath", "Result"]), inner, max_size=6)
     ),
     max_leaves=25,
 )

@@ -210,9 +210,7 @@ def test_a_written_value_is_read_back_however_the_path_is_spelled(
     assert path.read(path.write({}, value), {}) == value
 
 
-@given(
-    document=JSON, value=JSON, steps=st.lists(st.sampled_from([".a", "[0]", "[-1]", "[1]", ".b"]), max_size=4)
-)
+@given(document=JSON, value=JSON, steps=st.lists(st.sampled_from([".a", "[0]", "[-1]", "[1]", ".b"]), max_size=4))
 def test_writing_never_changes_its_argument(document: Any, value: Any, steps: list[str]) -> None:
     before, value_before = copy.deepcopy(document), copy.deepcopy(value)
     path = parse_path("$" + "".join(steps))

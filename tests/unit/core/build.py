@@ -47,7 +47,7 @@ def meta(status: RunStatus = RunStatus.RUNNING, **more: Any) -> Meta:
 
 def snapshot(doc: StateDoc, *, now: int = NOW, about: Meta | None = None) -> Snapshot:
     """One state, A, and what is known of its run."""
-    return Snapshot(now=now, meta=about or meta(), states={"A": doc}, inputs={"A": {"x": 1}})
+    return Snapshot(now=now, meta=about or meta(), states={"A": doc}, inputs={"A": {"x": 1}}, timers={"A": now})
 
 
 def held(token: str = "t1", owner: str = "ann", *, epoch: int = NOW, now: int = NOW, **more: Any) -> StateDoc:
@@ -92,6 +92,7 @@ class MemoryRun:
             inputs=dict(self.inputs),
             raw_inputs=dict(self.raw_inputs),
             outputs=dict(self.outputs),
+            timers=dict(self.timers),
             meta_document=self.meta_document,
             audit=self.audit,
         )
@@ -152,6 +153,11 @@ class MemoryRun:
 
     def look(self, state: str) -> Owed:
         return self.commit(attention.look(self.snapshot(), state))
+
+    def look_in_time(self, state: str) -> Owed:
+        """Let the time come at which the clock must look."""
+        self.now = self.timers[state]
+        return self.look(state)
 
     def kick_off(self, reason: str = "initial") -> Owed | Refusal:
         starts = self.definition.machine.task_successors(None)

@@ -3,7 +3,7 @@
 import pytest
 
 from dcf.core.answers import Owed
-from dcf.core.attention import REMINDER_DELAY, look
+from dcf.core.attention import NEVER, REMINDER_DELAY, look
 from dcf.core.decision import Changes, Snapshot
 from dcf.core.instants import SECOND
 from dcf.core.model import RunStatus, StateDoc, Status
@@ -65,21 +65,22 @@ def test_an_expired_lease_is_announced_to_whoever_may_take_over() -> None:
 
 def test_every_reminder_has_a_name_of_its_own() -> None:
     made = run()
+    made.kick_off()
     for _ in range(4):
-        made.look("A")
+        made.look_in_time("A")
     made.acquire("A", "t1")
     made.now = made.timers["A"]
     made.look("A")
     names = [(notice.state, notice.epoch, notice.type) for notice in made.notices]
-    assert len(set(names)) == len(names) == 5
+    assert len(set(names)) == len(names) == 6
 
 
 def test_the_delay_between_reminders_doubles_up_to_five_minutes() -> None:
     made = run()
+    made.kick_off()
     delays = [made.timers["A"] - made.now]
     for _ in range(7):
-        made.now = made.timers["A"]
-        made.look("A")
+        made.look_in_time("A")
         delays.append(made.timers["A"] - made.now)
     assert [delay // SECOND for delay in delays] == [15, 30, 60, 120, 240, 300, 300, 300]
     assert delays[0] == REMINDER_DELAY
@@ -99,3 +100,18 @@ def test_a_reminder_changes_nothing_else_of_the_state() -> None:
     reminded = decision.changes.states["A"]
     assert reminded.last == {"complete": {"req": "x"}, "reminders": 1}
     assert (reminded.attempts, reminded.waits_for, reminded.lease) == (1, {"Z": 5}, doc.lease)
+
+
+def test_of_two_clocks_that_look_at_the_same_time_only_one_reminds() -> None:
+    made = run()
+    made.kick_off()
+    assert made.look_in_time("A").fired == "reminded"
+    assert made.look("A").fired == "not_due"
+    assert len(made.notices) == 2
+
+
+def test_a_run_that_was_not_started_is_not_announced_by_the_clock() -> None:
+    made = run()
+    assert made.timers["A"] == NEVER
+    made.now += 10**12
+    assert made.look("A").fired == "not_due"

@@ -213,7 +213,8 @@ def test_silent_states_between_are_done_in_the_same_transaction() -> None:
 
 def test_a_completed_state_keeps_no_other_reply_than_that_of_its_completion() -> None:
     made = run()
-    made.look("A")
+    made.kick_off()
+    made.look_in_time("A")
     made.acquire("A", "t1")
     made.update("A", "t1", request_id="r1")
     assert set(made.states["A"].last) == {"reminders", "update"}
@@ -491,3 +492,12 @@ def test_a_state_is_not_failed_while_it_is_held_or_may_be_tried_again() -> None:
     completed = started(max_attempts=1)
     completed.complete("A", "t1", 1)
     assert completed.exhaust("A") is None
+
+
+def test_a_repeated_give_back_is_told_so_after_somebody_else_completed_the_state() -> None:
+    made = run()
+    made.acquire("A", "t1")
+    given_back = made.update("A", "t1", status=Status.PENDING)
+    made.acquire("A", "t2", "bob")
+    made.complete("A", "t2", 1, owner="bob")
+    assert updated(made.update("A", "t1", status=Status.PENDING)).status is updated(given_back).status
