@@ -38,6 +38,8 @@ _PATH = "/mcp"
 _TOOLSETS = {"planning": (planning,), "execution": (execution, leases), "notification": (notification,)}
 """Importing a module registers its tools; the order of toolsets is the order in which clients see them."""
 
+_RANKS = {module.__name__: rank for rank, module in enumerate(sum(_TOOLSETS.values(), ()))}
+
 _SAYS_NOTHING = frozenset({("title", str), ("default", type(None)), ("additionalProperties", bool)})
 
 INSTRUCTIONS = """dcf coordinates agents that carry out a workflow together. Planner: create_workflow_control_plane,
@@ -76,15 +78,12 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool) -> list[ToolSpec]:
         raise InvalidArgument(
             f"There is no toolset '{min(unknown)[:40]}'.", f"Toolsets are: {', '.join(_TOOLSETS)} (DCF_TOOLSETS)."
         )
-    return [
+    chosen = [
         spec
-        for toolset, modules in _TOOLSETS.items()
-        for module in modules
         for spec in TOOLS.values()
-        if spec.run.__module__ == module.__name__
-        and (not wanted or toolset in wanted)
-        and (spec.read_only or not read_only)
+        if (not wanted or spec.toolset in wanted) and (spec.read_only or not read_only)
     ]
+    return sorted(chosen, key=lambda spec: _RANKS.get(spec.run.__module__, len(_RANKS)))
 
 
 def build_server(application: Application) -> MCPServer[None]:
