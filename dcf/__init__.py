@@ -1,3 +1,26 @@
-"""dcf: a choreography control plane for AI agents on Redis."""
+"""dcf: a choreography control plane for AI agents on Redis.
 
+`dcf.validate` and `dcf.simulate` work on a workflow alone, without Redis; they are imported when they are first used.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dcf.simulation import simulate
+    from dcf.validation import validate
+
+__all__ = ["__version__", "simulate", "validate"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for: a worker needs neither, and the JSON Schema library takes a while."""
+    if name == "simulate":
+        from dcf.simulation import simulate
+
+        return simulate
+    if name == "validate":
+        from dcf.validation import validate
+
+        return validate
+    raise AttributeError(f"module 'dcf' has no attribute '{name}'")

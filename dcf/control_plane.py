@@ -7,9 +7,9 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from dcf.asl.machine import Machine
+from dcf.asl.machine import Task
 from dcf.core import attention, claim, creation, finalization, kickoff, lease, progress
 from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Refusal, Released, Updated
 from dcf.core.context import context_of
@@ -27,6 +27,14 @@ _PAGE = 32
 """Open states looked at in one round trip when a state is claimed."""
 
 _CACHED_RUNS = 1024
+
+Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | None]]
+_ENDINGS: Mapping[str, Ending] = {
+    "exhausted": progress.exhaust,
+    "timed_out": progress.time_out,
+    "waited": progress.wake,
+}
+"""What becomes of a state by what the clock found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +131,8 @@ class ControlPlane:
             return _update_reads(run.definition, request)
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[Updated | Refusal]:
-            machine = _with_document(workflow_id, request.state, run, snapshot)
-            return progress.update(snapshot, request, machine, run.context)
+            definition = _with_document(workflow_id, request.state, run, snapshot)
+            return progress.update(snapshot, request, definition, run.context)
 
         answer = self._by_definition(workflow_id, reads, decide)
         if isinstance(answer, Updated) and answer.run_status is not RunStatus.RUNNING and not answer.repeated:
@@ -133,15 +141,7 @@ class ControlPlane:
 
     def exhaust(self, workflow_id: str, state: str) -> None:
         """Fail a state that used up its attempts, if it still is so."""
-
-        def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
-            machine = _with_document(workflow_id, state, run, snapshot)
-            return progress.exhaust(snapshot, state, machine, run.context)
-
-        reads = Reads(states=(state,), raw_inputs=(state,))
-        ended = self._by_definition(workflow_id, lambda _: reads, decide)
-        if ended is not None and ended is not RunStatus.RUNNING:
-            self.skip_unreached(workflow_id)
+        self._end_by_itself(workflow_id, state, progress.exhaust)
 
     def kick_off(self, workflow_id: str, reason: str) -> Owed | Refusal:
         """Owe the start notifications."""
@@ -155,8 +155,9 @@ class ControlPlane:
         """Look, as the clock, at an open state whose time has come."""
         reads = Reads(states=(state,), timers=(state,))
         answer = self.store.transact(workflow_id, reads, partial(attention.look, state=state))
-        if answer.fired == "exhausted":
-            self.exhaust(workflow_id, state)
+        ending = _ENDINGS.get(answer.fired)
+        if ending is not None:
+            self._end_by_itself(workflow_id, state, ending)
         return answer
 
     def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
@@ -192,6 +193,20 @@ class ControlPlane:
             return decide(snapshot)
 
         return self._on_run(workflow_id, reads, guarded)
+
+    def _end_by_itself(self, workflow_id: str, state: str, end: Ending) -> None:
+        """End a state that nobody writes the end of, if its time has really come."""
+
+        def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
+            definition = _with_document(workflow_id, state, run, snapshot)
+            return end(snapshot, state, definition, run.context)
+
+        def reads(run: Run) -> Reads:
+            return Reads(states=(state, *_again(run.definition, state)), entries=(state,))
+
+        ended = self._by_definition(workflow_id, reads, decide)
+        if ended is not None and ended is not RunStatus.RUNNING:
+            self.skip_unreached(workflow_id)
 
     def _by_definition(
         self,
@@ -251,17 +266,16 @@ def _unless_outdated(
     return decide(run, snapshot)
 
 
-def _with_document(workflow_id: str, state: str, run: Run, snapshot: Snapshot) -> Machine:
-    """Return the run's machine, if it has this state and the state its document."""
-    machine = run.definition.machine
-    if state not in machine.states:
+def _with_document(workflow_id: str, state: str, run: Run, snapshot: Snapshot) -> Definition:
+    """Return the run's definition, if it has this state and the state its document."""
+    if state not in run.definition.machine.states:
         raise UnknownState(workflow_id, state)
     if state not in snapshot.states:
         raise StoreUnsuitable(
             f"The document of state '{state}' of run '{workflow_id}' is missing or is no JSON.",
             "Look at the key with TYPE and JSON.GET; somebody changed it by hand.",
         )
-    return machine
+    return run.definition
 
 
 def _update_reads(definition: Definition, request: progress.Update) -> Reads:
@@ -271,11 +285,17 @@ def _update_reads(definition: Definition, request: progress.Update) -> Reads:
         return Reads()
     settles = request.status in (Status.SUCCEEDED, Status.FAILED)
     followers = machine.task_successors(state) if settles else ()
-    again = tuple(name for name in followers if name in definition.revisitable and name != state)
-    needs_input = request.status is Status.SUCCEEDED and machine.needs_input(state)
+    is_task = isinstance(machine.states[state], Task)
     return Reads(
-        states=(state, *again),
-        raw_inputs=(state,) if needs_input else (),
+        states=(state, *(_again(definition, state) if settles else ())),
+        entries=(state,) if settles and is_task and definition.needs_entry(state) else (),
         outputs=() if request.has_output or not settles else (state,),
         agents=followers if request.claim_ttl_s is not None else (),
     )
+
+
+def _again(definition: Definition, state: str) -> tuple[str, ...]:
+    """List the followers that may have been visited before, so that their stored replies are kept."""
+    known = state in definition.machine.states
+    followers = definition.machine.task_successors(state) if known else ()
+    return tuple(name for name in followers if name in definition.revisitable and name != state)

@@ -68,6 +68,13 @@ class Settings(BaseSettings):
         pattern=r"^https?://",
         description="the MCP server that workers and planners call",
     )
+    workflows_dir: Path = Field(default=Path("workflows"), description="directory that af_imports must lie below")
+    manifests_dir: Path = Field(
+        default=Path("generated/manifests"), description="directory that skill_imports must lie below"
+    )
+    workflow_schema: Path | None = Field(
+        default=None, description="JSON Schema of workflow documents; unset: the one that ships with dcf"
+    )
 
     @field_validator("mcp_allowed_hosts", "mcp_allowed_origins", "toolsets", mode="before")
     @classmethod

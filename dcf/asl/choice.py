@@ -3,20 +3,23 @@
 They decide only; where a choice leads is the machine's matter. Parsing them is `choice_syntax`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from dcf.asl.jsonata import QUERY_ERROR, Query
 from dcf.asl.operators import Test
 from dcf.asl.paths import MISSING, Path
+from dcf.asl.surroundings import Surroundings
+from dcf.asl.templates import Template
 from dcf.core.json_text import Json
+from dcf.errors import StateError
 
 
 class Rule(Protocol):
-    """A condition over the state's effective input."""
+    """A condition over the state's effective input, or over `$states` in JSONata mode."""
 
-    def matches(self, document: Json, context: Mapping[str, Json], /) -> bool:
-        """Say yes or no; raise StateError when a path finds nothing."""
+    def matches(self, document: Json, around: Surroundings, /) -> bool:
+        """Say yes or no; raise StateError when something it reads is not there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,9 +28,9 @@ class AllOf:
 
     rules: tuple[Rule, ...]
 
-    def matches(self, document: Json, context: Mapping[str, Json], /) -> bool:
+    def matches(self, document: Json, around: Surroundings, /) -> bool:
         """Whether every rule matches."""
-        return all(rule.matches(document, context) for rule in self.rules)
+        return all(rule.matches(document, around) for rule in self.rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,9 +39,9 @@ class AnyOf:
 
     rules: tuple[Rule, ...]
 
-    def matches(self, document: Json, context: Mapping[str, Json], /) -> bool:
+    def matches(self, document: Json, around: Surroundings, /) -> bool:
         """Whether at least one rule matches."""
-        return any(rule.matches(document, context) for rule in self.rules)
+        return any(rule.matches(document, around) for rule in self.rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,16 +50,16 @@ class Negation:
 
     rule: Rule
 
-    def matches(self, document: Json, context: Mapping[str, Json], /) -> bool:
+    def matches(self, document: Json, around: Surroundings, /) -> bool:
         """Whether the rule does not match."""
-        return not self.rule.matches(document, context)
+        return not self.rule.matches(document, around)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Never:
     """Stands in for a rule that has problems; no machine that may run contains one."""
 
-    def matches(self, _document: Json, _context: Mapping[str, Json], /) -> bool:
+    def matches(self, _document: Json, _around: Surroundings, /) -> bool:
         """No."""
         return False
 
@@ -69,9 +72,9 @@ class ValueTest:
     test: Test
     operand: Json
 
-    def matches(self, document: Json, context: Mapping[str, Json], /) -> bool:
+    def matches(self, document: Json, around: Surroundings, /) -> bool:
         """Whether the value of the Variable passes."""
-        return self.test(self.variable.read(document, context), self.operand)
+        return self.test(self.variable.read(document, around), self.operand)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +85,9 @@ class PathTest:
     test: Test
     operand: Path
 
-    def matches(self, document: Json, context: Mapping[str, Json], /) -> bool:
+    def matches(self, document: Json, around: Surroundings, /) -> bool:
         """Whether the value of the Variable passes."""
-        return self.test(self.variable.read(document, context), self.operand.read(document, context))
+        return self.test(self.variable.read(document, around), self.operand.read(document, around))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +97,22 @@ class Presence:
     variable: Path
     expected: bool
 
-    def matches(self, document: Json, context: Mapping[str, Json], /) -> bool:
+    def matches(self, document: Json, around: Surroundings, /) -> bool:
         """Whether the value's presence is as expected; null is present."""
-        return (self.variable.find(document, context) is not MISSING) is self.expected
+        return (self.variable.find(document, around) is not MISSING) is self.expected
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A JSONata rule: its expression says yes or no, or the state fails."""
+
+    source: Template
+
+    def matches(self, document: Json, around: Surroundings, /) -> bool:
+        """Whether the condition holds."""
+        verdict = self.source.render(document, around)
+        if isinstance(verdict, bool):
+            return verdict
+        if isinstance(self.source, Query):
+            raise self.source.failure("returned an unexpected result type. Expected 'boolean'.")
+        raise StateError(QUERY_ERROR, "The Condition is not a boolean.")

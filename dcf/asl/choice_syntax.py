@@ -5,42 +5,58 @@ The nesting of And, Or and Not is bounded here, so that neither this module nor 
 
 from typing import Final
 
-from dcf.asl.choice import AllOf, AnyOf, Negation, Never, PathTest, Presence, Rule, ValueTest
-from dcf.asl.fields import SCOPE, Fields, kind
+from dcf.asl.choice import AllOf, AnyOf, Condition, Negation, Never, PathTest, Presence, Rule, ValueTest
+from dcf.asl.fields import Fields, kind
 from dcf.asl.operators import OPERATORS
 from dcf.asl.path_syntax import clip
 from dcf.asl.paths import Path
+from dcf.asl.templates import Literal
 from dcf.core.json_text import Json
 
 MAX_NESTING: Final = 32
 """Levels of And, Or and Not; far beyond what anybody can read."""
 
 _COMBINED: Final = ("And", "Or", "Not")
-_LATER: Final = ("Assign", "Output", "Condition")
-_PLAIN: Final = frozenset({"Next", "Comment", *_LATER})
+_TOP_ONLY: Final = ("Next", "Assign")
+_PLAIN: Final = frozenset({"Next", "Comment", "Assign"})
 
 
 def parse_rule(rule: Fields, depth: int = 1) -> Rule:
     """Compile one rule; `depth` 1 is a rule of the Choice state itself."""
     rule.text("Comment")
-    for field in _LATER:
-        if field in rule.document:
-            rule.note(field, "unsupported", f"the field {field} is not supported yet.", SCOPE)
-    if depth > 1 and "Next" in rule.document:
-        rule.note("Next", "misplaced_next", "a rule inside another has no Next.", "Put Next on the outermost rule.")
+    if rule.jsonata:
+        return _jsonata_rule(rule)
+    for name in _TOP_ONLY if depth > 1 else ():
+        if name in rule.document:
+            message = f"a rule inside another has no {name}."
+            rule.note(name, f"misplaced_{name.lower()}", message, f"Put {name} on the outermost rule.")
     if depth > MAX_NESTING:
         rule.note(None, "too_deep", f"rules nest deeper than {MAX_NESTING} levels.", "Split the Choice state.")
         return Never()
     return _condition(rule, depth)
 
 
+def _jsonata_rule(rule: Fields) -> Rule:
+    operators = frozenset({*_COMBINED, "Variable", "IsPresent", *OPERATORS})
+    rule.allow(_PLAIN | {"Condition", "Output"}, operators)
+    written = rule.document.get("Condition")
+    if isinstance(written, bool):
+        return Condition(source=Literal(value=written))
+    if rule.is_expression("Condition"):
+        source = rule.query("Condition")
+        return Never() if source is None else Condition(source=source)
+    message = "a rule needs a Condition that is a boolean or a JSONata expression."
+    place = "Condition" if "Condition" in rule.document else None
+    rule.note(place, "invalid_rule", message, "Write a Condition such as {% $states.input.total > 10 %}.")
+    return Never()
+
+
 def _condition(rule: Fields, depth: int) -> Rule:
     subjects = [name for name in (*_COMBINED, "Variable") if name in rule.document]
     if len(subjects) != 1:
-        if "Condition" not in rule.document:
-            what = " and ".join(subjects) or "none"
-            message = f"a rule needs exactly one of And, Or, Not and Variable; it has {what}."
-            rule.note(None, "invalid_rule", message, "Combine rules with And, Or and Not.")
+        what = " and ".join(subjects) or "none"
+        message = f"a rule needs exactly one of And, Or, Not and Variable; it has {what}."
+        rule.note(None, "invalid_rule", message, "Combine rules with And, Or and Not.")
         return Never()
     if subjects == ["Variable"]:
         return _data_test(rule)

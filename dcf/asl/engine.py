@@ -1,202 +1,136 @@
-"""The interpreter: from where a run stands to the next Task, or to its end.
+"""The engine: from where a run stands to the next Tasks and timers, or to its end.
 
-It does no I/O and keeps nothing: the caller stores the answer, or throws it away and asks again. A failure of
-a state's data flow is an answer too, never an exception.
+It does no I/O and keeps nothing between calls: the caller stores the answer, or throws it away and asks again.
+`visits` maps the path of the state in question, and of every Parallel and Map around it, to what was stored when
+it was opened. A failure of a state's data flow is an answer too, never an exception.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
 
-from dcf.asl.limits import bounded
-from dcf.asl.machine import Choice, Fail, Machine, Pass, Succeed, Task
-from dcf.asl.paths import Path
-from dcf.asl.templates import Template
+from dcf.asl.interpreter import Run
+from dcf.asl.machine import Machine, Map, Parallel, Task, Wait
+from dcf.asl.places import Place, resolve, split_scope
+from dcf.asl.steps import Advance, Entry, OpenScope, Visit
+from dcf.asl.surroundings import Clock
 from dcf.core.json_text import Json
-from dcf.errors import InvalidArgument, StateError
-
-MAX_SILENT: Final = 1_000
-"""Silent states in one go; a loop of them would otherwise never end."""
+from dcf.errors import InvalidArgument
 
 Context: TypeAlias = Mapping[str, Json]
+Visits: TypeAlias = Mapping[str, Visit]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
-    """A silent state that was run on the way; `source` is the state before it, None at the start."""
-
-    state: str
-    source: str | None
-    input: Json
-    output: Json
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Enter:
-    """A Task is reached and must be leased; `effective` is its raw input after InputPath and Parameters."""
-
-    state: str
-    source: str | None
-    raw: Json
-    effective: Json
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Succeeded:
-    """The run ended well in `state`."""
-
-    state: str
-    output: Json
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failed:
-    """The run failed in `state`."""
-
-    state: str
-    error: str | None
-    cause: str | None
-
-
-Outcome: TypeAlias = Enter | Succeeded | Failed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advance:
-    """The silent states that were run, in order, and where that led."""
-
-    visits: tuple[Visit, ...]
-    outcome: Outcome
-
-
-def start(machine: Machine, run_input: Json, context: Context) -> Advance:
+def start(machine: Machine, run_input: Json, context: Context, clock: Clock) -> Advance:
     """Begin a run."""
-    return _run(machine, machine.start_at, None, run_input, context)
+    run = Run(machine=machine, context=context, clock=clock, visits={})
+    run.go(machine, "", machine.start_at, None, run_input, {}, None)
+    return run.advance()
 
 
-def complete(machine: Machine, state: str, raw: Json, result: Json, context: Context) -> Advance:
-    """Go on after the Task `state`, entered with `raw`, came to `result`."""
-    task = _task(machine, state)
-    try:
-        output = _leave(task, raw, result, _in_state(context, state))
-    except StateError as error:
-        return Advance(visits=(), outcome=_failed(state, error))
-    if task.next is None:
-        return Advance(visits=(), outcome=Succeeded(state=state, output=output))
-    return _run(machine, task.next, state, output, context)
+def complete(machine: Machine, path: str, visits: Visits, result: Json, context: Context, clock: Clock) -> Advance:
+    """Go on after the Task at `path` came to `result`."""
+    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    here = _place(machine, path, Task)
+    run.worked(here, _entry(visits, path), result)
+    return run.advance()
 
 
 def fail(
     machine: Machine,
-    state: str,
-    raw: Json,  # noqa: ARG001 - Catch will need it; callers already pass it
-    error: str,
-    cause: str,
-    context: Context,  # noqa: ARG001 - likewise
+    path: str,
+    visits: Visits,
+    error: str | None,
+    cause: str | None,
+    context: Context,
+    clock: Clock,
 ) -> Advance:
-    """Go on after the Task `state` failed: so far, the run fails with it."""
-    _task(machine, state)
-    return Advance(visits=(), outcome=Failed(state=state, error=error, cause=cause))
+    """Go on after the Task at `path` failed, or a Parallel or Map as a whole, such as one that could not read items."""
+    here = _place(machine, path, Task, Parallel, Map)
+    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    if isinstance(visits.get(path), OpenScope):
+        run.close(path, error, cause)
+    else:
+        run.failed(here, _entry(visits, path), error, cause)
+    return run.advance()
 
 
-def _task(machine: Machine, name: str) -> Task:
-    state = machine.states.get(name)
-    if not isinstance(state, Task):
-        raise InvalidArgument(f"'{name}' is not a Task of this workflow.")
-    return state
+def wake(machine: Machine, path: str, visits: Visits, context: Context, clock: Clock) -> Advance:
+    """Go on now that a Wait is over, or that the time of another try of a state has come."""
+    here, entry = _place(machine, path), _entry(visits, path)
+    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    if isinstance(here.state, Wait):
+        run.waited(here, entry)
+    else:
+        run.again(here, entry)
+    return run.advance()
 
 
-def _run(machine: Machine, name: str, source: str | None, document: Json, context: Context) -> Advance:
-    visits: list[Visit] = []
-    while True:
-        state, here = machine.states[name], _in_state(context, name)
-        if len(visits) >= MAX_SILENT and not isinstance(state, Task | Fail):
-            return Advance(visits=tuple(visits), outcome=_failed(name, _endless()))
-        try:
-            if isinstance(state, Task | Fail):
-                return Advance(visits=tuple(visits), outcome=_stop(state, name, source, document, here))
-            output, following = _silent(state, document, here)
-        except StateError as error:
-            return Advance(visits=tuple(visits), outcome=_failed(name, error))
-        visits.append(Visit(state=name, source=source, input=document, output=output))
-        if following is None:
-            return Advance(visits=tuple(visits), outcome=Succeeded(state=name, output=output))
-        name, source, document = following, name, output
+def join(
+    machine: Machine, path: str, visits: Visits, results: Sequence[Json], context: Context, clock: Clock
+) -> Advance:
+    """Go on after all branches or iterations of the scope at `path` ended; TOLERATED stands for failed ones."""
+    here = _place(machine, path, Parallel, Map)
+    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run.joined(here, _entry(visits, path), list(results))
+    return run.advance()
 
 
-def _stop(state: Task | Fail, name: str, source: str | None, document: Json, context: Context) -> Outcome:
-    if isinstance(state, Task):
-        effective = _effective(state.input_path, state.parameters, document, context)
-        return Enter(state=name, source=source, raw=document, effective=effective)
-    error, cause = _words(state.error, document, context), _words(state.cause, document, context)
-    return Failed(state=name, error=error, cause=cause)
+def branch_failed(
+    machine: Machine,
+    scope: str,
+    visits: Visits,
+    error: str | None,
+    cause: str | None,
+    context: Context,
+    clock: Clock,
+) -> Advance:
+    """Close the Map of an iteration whose failure can no longer be tolerated."""
+    owner, _ = _scope(scope)
+    _place(machine, owner, Parallel, Map)
+    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run.close(owner, error, cause)
+    return run.advance()
 
 
-def _silent(state: Pass | Choice | Succeed, document: Json, context: Context) -> tuple[Json, str | None]:
-    """Run a state that nobody works on: its output and the state that follows, None at the end."""
-    match state:
-        case Pass():
-            return _reshape(state, document, context), state.next
-        case Choice():
-            return _choose(state, document, context)
-        case Succeed():
-            selected = _select(state.input_path, document, context)
-            return _select(state.output_path, selected, context), None
+def open_item(machine: Machine, path: str, index: int, visits: Visits, context: Context, clock: Clock) -> Advance:
+    """Start one iteration of the Map at `path`, after an earlier one of its lane was tolerated to fail."""
+    _place(machine, path, Map)
+    opened = visits.get(path)
+    if not isinstance(opened, OpenScope) or not 0 <= index < opened.size:
+        raise InvalidArgument(f"'{path}' has no iteration {index}.")
+    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run.open_iteration(path, index)
+    return run.advance()
 
 
-def _reshape(state: Pass, document: Json, context: Context) -> Json:
-    effective = _effective(state.input_path, state.parameters, document, context)
-    result = bounded(state.result) if state.has_result else effective
-    return _select(state.output_path, _place(state.result_path, document, result), context)
+def supply_items(machine: Machine, path: str, visits: Visits, items: Json, context: Context, clock: Clock) -> Advance:
+    """Open the Map at `path` with what its ItemReader brought."""
+    here = _place(machine, path, Map)
+    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run.supplied(here, _entry(visits, path), items)
+    return run.advance()
 
 
-def _choose(state: Choice, document: Json, context: Context) -> tuple[Json, str]:
-    effective = _select(state.input_path, document, context)
-    matching = (branch.next for branch in state.branches if branch.rule.matches(effective, context))
-    target = next(matching, state.default)
-    if target is None:
-        raise StateError("States.NoChoiceMatched", "No rule matched, and the Choice state has no Default.")
-    return _select(state.output_path, effective, context), target
+def _place(machine: Machine, path: str, *kinds: type) -> Place:
+    try:
+        here = resolve(machine, path)
+    except KeyError:
+        raise InvalidArgument(f"'{path}' is no state of this workflow.") from None
+    if kinds and not isinstance(here.state, kinds):
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise InvalidArgument(f"'{path}' is not a {names} of this workflow.")
+    return here
 
 
-def _leave(task: Task, raw: Json, result: Json, context: Context) -> Json:
-    if task.result_selector is not None:
-        result = bounded(task.result_selector.render(result, context))
-    return _select(task.output_path, _place(task.result_path, raw, result), context)
+def _entry(visits: Visits, path: str) -> Entry:
+    found = visits.get(path)
+    if found is None:
+        raise InvalidArgument(f"'{path}' is not open.")
+    return found.entry if isinstance(found, OpenScope) else found
 
 
-def _effective(path: Path | None, parameters: Template | None, document: Json, context: Context) -> Json:
-    selected = _select(path, document, context)
-    return selected if parameters is None else bounded(parameters.render(selected, context))
-
-
-def _select(path: Path | None, document: Json, context: Context) -> Json:
-    return {} if path is None else path.read(document, context)
-
-
-def _place(path: Path | None, raw: Json, result: Json) -> Json:
-    if path is None:
-        return raw
-    return result if path.is_root else bounded(path.write(raw, result))
-
-
-def _words(words: str | Path | None, document: Json, context: Context) -> str | None:
-    if not isinstance(words, Path):
-        return words
-    found = words.read(document, context)
-    if not isinstance(found, str):
-        raise StateError("States.Runtime", f"The path '{words.text}' must find a string to fail with.")
-    return found
-
-
-def _in_state(context: Context, name: str) -> Context:
-    about = context.get("State")
-    return {**context, "State": {**(about if isinstance(about, dict) else {}), "Name": name}}
-
-
-def _endless() -> StateError:
-    return StateError("States.Runtime", f"{MAX_SILENT} states ran in a row without any Task among them.")
-
-
-def _failed(state: str, error: StateError) -> Failed:
-    return Failed(state=state, error=error.error, cause=error.cause)
+def _scope(scope: str) -> tuple[str, int]:
+    try:
+        return split_scope(scope)
+    except ValueError:
+        raise InvalidArgument(f"'{scope}' is not a branch or an iteration.") from None

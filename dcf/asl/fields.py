@@ -5,16 +5,18 @@ It answers something of the right type even then: whoever reads a definition loo
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from dcf.asl.path_syntax import UnsupportedPathError, clip
+from dcf.asl.intrinsic_syntax import Call
+from dcf.asl.path_syntax import clip
 from dcf.asl.paths import ROOT, Path, parse_path
-from dcf.asl.templates import Template, TemplateProblem, compile_template
+from dcf.asl.query_templates import OPENING, Compiler
+from dcf.asl.templates import Literal, Template, TemplateProblem, compile_template, read_reference, variables_read
 from dcf.core.json_text import Json
 from dcf.errors import Problem
 
-SCOPE = "dcf runs Task, Pass, Choice, Succeed and Fail with JSONPath reference paths so far."
+MAX_SECONDS = 99_999_999
 
 _Kind = TypeVar("_Kind")
 
@@ -25,105 +27,216 @@ def token(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Findings:
+    """What was found while reading a definition; `reads` tells which variables are read where."""
+
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    reads: list[tuple[str, frozenset[str]]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fields:
-    """A JSON object, where it stands, how a message calls it, and where its problems go."""
+    """A JSON object, where it stands, how a message calls it, its query language, and where its problems go."""
 
     document: dict[str, Json]
     pointer: str
     owner: str
-    problems: list[Problem]
+    findings: Findings
+    jsonata: bool = False
 
     def report(self, tail: str, code: str, message: str, hint: str) -> None:
         """Record a problem at `tail`, a JSON Pointer from here."""
-        self.problems.append(Problem(path=self.pointer + tail, code=code, message=message, hint=hint))
+        self.findings.problems.append(Problem(path=self.pointer + tail, code=code, message=message, hint=hint))
 
-    def note(self, field: str | None, code: str, message: str, hint: str) -> None:
-        """Record a problem of `field`, or of the whole object."""
-        tail = "" if field is None else f"/{token(field)}"
+    def warn(self, tail: str, code: str, message: str, hint: str) -> None:
+        """Record a doubt at `tail`; the definition may run all the same."""
+        problem = Problem(path=self.pointer + tail, code=code, message=f"{self.owner}: {message}", hint=hint)
+        self.findings.warnings.append(problem)
+
+    def note(self, name: str | None, code: str, message: str, hint: str) -> None:
+        """Record a problem of the field `name`, or of the whole object."""
+        tail = "" if name is None else f"/{token(name)}"
         self.report(tail, code, f"{self.owner}: {message}", hint)
 
-    def allow(self, known: Collection[str], later: Collection[str]) -> None:
-        """Refuse fields that nobody would read: `later` ones are the language's but not dcf's yet."""
-        for field in self.document:
-            if field in later:
-                self.note(field, "unsupported", f"the field {field} is not supported yet.", SCOPE)
-            elif field not in known:
+    def allow(self, known: Collection[str], elsewhere: Collection[str] = ()) -> None:
+        """Refuse fields that nobody would read; those `elsewhere` belong to the other query language."""
+        for name in self.document:
+            if name in known:
+                continue
+            if name in elsewhere:
+                language = "JSONata" if self.jsonata else "JSONPath"
+                hint = "Remove it, or change the state's QueryLanguage."
+                self.note(name, "wrong_language", f"the field {name} has no place in {language} mode.", hint)
+            else:
                 hint = f"Remove it or correct its spelling; these belong here: {', '.join(sorted(known))}."
-                self.note(field, "unknown_field", f"the field '{clip(field)}' does not belong here.", hint)
+                self.note(name, "unknown_field", f"the field '{clip(name)}' does not belong here.", hint)
 
     def members(self, tail: str, value: Json, owner: str) -> "Fields | None":
         """Open the object `value` that stands at `tail`; None with a problem noted when it is none."""
         if isinstance(value, dict):
-            return Fields(document=value, pointer=self.pointer + tail, owner=owner, problems=self.problems)
+            return replace(self, document=value, pointer=self.pointer + tail, owner=owner)
         message = f"{owner}: an object is needed here, not {kind(value)}."
         self.report(tail, "wrong_type", message, "Write a JSON object.")
         return None
 
-    def value(self, field: str, wanted: type[_Kind], noun: str) -> _Kind | None:
+    def part(self, name: str) -> "Fields | None":
+        """Open the object that stands in a field, when there is such a field."""
+        if name not in self.document:
+            return None
+        return self.members(f"/{token(name)}", self.document[name], f"{self.owner}, {name}")
+
+    def value(self, name: str, wanted: type[_Kind], noun: str) -> _Kind | None:
         """Read the field's value when it is there and of the wanted type."""
-        found = self.document.get(field)
+        found = self.document.get(name)
         if isinstance(found, wanted):
             return found
-        if field in self.document:
-            self.note(field, "wrong_type", f"{field} must be {noun}, not {kind(found)}.", f"Give {field} as {noun}.")
+        if name in self.document:
+            self.note(name, "wrong_type", f"{name} must be {noun}, not {kind(found)}.", f"Give {name} as {noun}.")
         return None
 
-    def text(self, field: str) -> str | None:
+    def text(self, name: str) -> str | None:
         """Read a string, or None."""
-        return self.value(field, str, "a string")
+        return self.value(name, str, "a string")
 
-    def required_text(self, field: str, hint: str) -> str:
+    def required_text(self, name: str, hint: str) -> str:
         """Read a string that must be there and not be empty."""
-        if field not in self.document or self.document[field] == "":
-            self.note(field if field in self.document else None, "missing_field", f"{field} is missing.", hint)
-        return self.text(field) or ""
+        if name not in self.document or self.document[name] == "":
+            self.note(name if name in self.document else None, "missing_field", f"{name} is missing.", hint)
+        return self.text(name) or ""
 
-    def choice(self, field: str, allowed: Iterable[str]) -> None:
-        """Check a string that may have only a few values."""
-        found = self.text(field)
+    def choice(self, name: str, allowed: Iterable[str]) -> str | None:
+        """Read a string that may have only a few values."""
+        found = self.text(name)
         if found is not None and found not in allowed:
             values = ", ".join(allowed)
-            self.note(field, "invalid_value", f"{field} cannot be '{clip(found)}'.", f"Use one of: {values}.")
+            self.note(name, "invalid_value", f"{name} cannot be '{clip(found)}'.", f"Use one of: {values}.")
+        return found
 
-    def path(self, field: str) -> Path | None:
+    def whole(self, name: str, least: int, most: int | None = None) -> int | None:
+        """Read an integer within limits, or None."""
+        found = self.document.get(name)
+        if name not in self.document or self.fits(name, found, least, most):
+            return found
+        return None
+
+    def fits(self, name: str, found: Json, least: float, most: float | None, *, fraction: bool = False) -> bool:
+        """Check a literal number; a problem is noted when it does not fit."""
+        wanted = int | float if fraction else int
+        limits = f"at least {least}" if most is None else f"from {least} to {most}"
+        noun = f"{'a number' if fraction else 'an integer'} {limits}"
+        if isinstance(found, bool) or not isinstance(found, wanted):
+            self.note(name, "wrong_type", f"{name} must be {noun}, not {kind(found)}.", f"Give {name} as {noun}.")
+            return False
+        if found < least or (most is not None and found > most):
+            self.note(name, "invalid_value", f"{name} must be {noun}.", f"Give {name} as {noun}.")
+            return False
+        return True
+
+    def path(self, name: str) -> Path | None:
         """Read a path, or None with a problem noted when it is not one."""
-        text = self.text(field)
+        text = self.text(name)
         if text is None:
             return None
         try:
-            return parse_path(text)
-        except UnsupportedPathError as error:
-            self.note(field, "unsupported", f"{field}: {error}.", SCOPE)
+            path = parse_path(text)
         except ValueError as error:
-            self.note(field, "invalid_path", f"{field}: {error}.", "Write a path such as $.order.id.")
-        return None
-
-    def selection(self, field: str) -> Path | None:
-        """Read InputPath or OutputPath: the whole document by default, None for null."""
-        if field not in self.document:
-            return ROOT
-        return None if self.document[field] is None else self.path(field)
-
-    def destination(self, field: str) -> Path | None:
-        """Read ResultPath: a place in the state's own input; None for null."""
-        path = self.selection(field)
-        if path is not None and (path.in_context or not path.plain):
-            hint = "Name one place in the state's input, such as $.result; escape @ , : ? with a backslash."
-            self.note(field, "invalid_path", f"{field} '{clip(path.text)}' is not a place to write to.", hint)
+            self.note(name, "invalid_path", f"{name}: {error}.", "Write a path such as $.order.id.")
+            return None
+        self._remember(path, name)
         return path
 
-    def template(self, field: str) -> Template | None:
-        """Compile a payload template, or None."""
-        body = self.value(field, dict, "an object")
+    def reference(self, name: str) -> Path | None:
+        """Read a path that selects exactly one value."""
+        path = self.path(name)
+        if path is not None and path.search is not None:
+            hint = "Name one value, such as $.order.id."
+            self.note(name, "invalid_path", f"{name} '{clip(path.text)}' may select several values.", hint)
+        return path
+
+    def selection(self, name: str) -> Path | None:
+        """Read InputPath or OutputPath: the whole document by default, None for null."""
+        if name not in self.document:
+            return ROOT
+        return None if self.document[name] is None else self.path(name)
+
+    def destination(self, name: str) -> Path | None:
+        """Read ResultPath: a place in the state's own input; None for null."""
+        path = self.selection(name)
+        if path is not None and not (path.in_document and path.plain):
+            hint = "Name one place in the state's input, such as $.result; escape @ , : ? with a backslash."
+            self.note(name, "invalid_path", f"{name} '{clip(path.text)}' is not a place to write to.", hint)
+        return path
+
+    def source(self, name: str) -> Path | Call | None:
+        """Read a path or the call of an intrinsic function."""
+        text = self.text(name)
+        if text is None:
+            return None
+        try:
+            found = read_reference(text)
+        except ValueError as error:
+            hint = "Write a path such as $.order.id, or a call such as States.UUID()."
+            self.note(name, "invalid_path", f"{name}: {error}.", hint)
+            return None
+        self._remember(found, name)
+        return found
+
+    def template(self, name: str) -> Template | None:
+        """Compile a payload template of JSONPath mode, or None."""
+        body = self.value(name, dict, "an object")
         if body is None:
             return None
         found: list[TemplateProblem] = []
         template = compile_template(body, found)
-        for trail, code, reason in found:
-            hint = SCOPE if code == "unsupported" else "A key that ends with .$ takes a path such as $.order.id."
-            tail = "".join(f"/{token(step)}" for step in (field, *trail))
-            self.report(tail, code, f"{self.owner}: {field}: {reason}.", hint)
+        self._report_all(name, found, "A key that ends with .$ takes a path such as $.order.id, or States.UUID().")
+        self._remember(template, name)
         return template
+
+    def query(self, name: str, *allowed: str, place: str | None = None) -> Template | None:
+        """Compile any JSON with JSONata expressions in it; `allowed` parts of $states besides input and context."""
+        if name not in self.document:
+            return None
+        compiler = Compiler(allowed=frozenset(allowed))
+        template = compiler.compile(self.document[name], place or name)
+        self._report_all(name, compiler.problems, "Write an expression such as {% $states.input.order %}.")
+        if compiler.variables:
+            self.findings.reads.append((f"{self.pointer}/{token(name)}", frozenset(compiler.variables)))
+        return template
+
+    def is_expression(self, name: str) -> bool:
+        """Tell whether a field holds a JSONata expression and may."""
+        found = self.document.get(name)
+        return self.jsonata and isinstance(found, str) and found.startswith(OPENING)
+
+    def number(self, name: str, least: float, most: float | None = None, *, fraction: bool = False) -> Template | None:
+        """Read a number: literal, by the path in the field's Path twin, or by a JSONata expression."""
+        twin = f"{name}Path"
+        if not self.jsonata and twin in self.document:
+            self.exclusive(name, twin)
+            return self.reference(twin)
+        if self.is_expression(name):
+            return self.query(name)
+        if name in self.document and self.fits(name, self.document[name], least, most, fraction=fraction):
+            return Literal(value=self.document[name])
+        return None
+
+    def exclusive(self, *names: str) -> None:
+        """Refuse all but the first of fields that exclude each other."""
+        present = [name for name in names if name in self.document]
+        for name in present[1:]:
+            message = f"{present[0]} and {name} exclude each other."
+            self.note(name, "conflicting_fields", message, "Keep one of the two.")
+
+    def _report_all(self, name: str, found: list[TemplateProblem], hint: str) -> None:
+        for trail, code, reason in found:
+            tail = "".join(f"/{token(step)}" for step in (name, *trail))
+            self.report(tail, code, f"{self.owner}: {name}: {reason}.", hint)
+
+    def _remember(self, template: Template, name: str) -> None:
+        names = frozenset(variables_read(template))
+        if names:
+            self.findings.reads.append((f"{self.pointer}/{token(name)}", names))
 
 
 def kind(value: Json) -> str:

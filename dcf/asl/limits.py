@@ -33,19 +33,23 @@ def _parts(item: dict[str, Json] | list[Json]) -> list[Json]:
 
 def _refuse_hopeless(value: Json) -> None:
     """Stop early on a value whose text could take very long to write: count a lower bound of its bytes."""
-    least, pending = 0, [(value, 1)]
-    while pending:
-        item, depth = pending.pop()
-        least += len(item) + 2 if isinstance(item, str) else 1
+    least, level, depth = 0, [value], 1
+    while level:
         if depth > MAX_DEPTH:
             raise StateError("States.DataLimitExceeded", f"The state's data is nested deeper than {MAX_DEPTH} levels.")
-        if isinstance(item, dict):
-            least += sum(map(len, item))
-            pending += [(part, depth + 1) for part in item.values()]
-        elif isinstance(item, list):
-            pending += [(part, depth + 1) for part in item]
-        if least > MAX_BYTES:
-            raise _too_large()
+        deeper: list[Json] = []
+        for item in level:
+            if isinstance(item, str):
+                least += len(item)
+            elif isinstance(item, dict):
+                least += sum(map(len, item)) + len(item)
+                deeper += item.values()
+            elif isinstance(item, list):
+                least += len(item)
+                deeper += item
+            if least > MAX_BYTES:
+                raise _too_large()
+        level, depth = deeper, depth + 1
 
 
 def _too_large() -> StateError:

@@ -8,26 +8,132 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 from dcf.asl.choice import Rule
+from dcf.asl.flow import Flow
 from dcf.asl.paths import Path
+from dcf.asl.state_paths import inside, join, open_scope
 from dcf.asl.templates import Template
 from dcf.core.json_text import Json
+from dcf.errors import Problem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """Work for an agent. A `None` path is the null of the definition; `next` None is End."""
+class Retrier:
+    """Which errors are tried again, how often and how soon. Without jitter the delay is exact."""
 
-    input_path: Path | None
-    parameters: Template | None
-    result_selector: Template | None
+    errors: tuple[str, ...]
+    interval: int
+    max_attempts: int
+    rate: float
+    max_delay: int | None
+    jitter: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Catcher:
+    """Which errors lead to another state, and with what data; `result_path` None discards the Error Output."""
+
+    errors: tuple[str, ...]
+    next: str
     result_path: Path | None
-    output_path: Path | None
+    output: Template | None
+    assign: Template | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """What Task, Parallel and Map share: work that may fail, be tried again or be caught. `next` None is End."""
+
+    flow: Flow
     next: str | None
+    retriers: tuple[Retrier, ...]
+    catchers: tuple[Catcher, ...]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The states that may follow, those of Catch included."""
+        caught = [catcher.next for catcher in self.catchers]
+        return tuple(dict.fromkeys(caught if self.next is None else [self.next, *caught]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task(Worker):
+    """Work for an agent. Timeouts are in seconds, literal or read when the state is entered."""
+
     resource: str | None
     agent_binding: Mapping[str, Json] | None
+    credentials: Template | None
+    timeout: Template | None
+    heartbeat: Template | None
+
+    @property
+    def gets_token(self) -> bool:
+        """Whether the context object has a token to answer with: not for services that answer by themselves."""
+        return self.resource is None or self.resource.endswith(".waitForTaskToken")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parallel(Worker):
+    """Machines that run side by side on the same input."""
+
+    branches: "tuple[Machine, ...]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reader:
+    """Where a Map's items come from when not from its input."""
+
+    resource: str
+    arguments: Template | None
+    config: Mapping[str, Json]
+    max_items: Template | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batcher:
+    """How items are put together before they are worked on."""
+
+    max_items: Template | None
+    max_bytes: Template | None
+    shared: Template | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Where the results of a Map go when not into its output."""
+
+    resource: str | None
+    arguments: Template | None
+    config: Template | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Map(Worker):
+    """One machine that runs once for every item."""
+
+    processor: "Machine"
+    distributed: bool
+    items: Template | None
+    selector: Template | None
+    concurrency: Template | None
+    tolerated_count: Template | None
+    tolerated_percentage: Template | None
+    reader: Reader | None
+    batcher: Batcher | None
+    writer: Writer | None
+    label: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pass:
+    """Reshapes data. `has_result` tells a literal null Result from none at all."""
+
+    flow: Flow
+    next: str | None
+    result: Json
+    has_result: bool
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -36,16 +142,14 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
-    """Reshapes data. `has_result` tells a literal null Result from none at all."""
+class Wait:
+    """Lets time pass: `seconds` from its entry, or until `timestamp`. Exactly one of the two is there."""
 
-    input_path: Path | None
-    parameters: Template | None
-    result: Json
-    has_result: bool
-    result_path: Path | None
-    output_path: Path | None
+    flow: Flow
     next: str | None
+    seconds: Template | None
+    timestamp: Template | None
+    field: str
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -55,18 +159,19 @@ class Pass:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A Choice rule and where it leads."""
+    """A Choice rule, where it leads, and what it does with data when it is taken."""
 
     rule: Rule
     next: str
+    output: Template | None
+    assign: Template | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
     """Picks the way on: the first branch whose rule matches."""
 
-    input_path: Path | None
-    output_path: Path | None
+    flow: Flow
     branches: tuple[Branch, ...]
     default: str | None
 
@@ -79,36 +184,38 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succeed:
-    """Ends the run well."""
+    """Ends the run, branch or iteration well."""
 
-    input_path: Path | None
-    output_path: Path | None
+    flow: Flow
 
-    targets = ()
+    targets: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fail:
-    """Ends the run badly; the words are literal or read from the input."""
+    """Ends the run, branch or iteration badly; the words are literal or worked out."""
 
-    error: str | Path | None
-    cause: str | Path | None
+    flow: Flow
+    error: Template | None
+    cause: Template | None
 
-    targets = ()
+    targets: ClassVar[tuple[str, ...]] = ()
 
 
-State: TypeAlias = Task | Pass | Choice | Succeed | Fail
+State: TypeAlias = Task | Parallel | Map | Pass | Wait | Choice | Succeed | Fail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Machine:
     """The states by name, in document order, and the edges between them.
 
-    Questions about a name that is no state raise KeyError.
+    `timeout_s` limits a whole run. Questions about a name that is no state raise KeyError.
     """
 
     start_at: str
     states: Mapping[str, State]
+    timeout_s: int | None = None
+    warnings: tuple[Problem, ...] = ()
     terminal_states: tuple[str, ...] = field(init=False, repr=False)
     _downstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False)
     _upstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False)
@@ -122,7 +229,7 @@ class Machine:
                 upstream[target].append(name)
         derived = {
             "states": MappingProxyType(dict(self.states)),
-            "terminal_states": tuple(sorted(name for name, targets in downstream.items() if not targets)),
+            "terminal_states": tuple(sorted(name for name, state in self.states.items() if _may_end(state))),
             "_downstream": downstream,
             "_upstream": {name: tuple(sources) for name, sources in upstream.items()},
             "_successors": {},
@@ -135,11 +242,14 @@ class Machine:
         return self._upstream[name]
 
     def downstream(self, name: str) -> tuple[str, ...]:
-        """List the states that may directly follow this one."""
+        """List the states that may directly follow this one, those of Catch included."""
         return self._downstream[name]
 
     def task_successors(self, name: str | None) -> tuple[str, ...]:
-        """List the Tasks that may come next, only silent states between; None asks for the first ones."""
+        """List the Tasks that may come next, by path, only silent states between; None asks for the first ones.
+
+        Of a Parallel these are the first Tasks of its branches; a Map has none until its items are known.
+        """
         known = self._successors.get(name)
         if known is None:
             # Two threads may both work it out; they find the same, so no lock is needed.
@@ -149,16 +259,39 @@ class Machine:
     def needs_input(self, name: str) -> bool:
         """Tell whether completing this Task needs its raw input: its result does not simply replace it."""
         state = self.states[name]
-        return isinstance(state, Task) and not (state.result_path is not None and state.result_path.is_root)
+        if not isinstance(state, Task):
+            return False
+        path = state.flow.result_path
+        replaced = path is not None and path.is_root and state.flow.output is None
+        return not replaced or bool(state.catchers or state.retriers) or state.flow.assign is not None
 
     def _nearest_tasks(self, name: str | None) -> Iterator[str]:
         first = (self.start_at,) if name is None else self._downstream[name]
         pending, seen = deque(first), set(first)
         while pending:
             current = pending.popleft()
-            if isinstance(self.states[current], Task):
-                yield current
-                continue
-            fresh = [target for target in self._downstream[current] if target not in seen]
-            seen.update(fresh)
-            pending.extend(fresh)
+            state = self.states[current]
+            if isinstance(state, Task):
+                yield join("", current)
+            elif isinstance(state, Parallel):
+                yield from _first_inside(join("", current), state)
+            elif not isinstance(state, Map):
+                fresh = [target for target in self._downstream[current] if target not in seen]
+                seen.update(fresh)
+                pending.extend(fresh)
+
+
+def warnings_of(machine: Machine) -> tuple[Problem, ...]:
+    """List what is doubtful in a machine that may run all the same."""
+    return machine.warnings
+
+
+def _may_end(state: State) -> bool:
+    return isinstance(state, Succeed | Fail) or (not isinstance(state, Choice) and state.next is None)
+
+
+def _first_inside(path: str, state: Parallel) -> Iterator[str]:
+    """List the first Tasks of the branches."""
+    for index, branch in enumerate(state.branches):
+        for inner in branch.task_successors(None):
+            yield inside(open_scope(path, index), inner)

@@ -1,46 +1,51 @@
 """A workflow's machine from JSON: the machine, or everything that is wrong with it.
 
 Never raises, whatever the JSON is. Whether states exist and can be reached is judged on the JSON itself, so
-that a state dcf cannot run does not make its neighbours look unreachable.
+that a state that cannot be compiled does not make its neighbours look unreachable.
 """
 
-from collections.abc import Iterator, Mapping
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Final
 
-from dcf.asl.fields import Fields, token
+from dcf.asl.fields import MAX_SECONDS, Fields, Findings, token
+from dcf.asl.flow_syntax import MAX_NAME
 from dcf.asl.limits import exceeds_depth
 from dcf.asl.machine import Machine, State
 from dcf.asl.path_syntax import clip
-from dcf.asl.state_syntax import check_query_language, parse_state
+from dcf.asl.state_syntax import parse_state, read_language
+from dcf.asl.transitions import Edge, check_graph, edges_of
+from dcf.asl.variables import Scopes
 from dcf.core.json_text import MAX_DEPTH, Json
 from dcf.errors import Problem
 
 MAX_STATES: Final = 10_000
-MAX_NAME: Final = 80
+MAX_PROBLEMS: Final = 1_000
 
-_KNOWN: Final = frozenset({"Comment", "StartAt", "States", "Version", "QueryLanguage"})
-_LATER: Final = frozenset({"TimeoutSeconds"})
-
-
-class _Edge(NamedTuple):
-    field: str
-    target: Json
+_HEAD: Final = frozenset({"Comment", "StartAt", "States", "Version", "QueryLanguage", "TimeoutSeconds"})
+_INNER: Final = frozenset({"Comment", "StartAt", "States", "QueryLanguage", "ProcessorConfig"})
 
 
 def parse_machine(document: Json, path: str = "") -> tuple[Machine | None, tuple[Problem, ...]]:
     """Compile a machine; `path` is the JSON Pointer where the document stands, for the problems."""
-    problems: list[Problem] = []
     refusal = _refusal(document)
     if refusal is not None:
         code, message, hint = refusal
         return None, (Problem(path=path, code=code, message=message, hint=hint),)
-    fields = Fields(document=document, pointer=path, owner="The machine", problems=problems)
-    _check_head(fields)
-    start_at = fields.required_text("StartAt", "Name the state that runs first.")
-    states = _read_states(fields)
-    if problems:
-        return None, tuple(problems)
-    return Machine(start_at=start_at, states=states), ()
+    findings = Findings()
+    fields = Fields(document=document, pointer=path, owner="The machine", findings=findings)
+    fields.allow(_HEAD)
+    fields.choice("Version", ("1.0",))
+    timeout = fields.whole("TimeoutSeconds", 1, MAX_SECONDS)
+    reading = _Reading(findings=findings, jsonata=bool(read_language(fields)))
+    machine = reading.read(fields)
+    if machine is None or findings.problems:
+        return None, tuple(findings.problems[:MAX_PROBLEMS])
+    return Machine(
+        start_at=machine.start_at,
+        states=machine.states,
+        timeout_s=timeout,
+        warnings=tuple(findings.warnings[:MAX_PROBLEMS]),
+    ), ()
 
 
 def _refusal(document: Json) -> tuple[str, str, str] | None:
@@ -51,98 +56,64 @@ def _refusal(document: Json) -> tuple[str, str, str] | None:
     return None
 
 
-def _check_head(fields: Fields) -> None:
-    fields.allow(_KNOWN, _LATER)
-    fields.text("Comment")
-    fields.choice("Version", ("1.0",))
-    check_query_language(fields)
+@dataclass(slots=True, kw_only=True)
+class _Reading:
+    """One look at a whole document: the names met so far, and the variables of the scopes around."""
 
+    findings: Findings
+    jsonata: bool
+    names: set[str] = field(default_factory=set)
+    scopes: Scopes = field(default_factory=Scopes)
 
-def _read_states(machine: Fields) -> dict[str, State]:
-    documents: dict[str, Json] = machine.value("States", dict, "an object of states") or {}
-    if machine.document.get("States", {}) == {}:
-        machine.note(None, "missing_field", "States needs at least one state.", "Add a state and name it in StartAt.")
-    if len(documents) > MAX_STATES:
-        message = f"a machine has at most {MAX_STATES} states, not {len(documents)}."
-        machine.note("States", "too_many_states", message, "Split the workflow.")
-        return {}
-    states: dict[str, State] = {}
-    edges: dict[str, list[_Edge]] = {}
-    for name, document in documents.items():
-        state = _read_state(machine, name, document)
-        if state is not None:
-            states[name] = state
-        edges[name] = list(_edges(document)) if isinstance(document, dict) else []
-    _check_graph(machine, documents, edges)
-    return states
+    def nested(self, fields: Fields) -> Machine:
+        """Read a machine inside a state; an empty one stands in for what has problems."""
+        fields = replace(fields, jsonata=self.jsonata)
+        fields.allow(_INNER)
+        read_language(fields)
+        return self.read(fields) or Machine(start_at="", states={})
 
+    def read(self, fields: Fields) -> Machine | None:
+        """Read a machine; None when it has problems, which are noted."""
+        before = len(self.findings.problems)
+        fields = replace(fields, jsonata=self.jsonata)
+        fields.text("Comment")
+        start_at = fields.required_text("StartAt", "Name the state that runs first.")
+        documents: dict[str, Json] = fields.value("States", dict, "an object of states") or {}
+        if fields.document.get("States", {}) == {}:
+            message = "States needs at least one state."
+            fields.note(None, "missing_field", message, "Add a state and name it in StartAt.")
+        if len(self.names) + len(documents) > MAX_STATES:
+            message = f"a machine has at most {MAX_STATES} states, nested ones included."
+            fields.note("States", "too_many_states", message, "Split the workflow.")
+            return None
+        states = self._states(fields, documents)
+        return Machine(start_at=start_at, states=states) if len(self.findings.problems) == before else None
 
-def _read_state(machine: Fields, name: str, document: Json) -> State | None:
-    owner, tail = f"State '{clip(name)}'", f"/States/{token(name)}"
-    if not 0 < len(name) <= MAX_NAME or not _is_unicode(name):
-        message = f"{owner}: a state's name has 1 to {MAX_NAME} Unicode characters."
-        machine.report(tail, "invalid_name", message, "Rename the state.")
-    fields = machine.members(tail, document, owner)
-    return None if fields is None else parse_state(fields)
+    def _states(self, fields: Fields, documents: dict[str, Json]) -> dict[str, State]:
+        states: dict[str, State] = {}
+        edges: dict[str, list[Edge]] = {}
+        for name in documents:
+            self._check_name(fields, name)
+        with self.scopes.entered(fields, documents):
+            for name, document in documents.items():
+                opened = fields.members(f"/States/{token(name)}", document, f"State '{clip(name)}'")
+                state = None if opened is None else parse_state(opened, self.nested)
+                if state is not None:
+                    states[name] = state
+                edges[name] = list(edges_of(document)) if isinstance(document, dict) else []
+        check_graph(fields, documents, edges)
+        return states
+
+    def _check_name(self, fields: Fields, name: str) -> None:
+        tail, owner = f"/States/{token(name)}", f"State '{clip(name)}'"
+        if not 0 < len(name) <= MAX_NAME or not _is_unicode(name):
+            message = f"{owner}: a state's name has 1 to {MAX_NAME} Unicode characters."
+            fields.report(tail, "invalid_name", message, "Rename the state.")
+        if name in self.names:
+            message = f"{owner}: another state of the workflow has this name."
+            fields.report(tail, "duplicate_name", message, "Names are unique over all nested machines: rename it.")
+        self.names.add(name)
 
 
 def _is_unicode(name: str) -> bool:
     return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
-
-
-def _edges(state: Mapping[str, Json]) -> Iterator[_Edge]:
-    """Where a state leads, each with the tail of its pointer, of whatever type the state is."""
-    for field in ("Choices", "Catch"):
-        rules = state.get(field)
-        for at, rule in enumerate(rules if isinstance(rules, list) else ()):
-            if isinstance(rule, dict) and "Next" in rule:
-                yield _Edge(f"{field}/{at}/Next", rule["Next"])
-    for field in ("Next", "Default"):
-        if field in state:
-            yield _Edge(field, state[field])
-
-
-def _check_graph(machine: Fields, documents: Mapping[str, Json], edges: Mapping[str, list[_Edge]]) -> None:
-    start = machine.document.get("StartAt")
-    if isinstance(start, str) and start and start not in documents:
-        message = f"StartAt names '{clip(start)}', which is no state."
-        machine.note("StartAt", "unknown_state", message, "Use the exact name of a state in States.")
-    for name, found in edges.items():
-        _check_targets(machine, name, found, documents)
-    if not isinstance(start, str) or start not in documents:
-        return
-    reached = _reachable(start, edges)
-    _check_end(machine, reached, documents, edges)
-    for name in documents:
-        if name not in reached:
-            message = f"State '{clip(name)}': it cannot be reached from StartAt."
-            hint = "Lead to it with a Next, or remove it."
-            machine.report(f"/States/{token(name)}", "unreachable_state", message, hint)
-
-
-def _check_targets(machine: Fields, name: str, edges: list[_Edge], documents: Mapping[str, Json]) -> None:
-    for field, target in edges:
-        if isinstance(target, str) and target not in documents:
-            message = f"State '{clip(name)}': {field} names '{clip(target)}', which is no state."
-            hint = "Use the exact name of a state in States."
-            machine.report(f"/States/{token(name)}/{field}", "unknown_state", message, hint)
-
-
-def _reachable(start: str, edges: Mapping[str, list[_Edge]]) -> set[str]:
-    reached, pending = {start}, [start]
-    while pending:
-        for _, target in edges[pending.pop()]:
-            if isinstance(target, str) and target in edges and target not in reached:
-                reached.add(target)
-                pending.append(target)
-    return reached
-
-
-def _check_end(
-    machine: Fields, reached: set[str], documents: Mapping[str, Json], edges: Mapping[str, list[_Edge]]
-) -> None:
-    # A state that leads to no state counts as an end: whatever it lacks is a problem of its own.
-    onward = (any(edge.target in documents for edge in edges[name] if isinstance(edge.target, str)) for name in reached)
-    if all(onward) and not any("End" in documents[name] for name in reached):
-        message = "no state that ends the run can be reached from StartAt."
-        machine.note("States", "no_terminal_state", message, 'Add a Succeed or Fail state, or "End": true.')

@@ -1,7 +1,7 @@
-"""The written form of a reference path, read into steps.
+"""The written form of a path, read into steps.
 
 Kept apart from `paths` because how a path is spelled and how it is followed change for different reasons.
-Knows no documents. Whatever may select more than one value is refused here, so that nothing later must ask.
+Knows no documents. What may select several values is left as text in `rest`: a library follows that part.
 """
 
 import re
@@ -13,16 +13,17 @@ Step: TypeAlias = str | int
 """A member name or an array index."""
 
 
-class UnsupportedPathError(ValueError):
-    """The path may be right, but dcf cannot follow its kind yet."""
-
-
 class Spelling(NamedTuple):
-    """What a path says: where it starts, where it goes, and whether it is plain enough to be written to."""
+    """What a path says: where it starts, where it goes, and whether it is plain enough to be written to.
+
+    `variable` is the name it starts from, if any; `rest` begins with the first step that may select several values.
+    """
 
     in_context: bool
+    variable: str | None
     steps: tuple[Step, ...]
     plain: bool
+    rest: str
 
 
 _DOTTED = re.compile(r"\.((?:\\.|[^\\.\[\]*()\s])+)", re.DOTALL)
@@ -36,33 +37,43 @@ _QUOTED_ESCAPE = {
 }
 _RESERVED = re.compile(r"(?<!\\)(?:\\\\)*[@,:?]")
 _SEVERAL = re.compile(r"\.\.|\.\*|\[\s*[*?(]|\[[^\]]*[,:]")
+_VARIABLE = re.compile(r"\w+")
+_ENDS_EARLY = re.compile(r"[.\[]")
 
 
 def scan(text: str) -> Spelling:
-    """Read a path; raise ValueError with a plain reason (UnsupportedPathError: not followed yet)."""
-    if text.startswith("States."):
-        raise UnsupportedPathError(f"'{clip(text)}' calls an intrinsic function: not supported yet")
+    """Read a path; raise ValueError with a plain reason."""
     if not text.startswith("$"):
         raise ValueError(f"a path starts with '$', but '{clip(text)}' does not")
     in_context = text.startswith("$$")
-    position = 2 if in_context else 1
-    if not in_context and text[1:2].isidentifier():
-        raise UnsupportedPathError(f"'{clip(text)}' reads a variable: not supported yet")
+    variable = None if in_context else _variable(text)
+    position = 2 if in_context else 1 + len(variable or "")
     steps: list[Step] = []
     plain = True
     while position < len(text):
+        if _SEVERAL.match(text, position) and not _QUOTED.match(text, position):
+            return Spelling(in_context, variable, tuple(steps), plain=False, rest=text[position:])
         step, reserved, position = _next_step(text, position)
         steps.append(step)
         plain = plain and not reserved
         if len(steps) > MAX_DEPTH:
             raise ValueError(f"'{clip(text)}' has more than {MAX_DEPTH} steps")
-    return Spelling(in_context, tuple(steps), plain)
+    return Spelling(in_context, variable, tuple(steps), plain, "")
 
 
 def clip(text: str, limit: int = 80) -> str:
     """Shorten text for a message, and make it printable if it is not valid Unicode."""
     short = text if len(text) <= limit else text[:limit] + "…"
     return short.encode("utf-8", "replace").decode()
+
+
+def _variable(text: str) -> str | None:
+    found = _VARIABLE.match(text, 1)
+    if found is None or not found.group().isidentifier():
+        return None
+    if found.end() < len(text) and not _ENDS_EARLY.match(text, found.end()):
+        raise _refusal(text, found.end())
+    return found.group()
 
 
 def _next_step(text: str, position: int) -> tuple[Step, bool, int]:
@@ -97,9 +108,5 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _refusal(text: str, position: int) -> ValueError:
-    if _SEVERAL.match(text, position):
-        return UnsupportedPathError(
-            f"'{clip(text)}' can select several values (*, .., slice, filter, union): not supported yet"
-        )
     rest = clip(text[position:], 12)
     return ValueError(f"'{clip(text)}' is not a path: unexpected '{rest}' at character {position + 1}")

@@ -1,15 +1,16 @@
-"""Paths that select exactly one value: reading it, and placing a value without touching the original.
+"""Paths: reading what one selects, and placing a value without touching the original.
 
 Documents are shared, never copied whole, so nothing here may change one in place.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from dcf.asl.path_syntax import Step, scan
+from dcf.asl.path_syntax import Step, clip, scan
+from dcf.asl.searches import Search, parse_search
+from dcf.asl.surroundings import Surroundings
 from dcf.core.json_text import Json
 from dcf.errors import StateError
 
@@ -23,42 +24,58 @@ MISSING: Final = _Missing()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Path:
-    """A compiled path. `plain` says that it may also name the place of a result."""
+    """A compiled path over the input, the context object or a variable.
+
+    `plain` says that it may also name the place of a result; with a `search` it selects an array of everything found.
+    """
 
     text: str
     in_context: bool
+    variable: str | None
     steps: tuple[Step, ...]
     plain: bool
+    search: Search | None
 
     @property
     def is_root(self) -> bool:
         """Whether the path is `$`, the whole document."""
-        return not self.steps and not self.in_context
+        return not self.steps and self.in_document and self.search is None
 
-    def find(self, document: Json, context: Mapping[str, Json]) -> Json:
+    @property
+    def in_document(self) -> bool:
+        """Whether it starts at the input, not at the context object or a variable."""
+        return not self.in_context and self.variable is None
+
+    def find(self, document: Json, around: Surroundings) -> Json:
         """Look the value up; MISSING when it is not there."""
-        node: Json = dict(context) if self.in_context else document
+        node = self._start(document, around)
         for step in self.steps:
             node = _child(node, step)
             if node is MISSING:
                 break
-        return node
+        if self.search is None:
+            return node
+        return [] if node is MISSING else self.search(node)
 
-    def read(self, document: Json, context: Mapping[str, Json]) -> Json:
+    def read(self, document: Json, around: Surroundings) -> Json:
         """Look the value up; raise StateError States.Runtime when it is not there."""
-        found = self.find(document, context)
+        found = self.find(document, around)
         if found is MISSING:
-            where = "context object" if self.in_context else "input"
+            where = "context object" if self.in_context else "variables" if self.variable else "input"
             raise StateError("States.Runtime", f"The JSONPath '{self.text}' could not be found in the {where}.")
         return found
+
+    def render(self, document: Json, around: Surroundings) -> Json:
+        """Read, as any other template does."""
+        return self.read(document, around)
 
     def write(self, document: Json, value: Json) -> Json:
         """Make a document that holds `value` here; only the containers on the way are copied.
 
         Missing objects on the way are made, arrays never; an index may name the place right after the last.
         """
-        if self.in_context:
-            raise StateError("States.ResultPathMatchFailure", f"'{self.text}' is in the context object: read only.")
+        if not self.in_document:
+            raise StateError("States.ResultPathMatchFailure", f"'{self.text}' is not in the state's input: read only.")
         if not self.steps:
             return value
         top = node = self._copy(document, self.steps[0])
@@ -69,6 +86,11 @@ class Path:
             node = child
         self._place(node, self.steps[-1], value)
         return top
+
+    def _start(self, document: Json, around: Surroundings) -> Json:
+        if self.variable is not None:
+            return around.variables.get(self.variable, MISSING)
+        return dict(around.context) if self.in_context else document
 
     def _copy(self, container: Json, step: Step) -> Json:
         wanted = dict if isinstance(step, str) else list
@@ -93,9 +115,13 @@ class Path:
 
 @lru_cache(maxsize=4096)
 def parse_path(text: str) -> Path:
-    """Compile a path; raise ValueError with a plain reason (UnsupportedPathError: not followed yet)."""
-    in_context, steps, plain = scan(text)
-    return Path(text=text, in_context=in_context, steps=steps, plain=plain)
+    """Compile a path; raise ValueError with a plain reason."""
+    in_context, variable, steps, plain, rest = scan(text)
+    try:
+        search = parse_search(rest) if rest else None
+    except ValueError as error:
+        raise ValueError(f"'{clip(text)}': {error}") from None
+    return Path(text=text, in_context=in_context, variable=variable, steps=steps, plain=plain, search=search)
 
 
 ROOT: Final = parse_path("$")

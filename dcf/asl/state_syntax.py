@@ -1,105 +1,188 @@
 """One state as written, checked and compiled.
 
-A state type is one reader and one row in each of the two tables of fields. What the language knows and dcf
-does not run yet stands in the `later` table, so that it is refused by name instead of ignored.
+A state type is one reader and one row in each of the tables of fields: what belongs to it in either query
+language. Fields of the other language are refused by name.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from dcf.asl.choice_syntax import parse_rule
-from dcf.asl.fields import SCOPE, Fields
-from dcf.asl.machine import Branch, Choice, Fail, Pass, State, Succeed, Task
-from dcf.asl.paths import Path
+from dcf.asl.failure_syntax import read_catchers, read_retriers
+from dcf.asl.fields import MAX_SECONDS, Fields
+from dcf.asl.flow_syntax import read_assign, read_flow
+from dcf.asl.intrinsic_syntax import Call
+from dcf.asl.machine import Branch, Choice, Fail, Machine, Pass, State, Succeed, Task, Wait
+from dcf.asl.path_syntax import clip
+from dcf.asl.scope_syntax import MAP, PARALLEL, WORK, WORK_JSONATA, WORK_JSONPATH, read_map, read_parallel
+from dcf.asl.templates import Literal, Template
+from dcf.asl.timestamps import instant
 from dcf.core.json_text import Json
 
-_COMMON: Final = frozenset({"Type", "Comment", "QueryLanguage"})
-_FLOW: Final = _COMMON | {"InputPath", "OutputPath"}
-_STEP: Final = _FLOW | {"Parameters", "ResultPath", "Next", "End"}
+Nest = Callable[[Fields], Machine]
+"""Reads a machine that stands inside a state."""
 
-_KNOWN: Final = {
-    "Task": _STEP | {"ResultSelector", "Resource", "AgentBinding"},
-    "Pass": _STEP | {"Result"},
-    "Choice": _FLOW | {"Choices", "Default"},
-    "Succeed": _FLOW,
-    "Fail": _COMMON | {"Error", "ErrorPath", "Cause", "CausePath"},
+_COMMON: Final = frozenset({"Type", "Comment", "QueryLanguage"})
+_STEP: Final = _COMMON | {"Next", "End", "Assign"}
+_SELECT: Final = frozenset({"InputPath", "OutputPath"})
+
+_BOTH: Final = {
+    "Task": WORK | {"Resource", "AgentBinding", "Credentials", "TimeoutSeconds", "HeartbeatSeconds"},
+    "Parallel": WORK | PARALLEL,
+    "Map": WORK | MAP,
+    "Pass": _STEP,
+    "Wait": _STEP | {"Seconds", "Timestamp"},
+    "Choice": _COMMON | {"Choices", "Default", "Assign"},
+    "Succeed": _COMMON,
+    "Fail": _COMMON | {"Error", "Cause"},
 }
 
-_TIMEOUTS: Final = frozenset(f"{name}Seconds{suffix}" for name in ("Timeout", "Heartbeat") for suffix in ("", "Path"))
+_JSONPATH: Final = {
+    "Task": WORK_JSONPATH | {"Parameters", "TimeoutSecondsPath", "HeartbeatSecondsPath"},
+    "Parallel": WORK_JSONPATH | {"Parameters"},
+    "Map": WORK_JSONPATH
+    | {
+        "Parameters",
+        "ItemsPath",
+        "MaxConcurrencyPath",
+        "ToleratedFailureCountPath",
+        "ToleratedFailurePercentagePath",
+    },
+    "Pass": _SELECT | {"Parameters", "ResultPath", "Result"},
+    "Wait": _SELECT | {"SecondsPath", "TimestampPath"},
+    "Choice": _SELECT,
+    "Succeed": _SELECT,
+    "Fail": frozenset({"ErrorPath", "CausePath"}),
+}
 
-_LATER: Final[dict[str, frozenset[str]]] = {
-    "Task": _TIMEOUTS | {"Retry", "Catch", "Credentials", "Assign", "Arguments", "Output"},
-    "Pass": frozenset({"Assign", "Output"}),
-    "Choice": frozenset({"Assign", "Output"}),
+_JSONATA: Final = {
+    "Task": WORK_JSONATA | {"Arguments"},
+    "Parallel": WORK_JSONATA | {"Arguments"},
+    "Map": WORK_JSONATA | {"Items"},
+    "Pass": frozenset({"Output"}),
+    "Wait": frozenset({"Output"}),
+    "Choice": frozenset({"Output"}),
     "Succeed": frozenset({"Output"}),
     "Fail": frozenset(),
 }
 
-_LATER_TYPES: Final = ("Wait", "Parallel", "Map")
+_LANGUAGES: Final = ("JSONPath", "JSONata")
 
 
-def parse_state(fields: Fields) -> State | None:
-    """Compile one state; None when it has no type that dcf runs."""
-    kind = fields.required_text("Type", f"Use one of: {', '.join((*_KNOWN, *_LATER_TYPES))}.")
+def parse_state(fields: Fields, nest: Nest) -> State | None:
+    """Compile one state; `fields` has the language of its machine. None when its type is none of the eight."""
+    kind = fields.required_text("Type", f"Use one of: {', '.join(_BOTH)}.")
     if kind not in _READERS:
-        _refuse_type(fields, kind)
+        if kind:
+            fields.choice("Type", tuple(_BOTH))
         return None
-    fields.allow(_KNOWN[kind], _LATER[kind])
+    fields = replace(fields, jsonata=_language(fields))
+    mine, others = (_JSONATA, _JSONPATH) if fields.jsonata else (_JSONPATH, _JSONATA)
+    fields.allow(_BOTH[kind] | mine[kind], others[kind])
     fields.text("Comment")
-    check_query_language(fields)
-    return _READERS[kind](fields)
+    return _READERS[kind](fields, nest)
 
 
-def check_query_language(fields: Fields) -> None:
-    """Refuse JSONata by name, and what is no query language at all."""
-    if fields.document.get("QueryLanguage") == "JSONata":
-        fields.note("QueryLanguage", "unsupported", "JSONata is not supported yet.", SCOPE)
-    else:
-        fields.choice("QueryLanguage", ("JSONPath",))
+def read_language(fields: Fields) -> bool | None:
+    """Tell whether QueryLanguage says JSONata; None when there is none."""
+    found = fields.choice("QueryLanguage", _LANGUAGES)
+    return None if found is None else found == "JSONata"
 
 
-def _refuse_type(fields: Fields, kind: str) -> None:
-    if kind in _LATER_TYPES:
-        fields.note("Type", "unsupported", f"the type {kind} is not supported yet.", SCOPE)
-    elif kind:
-        fields.choice("Type", tuple(_KNOWN))
+def _language(fields: Fields) -> bool:
+    own = read_language(fields)
+    if fields.jsonata and own is False and fields.document["QueryLanguage"] == "JSONPath":
+        message = "QueryLanguage cannot be JSONPath in a machine of JSONata."
+        fields.note("QueryLanguage", "wrong_language", message, "Set it to JSONPath for the machine and per state.")
+    return fields.jsonata if own is None else own
 
 
-def _task(fields: Fields) -> Task:
+def _task(fields: Fields, _: Nest) -> Task:
     if "Resource" in fields.document:
         fields.required_text("Resource", "Name a resource, or leave the field out.")
+        if str(fields.document["Resource"]).startswith("{%"):
+            fields.note("Resource", "invalid_value", "Resource cannot be an expression.", "Write it out.")
+    timeout = fields.number("TimeoutSeconds", 1, MAX_SECONDS)
+    heartbeat = fields.number("HeartbeatSeconds", 1, MAX_SECONDS)
+    if isinstance(timeout, Literal) and isinstance(heartbeat, Literal) and heartbeat.value >= timeout.value:
+        message = "HeartbeatSeconds must be less than TimeoutSeconds."
+        fields.note("HeartbeatSeconds", "invalid_value", message, "Make it smaller.")
     return Task(
-        input_path=fields.selection("InputPath"),
-        parameters=fields.template("Parameters"),
-        result_selector=fields.template("ResultSelector"),
-        result_path=fields.destination("ResultPath"),
-        output_path=fields.selection("OutputPath"),
+        flow=read_flow(fields, works=True),
         next=_transition(fields),
+        retriers=read_retriers(fields),
+        catchers=read_catchers(fields),
         resource=fields.document.get("Resource"),
         agent_binding=fields.value("AgentBinding", dict, "an object"),
+        credentials=_credentials(fields),
+        timeout=timeout,
+        heartbeat=heartbeat,
     )
 
 
-def _pass(fields: Fields) -> Pass:
+def _credentials(fields: Fields) -> Template | None:
+    part = fields.part("Credentials")
+    if part is None:
+        return None
+    if "RoleArn" not in part.document and (part.jsonata or "RoleArn.$" not in part.document):
+        part.note(None, "missing_field", "RoleArn is missing.", "Name a role, or leave Credentials out.")
+    return fields.query("Credentials") if fields.jsonata else fields.template("Credentials")
+
+
+def _parallel(fields: Fields, nest: Nest) -> State:
+    return read_parallel(fields, nest, _transition(fields))
+
+
+def _map(fields: Fields, nest: Nest) -> State:
+    return read_map(fields, nest, _transition(fields))
+
+
+def _pass(fields: Fields, _: Nest) -> Pass:
     return Pass(
-        input_path=fields.selection("InputPath"),
-        parameters=fields.template("Parameters"),
+        flow=read_flow(fields),
+        next=_transition(fields),
         result=fields.document.get("Result"),
         has_result="Result" in fields.document,
-        result_path=fields.destination("ResultPath"),
-        output_path=fields.selection("OutputPath"),
-        next=_transition(fields),
     )
 
 
-def _choice(fields: Fields) -> Choice:
+def _wait(fields: Fields, _: Nest) -> Wait:
+    names = ("Seconds", "Timestamp") if fields.jsonata else ("Seconds", "Timestamp", "SecondsPath", "TimestampPath")
+    present = [name for name in names if name in fields.document]
+    if not present:
+        message = f"the state needs one of {', '.join(names)}."
+        fields.note(None, "missing_field", message, "Say how long to wait, or until when.")
+    fields.exclusive(*names)
+    field = present[0] if present else names[0]
+    return Wait(
+        flow=read_flow(fields),
+        next=_transition(fields),
+        seconds=fields.number("Seconds", 0, MAX_SECONDS) if field.startswith("Seconds") else None,
+        timestamp=_timestamp(fields, field) if field.startswith("Timestamp") else None,
+        field=field,
+    )
+
+
+def _timestamp(fields: Fields, field: str) -> Template | None:
+    if field == "TimestampPath":
+        return fields.reference(field)
+    if fields.is_expression(field):
+        return fields.query(field)
+    text = fields.text(field)
+    if text is not None and instant(text) is None:
+        message = f"Timestamp '{clip(text)}' is not an RFC 3339 timestamp."
+        fields.note(field, "invalid_value", message, "Write it as 2026-01-31T12:00:00Z.")
+    return Literal(value=text)
+
+
+def _choice(fields: Fields, _: Nest) -> Choice:
     rules: list[Json] = fields.value("Choices", list, "an array of rules") or []
     if fields.document.get("Choices", []) == []:
         fields.note(None, "missing_field", "Choices needs at least one rule.", "Add a rule with a Next.")
     branches = [_branch(fields, at, rule) for at, rule in enumerate(rules)]
     return Choice(
-        input_path=fields.selection("InputPath"),
-        output_path=fields.selection("OutputPath"),
+        flow=read_flow(fields),
         branches=tuple(branch for branch in branches if branch is not None),
         default=fields.text("Default"),
     )
@@ -110,25 +193,35 @@ def _branch(fields: Fields, at: int, document: Json) -> Branch | None:
     if rule is None:
         return None
     target = rule.required_text("Next", "Say where the rule leads, with the name of a state.")
-    return Branch(rule=parse_rule(rule), next=target)
+    return Branch(
+        rule=parse_rule(rule),
+        next=target,
+        output=rule.query("Output") if rule.jsonata else None,
+        assign=read_assign(rule),
+    )
 
 
-def _succeed(fields: Fields) -> Succeed:
-    return Succeed(input_path=fields.selection("InputPath"), output_path=fields.selection("OutputPath"))
+def _succeed(fields: Fields, _: Nest) -> Succeed:
+    return Succeed(flow=read_flow(fields))
 
 
-def _fail(fields: Fields) -> Fail:
-    return Fail(error=_words(fields, "Error"), cause=_words(fields, "Cause"))
+def _fail(fields: Fields, _: Nest) -> Fail:
+    return Fail(flow=read_flow(fields), error=_words(fields, "Error"), cause=_words(fields, "Cause"))
 
 
-def _words(fields: Fields, field: str) -> str | Path | None:
+def _words(fields: Fields, field: str) -> Template | None:
     by_path = f"{field}Path"
-    if by_path not in fields.document:
-        return fields.text(field)
-    if field in fields.document:
-        message = f"{field} and {by_path} exclude each other."
-        fields.note(by_path, "conflicting_fields", message, "Keep one of the two.")
-    return fields.path(by_path)
+    if fields.jsonata or by_path not in fields.document:
+        found = fields.text(field)
+        if found is None:
+            return None
+        return fields.query(field) if fields.jsonata else Literal(value=found)
+    fields.exclusive(field, by_path)
+    source = fields.source(by_path)
+    if isinstance(source, Call) and not source.function.returns_text:
+        message = f"{by_path}: States.{source.name} does not return a string."
+        fields.note(by_path, "invalid_path", message, "Use a function such as States.Format.")
+    return source
 
 
 def _transition(fields: Fields) -> str | None:
@@ -141,9 +234,12 @@ def _transition(fields: Fields) -> str | None:
     return fields.text("Next")
 
 
-_READERS: Final[dict[str, Callable[[Fields], State]]] = {
+_READERS: Final[dict[str, Callable[[Fields, Nest], State]]] = {
     "Task": _task,
+    "Parallel": _parallel,
+    "Map": _map,
     "Pass": _pass,
+    "Wait": _wait,
     "Choice": _choice,
     "Succeed": _succeed,
     "Fail": _fail,

@@ -1,24 +1,26 @@
-"""Payload templates (Parameters, ResultSelector): JSON in which some values are read from a document.
+"""Payload templates (Parameters, ResultSelector, Assign …): JSON in which some values are read from elsewhere.
 
 A template is compiled once; the parts that read nothing are shared by everything rendered from it, so a
 rendered document must not be changed in place, like every other document here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
-from dcf.asl.path_syntax import UnsupportedPathError, clip
+from dcf.asl.intrinsic_syntax import Call, parse_call, variables_of
+from dcf.asl.path_syntax import clip
 from dcf.asl.paths import Path, parse_path
+from dcf.asl.surroundings import Surroundings
 from dcf.core.json_text import Json
 from dcf.errors import StateError
 
 
 class Template(Protocol):
-    """Something that makes a JSON value out of a document and the context object."""
+    """Something that makes a JSON value out of a document and what is around it."""
 
-    def render(self, document: Json, context: Mapping[str, Json], /) -> Json:
-        """Make the value; raise StateError when a path finds nothing."""
+    def render(self, document: Json, around: Surroundings, /) -> Json:
+        """Make the value; raise StateError when something it reads is not there."""
 
 
 class TemplateProblem(NamedTuple):
@@ -35,7 +37,7 @@ class Literal:
 
     value: Json
 
-    def render(self, _document: Json, _context: Mapping[str, Json], /) -> Json:
+    def render(self, _document: Json, _around: Surroundings, /) -> Json:
         """Return the same value every time."""
         return self.value
 
@@ -45,12 +47,12 @@ class Reference:
     """The value of a `.$` key; `key` is as written, for the message."""
 
     key: str
-    path: Path
+    source: Path | Call
 
-    def render(self, document: Json, context: Mapping[str, Json], /) -> Json:
-        """Read what the path finds."""
+    def render(self, document: Json, around: Surroundings, /) -> Json:
+        """Read what the path finds, or call the intrinsic function."""
         try:
-            return self.path.read(document, context)
+            return self.source.render(document, around)
         except StateError as error:
             raise StateError(error.error, f"The field '{self.key}': {error.cause}") from None
 
@@ -61,9 +63,9 @@ class ObjectTemplate:
 
     members: tuple[tuple[str, Template], ...]
 
-    def render(self, document: Json, context: Mapping[str, Json], /) -> Json:
+    def render(self, document: Json, around: Surroundings, /) -> Json:
         """Make a new object."""
-        return {name: part.render(document, context) for name, part in self.members}
+        return {name: part.render(document, around) for name, part in self.members}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +74,9 @@ class ArrayTemplate:
 
     items: tuple[Template, ...]
 
-    def render(self, document: Json, context: Mapping[str, Json], /) -> Json:
+    def render(self, document: Json, around: Surroundings, /) -> Json:
         """Make a new array."""
-        return [part.render(document, context) for part in self.items]
+        return [part.render(document, around) for part in self.items]
 
 
 def compile_template(body: Json, problems: list[TemplateProblem], trail: tuple[str, ...] = ()) -> Template:
@@ -82,10 +84,38 @@ def compile_template(body: Json, problems: list[TemplateProblem], trail: tuple[s
     if isinstance(body, dict):
         return _object(body, problems, trail)
     if isinstance(body, list):
-        items = tuple(compile_template(item, problems, (*trail, str(at))) for at, item in enumerate(body))
-        literal = all(isinstance(item, Literal) for item in items)
-        return Literal(value=body) if literal else ArrayTemplate(items=items)
+        return gather(body, [compile_template(item, problems, (*trail, str(at))) for at, item in enumerate(body)])
     return Literal(value=body)
+
+
+def gather(body: Json, parts: list[Template]) -> Template:
+    """Make an array of compiled parts; one literal when none of them reads."""
+    literal = all(isinstance(part, Literal) for part in parts)
+    return Literal(value=body) if literal else ArrayTemplate(items=tuple(parts))
+
+
+def read_reference(text: str) -> Path | Call:
+    """Compile what may stand as the value of a `.$` key; raise ValueError with a plain reason."""
+    return parse_path(text) if text.startswith("$") else parse_call(text)
+
+
+def variables_read(template: Template | None) -> Iterator[str]:
+    """Name the variables that a compiled JSONPath template reads."""
+    match template:
+        case Path(variable=str() as name):
+            yield name
+        case Call():
+            yield from variables_of(template)
+        case Reference(source=source):
+            yield from variables_read(source)
+        case ObjectTemplate(members=members):
+            for _, part in members:
+                yield from variables_read(part)
+        case ArrayTemplate(items=items):
+            for part in items:
+                yield from variables_read(part)
+        case _:
+            return
 
 
 def _object(body: dict[str, Json], problems: list[TemplateProblem], trail: tuple[str, ...]) -> Template:
@@ -100,19 +130,18 @@ def _object(body: dict[str, Json], problems: list[TemplateProblem], trail: tuple
             if name == key
             else _reference(key, value, problems, (*trail, key))
         )
-    literal = all(isinstance(part, Literal) for part in members.values())
-    return Literal(value=body) if literal else ObjectTemplate(members=tuple(members.items()))
+    literal = all(isinstance(part, Literal) for part in members.values()) and len(members) == len(body)
+    unchanged = literal and all(key in members for key in body)
+    return Literal(value=body) if unchanged else ObjectTemplate(members=tuple(members.items()))
 
 
 def _reference(key: str, value: Json, problems: list[TemplateProblem], trail: tuple[str, ...]) -> Template:
     if not isinstance(value, str):
-        message = f"'{clip(key)}' needs a string that holds a path"
+        message = f"'{clip(key)}' needs a string that holds a path or calls an intrinsic function"
         problems.append(TemplateProblem(trail, "wrong_type", message))
         return Literal(value=None)
     try:
-        return Reference(key=key, path=parse_path(value))
-    except UnsupportedPathError as error:
-        problems.append(TemplateProblem(trail, "unsupported", str(error)))
+        return Reference(key=key, source=read_reference(value))
     except ValueError as error:
         problems.append(TemplateProblem(trail, "invalid_path", str(error)))
     return Literal(value=None)

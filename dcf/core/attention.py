@@ -21,18 +21,23 @@ _LONGEST_DELAY = 300 * SECOND
 _MOST_DOUBLINGS = 8
 
 
-def look(snapshot: Snapshot, state: str) -> Decision[Owed]:
+def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - one line for each finding reads best
     """Find out what to do about an open state whose time has come."""
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
     if doc is None or meta is None or meta.status.value != "running" or doc.status.is_terminal:
         return Decision(answer=Owed(fired="closed"), changes=Changes(timers={state: None}))
     if snapshot.timers.get(state, NEVER) > now:
         return Decision(answer=Owed(fired="not_due"))  # another clock was here first
+    if doc.timed_out(now) is not None:
+        return Decision(answer=Owed(fired="timed_out"))
     if doc.lease.is_live(now):
-        return Decision(answer=Owed(fired="held"), changes=Changes(timers={state: doc.lease.expires_at}))
+        held_until = doc.attention(doc.lease.expires_at or now)
+        return Decision(answer=Owed(fired="held"), changes=Changes(timers={state: held_until}))
     if doc.not_before is not None and doc.not_before > now:
-        return Decision(answer=Owed(fired="not_due"), changes=Changes(timers={state: doc.not_before}))
-    if doc.attempts >= meta.max_attempts:
+        return Decision(answer=Owed(fired="not_due"), changes=Changes(timers={state: doc.attention(doc.not_before)}))
+    if doc.kind is not None:
+        return Decision(answer=Owed(fired="waited"))
+    if doc.tries >= meta.max_attempts:
         return Decision(answer=Owed(fired="exhausted"))
     return _remind(state, doc, now)
 
@@ -55,7 +60,7 @@ def _remind(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
             states={state: replace(doc, last={**doc.last, "reminders": number})},
             events=(event,),
             notices=(notice,),
-            timers={state: later},
+            timers={state: doc.attention(later)},
         ),
     )
 

@@ -6,6 +6,7 @@ not know are kept. The writer is canonical. It may not decide anything.
 
 from typing import Any
 
+from dcf.asl.steps import Entry
 from dcf.core.instants import SECOND, from_text, to_text
 from dcf.core.json_text import Json, dump, load
 from dcf.core.model import DEFAULT_MAX_ATTEMPTS, Lease, Meta, RunStatus, StateDoc, Status
@@ -13,6 +14,7 @@ from dcf.core.model import DEFAULT_MAX_ATTEMPTS, Lease, Meta, RunStatus, StateDo
 _STATE_FIELDS = frozenset(
     {
         "status", "attempts", "lease", "started_at", "finished_at", "last_error", "waits_for", "not_before", "last",
+        "type", "deadline", "heartbeat_s",
     }
 )  # fmt: skip
 
@@ -40,9 +42,13 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
         "waits_for": dict(doc.waits_for),
         "last": dump(dict(doc.last)),
     }
-    if doc.not_before is not None:
-        written["not_before"] = to_text(doc.not_before)
-    return written
+    rare = {
+        "type": doc.kind,
+        "not_before": _text(doc.not_before),
+        "deadline": _text(doc.deadline),
+        "heartbeat_s": doc.heartbeat_s,
+    }
+    return written | {name: value for name, value in rare.items() if value is not None}
 
 
 def write_lease(lease: Lease) -> dict[str, Json]:
@@ -69,8 +75,32 @@ def read_state(document: Json) -> StateDoc:
         last_error=_string(found.get("last_error")),
         waits_for={name: _count(epoch) for name, epoch in _object(found.get("waits_for")).items()},
         not_before=from_text(found.get("not_before")),
+        kind=_string(found.get("type")),
+        deadline=from_text(found.get("deadline")),
+        heartbeat_s=_count(found.get("heartbeat_s")) or None,
         last=_replies(found.get("last")),
         extra={name: value for name, value in found.items() if name not in _STATE_FIELDS},
+    )
+
+
+def write_entry(entry: Entry) -> dict[str, Json]:
+    """Write what entering a state fixed, for when it is left."""
+    written: dict[str, Json] = {"raw": entry.raw, "entered_at": entry.entered_at}
+    if entry.variables:
+        written["variables"] = dict(entry.variables)
+    if entry.retries:
+        written["retries"] = list(entry.retries)
+    return written
+
+
+def read_entry(document: Json) -> Entry:
+    """Read it back."""
+    found = _object(document)
+    return Entry(
+        raw=found.get("raw"),
+        variables=_object(found.get("variables")),
+        entered_at=str(found.get("entered_at")),
+        retries=tuple(_count(number) for number in found.get("retries") or ()),
     )
 
 

@@ -15,7 +15,7 @@ from dcf.core.instants import to_text
 from dcf.core.json_text import Json
 from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.core.refusals import conflict
-from dcf.core.transition import Transition
+from dcf.core.transition import Transition, clock_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,10 +38,10 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     definition, now = request.definition, snapshot.now
     meta = Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256, max_attempts=request.max_attempts)
     unvisited = _unvisited(definition)
-    step = Transition(now=now, epoch=now, meta=meta, visited_before=unvisited)
+    step = Transition(now=now, epoch=now, meta=meta, stateful=definition.stateful, visited_before=unvisited)
     step.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))
     context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))
-    step.apply(engine.start(definition.machine, request.run_input, context))
+    step.apply(engine.start(definition.machine, request.run_input, context, clock_of(now, now)))
     document = _meta_document(request, now) | step.meta_patch
     seeded = replace(
         step.changes(),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from dcf.asl.steps import Entry
 from dcf.core.json_text import Json
 from dcf.core.model import Meta, StateDoc, StateInput
 
@@ -26,7 +27,7 @@ class Reads:
 
     states: tuple[str, ...] = ()
     inputs: tuple[str, ...] = ()
-    raw_inputs: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     timers: tuple[str, ...] = ()
@@ -39,14 +40,14 @@ class Reads:
 class Snapshot:
     """What was found, and the server's time in microseconds. What does not exist is absent.
 
-    `inputs` are what workers see, `raw_inputs` the previous outputs they were made from.
+    `inputs` are what workers see, `entries` what entering the states fixed.
     """
 
     now: int
     meta: Meta | None = None
     states: Mapping[str, StateDoc] = field(default_factory=dict)
     inputs: Mapping[str, Json] = field(default_factory=dict)
-    raw_inputs: Mapping[str, Json] = field(default_factory=dict)
+    entries: Mapping[str, Entry] = field(default_factory=dict)
     outputs: Mapping[str, Json] = field(default_factory=dict)
     timers: Mapping[str, int] = field(default_factory=dict)
     meta_document: Mapping[str, Json] | None = None

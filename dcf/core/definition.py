@@ -4,15 +4,18 @@ A definition and a run are two things; this module knows nothing of runs.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcf.asl.machine import Machine, Task
+from dcf.asl.machine import Machine, Map, Parallel, Task
 from dcf.asl.parsing import parse_machine
 from dcf.core.digest import definition_sha256
 from dcf.core.json_text import Json
 from dcf.errors import InvalidDefinition, Problem
+
+_STATEFUL = ("'Assign'", "$$", "{%")
+"""Signs that a state may read variables or the context object."""
 
 _DEFAULT_NAME = "unnamed-workflow"
 
@@ -29,6 +32,11 @@ class Definition:
     machine: Machine
     skills: Mapping[str, tuple[str, ...]]
     revisitable: frozenset[str]
+    stateful: bool
+
+    def needs_entry(self, name: str) -> bool:
+        """Tell whether leaving this Task needs more of its entry than nothing."""
+        return self.stateful or self.machine.needs_input(name)
 
 
 def read_definition(document: Json) -> Definition:
@@ -36,7 +44,8 @@ def read_definition(document: Json) -> Definition:
     if not isinstance(document, dict):
         raise InvalidDefinition([_problem("", "not_an_object", "The workflow document is not a JSON object.")])
     machine, problems = parse_machine(_asl(document), "/asl")
-    if machine is None:
+    problems = problems or tuple(_not_yet(machine)) if machine is not None else problems
+    if machine is None or problems:
         raise InvalidDefinition(problems)
     # The id names a run, not what is run: the same document may be run under many ids.
     identity = {name: value for name, value in document.items() if name != "workflow_id"}
@@ -49,7 +58,23 @@ def read_definition(document: Json) -> Definition:
         machine=machine,
         skills={name: _skills(state) for name, state in machine.states.items() if isinstance(state, Task)},
         revisitable=_revisitable(machine),
+        stateful=any(mark in str(document.get("asl")) for mark in _STATEFUL),
     )
+
+
+def _not_yet(machine: Machine) -> Iterator[Problem]:
+    """Name what the language has and a run cannot do yet; `dcf simulate` can."""
+    for name, state in machine.states.items():
+        if isinstance(state, Parallel | Map):
+            kind = type(state).__name__
+            yield _unsupported(f"/asl/States/{name}", f"State '{name}' is a {kind}, which a run cannot execute yet.")
+    if machine.timeout_s is not None:
+        yield _unsupported("/asl/TimeoutSeconds", "The machine has a TimeoutSeconds, which a run cannot keep yet.")
+
+
+def _unsupported(path: str, message: str) -> Problem:
+    hint = "Leave it out, or try the workflow with `dcf simulate`."
+    return Problem(path=path, code="unsupported", message=message, hint=hint)
 
 
 def _asl(document: dict[str, Any]) -> Json:

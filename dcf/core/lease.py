@@ -90,7 +90,9 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     event = Event(type="LeaseRenewed", state=request.state, data={"epoch": doc.lease.epoch, "ttl_s": ttl_s})
     return Decision(
         answer=Leased(outcome="lease_renewed", state=request.state, doc=renewed),
-        changes=Changes(states={request.state: renewed}, events=(event,), timers={request.state: expires_at}),
+        changes=Changes(
+            states={request.state: renewed}, events=(event,), timers={request.state: renewed.attention(expires_at)}
+        ),
     )
 
 
@@ -107,7 +109,8 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
             return Decision(answer=refusal)
     freed = _freed(doc, snapshot.now, request)
     event = Event(type="LeaseReleased", state=request.state, data={"epoch": doc.lease.epoch, "forced": request.force})
-    attention = {} if freed.status.is_terminal else {request.state: snapshot.now + REMINDER_DELAY}
+    at = freed.attention(snapshot.now + REMINDER_DELAY)
+    attention = {} if freed.status.is_terminal else {request.state: at}
     return Decision(
         answer=Released(outcome="lease_released", doc=freed),
         changes=Changes(states={request.state: freed}, events=(event,), timers=attention),
@@ -148,6 +151,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         not_before=None,
     )
     event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
+    timers = {request.state: taken.attention(snapshot.now + request.ttl_s * SECOND)}
     return Decision(
         answer=Leased(
             outcome="lease_acquired",
@@ -155,7 +159,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             doc=taken,
             given=snapshot.inputs.get(request.state),
         ),
-        changes=Changes(states={request.state: taken}, events=(event,), timers={request.state: lease.expires_at}),
+        changes=Changes(states={request.state: taken}, events=(event,), timers=timers),
     )
 
 
@@ -194,7 +198,7 @@ def _unless_assigned(doc: StateDoc, meta: Meta, request: Acquire) -> Refusal | N
 def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refusal | None:
     if doc.lease.is_live(now) or (doc.lease.token is not None and not request.may_take_over):
         return refusals.lease_held(request.state, doc, now)
-    if doc.attempts >= meta.max_attempts:
+    if doc.tries >= meta.max_attempts:
         return refusals.attempts_exhausted(request.state, doc)
     return None
 
@@ -214,7 +218,7 @@ def _heal(doc: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
     event = Event(type="LeaseHealed", state=state, data={"epoch": doc.lease.epoch, "lease": _public(healed.lease)})
     return Decision(
         answer=refusals.lease_held(state, healed, now),
-        changes=Changes(states={state: healed}, events=(event,), timers={state: bound}),
+        changes=Changes(states={state: healed}, events=(event,), timers={state: healed.attention(bound)}),
     )
 
 

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from dcf.asl.steps import Entry
+from dcf.core.instants import SECOND
 from dcf.core.json_text import Json
 
 
@@ -69,7 +71,10 @@ class Lease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateDoc:
-    """One state of a run. `waits_for` maps each state it waits for to the epoch that settled it, or 0."""
+    """One state of a run. `waits_for` maps each state it waits for to the epoch that settled it, or 0.
+
+    `kind` is set for an open state that nobody leases (a Wait); `deadline` and `heartbeat_s` are a Task's timeouts.
+    """
 
     status: Status = Status.PENDING
     attempts: int = 0
@@ -79,6 +84,9 @@ class StateDoc:
     last_error: str | None = None
     waits_for: Mapping[str, int] = field(default_factory=dict)
     not_before: int | None = None
+    kind: str | None = None
+    deadline: int | None = None
+    heartbeat_s: int | None = None
     last: Mapping[str, Json] = field(default_factory=dict)
     extra: Mapping[str, Json] = field(default_factory=dict)
 
@@ -91,18 +99,50 @@ class StateDoc:
         """Whether a lease could be granted now: ready, open, due, and nobody holds it."""
         return (
             self.status in OPEN
+            and self.kind is None
             and self.is_ready
             and not self.lease.is_live(now)
             and (self.not_before is None or self.not_before <= now)
         )
 
+    @property
+    def tries(self) -> int:
+        """How often it was leased since it was entered or retried: lost leases, which the run bears only so often."""
+        before = self.last.get("tries_from")
+        return self.attempts - (before if isinstance(before, int) else 0)
+
+    @property
+    def heartbeat_due(self) -> int | None:
+        """When its holder must have renewed the lease, or heartbeats are missed."""
+        if self.heartbeat_s is None or self.lease.token is None or self.lease.ts is None:
+            return None
+        return self.lease.ts + self.heartbeat_s * SECOND
+
+    def timed_out(self, now: int) -> str | None:
+        """Name the ASL error of the timeout that is over; None if there is none."""
+        if self.deadline is not None and self.deadline <= now:
+            return "States.Timeout"
+        due = self.heartbeat_due
+        return "States.HeartbeatTimeout" if due is not None and due <= now else None
+
+    def attention(self, at: int) -> int:
+        """Tell when the clock must look at it: then, or before, where a timeout ends before."""
+        return min(time for time in (at, self.deadline, self.heartbeat_due) if time is not None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateInput:
-    """What a state was given: `raw` is the previous output, `effective` what its worker sees."""
+    """What a state was given: `effective` is what its worker sees, `entry` what the engine needs when it is left."""
 
-    raw: Json
+    entry: Entry
     effective: Json
+    stateful: bool = False
+
+    @property
+    def must_keep_entry(self) -> bool:
+        """Whether leaving the state needs more than its input says."""
+        kept = self.entry
+        return self.stateful or kept.raw is not self.effective or bool(kept.variables or kept.retries)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

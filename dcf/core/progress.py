@@ -1,22 +1,26 @@
 """A holder's writes: partial ones, and the completion or failure that moves the run on.
 
-Pure: (snapshot, request, machine) to Decision. Nothing here is accepted without the current token.
+Pure: (snapshot, request, definition) to Decision. Nothing here is accepted without the current token.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dcf.asl import engine
-from dcf.asl.engine import Advance
-from dcf.asl.machine import Machine
+from dcf.asl.state_paths import join
+from dcf.asl.steps import Advance, Entry, OpenTask
 from dcf.core import refusals
 from dcf.core.answers import Leased, Refusal, Updated
 from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.definition import Definition
 from dcf.core.digest import fingerprint, next_token
 from dcf.core.json_text import Json
 from dcf.core.lease import Release, cleared, release
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
-from dcf.core.transition import Claimant, Transition
+from dcf.core.transition import Claimant, Transition, clock_of, name_of
+
+_NOTHING_KEPT = Entry(raw=None, variables={}, entered_at="")
+"""Stands for an entry that leaving the state does not need."""
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
 _TOLD_BY_DEFAULT = {"complete": Status.SUCCEEDED, "release": Status.PENDING, "update": Status.RUNNING}
@@ -47,7 +51,7 @@ class Update:
 
 
 def update(
-    snapshot: Snapshot, request: Update, machine: Machine, context: Mapping[str, Json]
+    snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal]:
     """Apply a holder's write, or repeat the reply if this very request was applied before."""
     doc, meta = snapshot.states[request.state], snapshot.meta
@@ -59,7 +63,7 @@ def update(
     if refusal is not None:
         return Decision(answer=refusal)
     if request.status in _SETTLING:
-        return _settle(snapshot, request, machine, context)
+        return _settle(snapshot, request, definition, context)
     if request.status is Status.PENDING:
         return _give_back(snapshot, request)
     if request.status not in (None, Status.RUNNING):
@@ -68,37 +72,77 @@ def update(
 
 
 def exhaust(
-    snapshot: Snapshot, state: str, machine: Machine, context: Mapping[str, Json]
+    snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[RunStatus | None]:
     """Fail a state that was leased as often as the run allows and is held by nobody; None: no longer so."""
-    doc, meta, now = snapshot.states[state], snapshot.meta, snapshot.now
-    assert meta is not None, "the control plane checks that the run exists before it decides"
-    if meta.status is not RunStatus.RUNNING or not doc.is_claimable(now) or doc.attempts < meta.max_attempts:
+    doc, meta = _open_state(snapshot, state)
+    if meta is None or not doc.is_claimable(snapshot.now) or doc.tries < meta.max_attempts:
         return Decision(answer=None)
     cause = f"State '{state}' was leased {doc.attempts} times and no holder finished it."
-    advance = engine.fail(machine, state, snapshot.raw_inputs.get(state), "DCF.AttemptsExhausted", cause, context)
-    step = _open_transition(snapshot, state, doc.lease.next_epoch(now), meta)
-    step.states[state] = replace(doc, lease=Lease(epoch=doc.lease.next_epoch(now)))
+    return _end_by_itself(snapshot, state, definition, context, ("DCF.AttemptsExhausted", cause))
+
+
+def time_out(
+    snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
+) -> Decision[RunStatus | None]:
+    """Fail a state whose TimeoutSeconds or HeartbeatSeconds are over, whoever holds it; None: no longer so."""
+    doc, meta = _open_state(snapshot, state)
+    error = doc.timed_out(snapshot.now)
+    if meta is None or error is None:
+        return Decision(answer=None)
+    return _end_by_itself(snapshot, state, definition, context, (error, f"State '{state}' did not end in time."))
+
+
+def wake(
+    snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
+) -> Decision[RunStatus | None]:
+    """Go on after a Wait whose time has come; None: no longer so."""
+    doc, meta = _open_state(snapshot, state)
+    if meta is None or doc.kind is None or (doc.not_before or 0) > snapshot.now:
+        return Decision(answer=None)
+    return _end_by_itself(snapshot, state, definition, context, None)
+
+
+def _open_state(snapshot: Snapshot, state: str) -> tuple[StateDoc, Meta | None]:
+    """Return the state, and meta only while both the state and its run are open."""
+    doc, meta = snapshot.states[state], snapshot.meta
+    is_open = meta is not None and meta.status is RunStatus.RUNNING and not doc.status.is_terminal
+    return doc, meta if is_open else None
+
+
+def _end_by_itself(
+    snapshot: Snapshot,
+    state: str,
+    definition: Definition,
+    context: Mapping[str, Json],
+    failure: tuple[str, str] | None,
+) -> Decision[RunStatus | None]:
+    """End a state that nobody writes the end of: it failed in this way, or its time has come."""
+    doc, now = snapshot.states[state], snapshot.now
+    epoch = doc.lease.next_epoch(now)
+    step = _open_transition(snapshot, state, epoch, definition)
+    step.states[state] = replace(doc, lease=Lease(epoch=epoch))
     step.timers[state] = None
-    step.apply(advance)
+    clock, path = clock_of(now, epoch), join("", state)
+    visits = {path: snapshot.entries.get(state, _NOTHING_KEPT)}
+    if failure is None:
+        step.apply(engine.wake(definition.machine, path, visits, context, clock))
+    else:
+        step.apply(engine.fail(definition.machine, path, visits, *failure, context, clock))
     return Decision(answer=step.run_status, changes=step.changes())
 
 
 def _settle(
-    snapshot: Snapshot, request: Update, machine: Machine, context: Mapping[str, Json]
+    snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal]:
     """Close the state and decide what comes next, in one transaction."""
-    state, doc, meta = request.state, snapshot.states[request.state], snapshot.meta
-    assert meta is not None, "checked by the fence"
-    epoch = doc.lease.epoch
-    advance = _advance(snapshot, request, machine, context)
-    step = _open_transition(snapshot, state, epoch, meta)
+    state, doc = request.state, snapshot.states[request.state]
+    advance = _advance(snapshot, request, definition, context)
+    step = _open_transition(snapshot, state, doc.lease.epoch, definition)
     step.states[state] = closed = _closed(doc, request, snapshot.now)
     step.timers[state] = None
     if request.has_output:
         step.outputs[state] = request.output
-    if request.status is Status.SUCCEEDED and not _failed_here(advance, state):
-        step.events.append(Event(type="StateSucceeded", state=state, data={"epoch": epoch}))
     step.apply(advance, _claimant(request, doc, advance))
     answer = _answer(step, request, closed)
     mine = step.states[state]
@@ -107,24 +151,27 @@ def _settle(
     return Decision(answer=answer, changes=step.changes())
 
 
-def _advance(snapshot: Snapshot, request: Update, machine: Machine, context: Mapping[str, Json]) -> Advance:
-    raw = snapshot.raw_inputs.get(request.state)
+def _advance(snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]) -> Advance:
+    state, path = request.state, join("", request.state)
+    visits = {path: snapshot.entries.get(state, _NOTHING_KEPT)}
+    clock = clock_of(snapshot.now, snapshot.states[state].lease.epoch)
     if request.status is Status.SUCCEEDED:
-        result = request.output if request.has_output else snapshot.outputs.get(request.state)
-        return engine.complete(machine, request.state, raw, result, context)
+        result = request.output if request.has_output else snapshot.outputs.get(state)
+        return engine.complete(definition.machine, path, visits, result, context, clock)
     error, cause = request.error or "States.TaskFailed", request.cause or ""
-    return engine.fail(machine, request.state, raw, error, cause, context)
+    return engine.fail(definition.machine, path, visits, error, cause, context, clock)
 
 
-def _failed_here(advance: Advance, state: str) -> bool:
-    """Whether the worker's result could not be taken over: its own data flow failed."""
-    outcome = advance.outcome
-    return isinstance(outcome, engine.Failed) and outcome.state == state and not advance.visits
-
-
-def _open_transition(snapshot: Snapshot, state: str, epoch: int, meta: Meta) -> Transition:
+def _open_transition(snapshot: Snapshot, state: str, epoch: int, definition: Definition) -> Transition:
+    assert snapshot.meta is not None, "checked by the fence"
     others = {name: doc for name, doc in snapshot.states.items() if name != state}
-    return Transition(now=snapshot.now, epoch=epoch, meta=meta, visited_before=others)
+    return Transition(
+        now=snapshot.now,
+        epoch=epoch,
+        meta=snapshot.meta,
+        stateful=definition.stateful,
+        visited_before=others,
+    )
 
 
 def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
@@ -144,9 +191,10 @@ def _claimant(request: Update, doc: StateDoc, advance: Advance) -> Claimant | No
     owner = request.owner or doc.lease.owner_agent_id
     if request.claim_ttl_s is None or owner is None or request.token is None:
         return None
-    if not isinstance(advance.outcome, engine.Enter):
+    entered = next((step.path for step in advance.steps if isinstance(step, OpenTask)), None)
+    if entered is None:
         return None
-    token = next_token(request.token, advance.outcome.state)
+    token = next_token(request.token, name_of(entered))
     return Claimant(owner=owner, token=token, ttl_s=request.claim_ttl_s)
 
 

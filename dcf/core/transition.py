@@ -6,8 +6,25 @@ assigned. Used by creation (the start), by completion and by failure alike. It m
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from dcf.asl.engine import Advance, Enter, Failed, Succeeded, Visit
+from dcf.asl.state_paths import split
+from dcf.asl.steps import (
+    Advance,
+    Broke,
+    Caught,
+    Ended,
+    Entered,
+    Entry,
+    Failed,
+    OpenTask,
+    OpenWait,
+    Passed,
+    Retried,
+    Step,
+    Succeeded,
+)
+from dcf.asl.surroundings import Clock
 from dcf.core.attention import NEVER, REMINDER_DELAY
 from dcf.core.decision import Changes, Event, Notice
 from dcf.core.instants import SECOND, to_text
@@ -29,13 +46,15 @@ class Claimant:
 class Transition:
     """What one advance writes, collected step by step.
 
-    `epoch` is the fencing number of the completion that causes it: entered states start from it, so that it grows
-    along every path of control. `visited_before` are documents of states that may be entered again.
+    `stateful` keeps everything about entered states, since what follows may read it. `epoch` is the fencing number of
+    the completion that causes it: entered states start from it, so that it grows along every path of control.
+    `visited_before` are documents of states that may be entered again.
     """
 
     now: int
     epoch: int
     meta: Meta
+    stateful: bool = False
     visited_before: Mapping[str, StateDoc] = field(default_factory=dict)
     states: dict[str, StateDoc] = field(default_factory=dict)
     inputs: dict[str, StateInput] = field(default_factory=dict)
@@ -49,16 +68,15 @@ class Transition:
     claimed: str | None = None
 
     def apply(self, advance: Advance, claimant: Claimant | None = None) -> None:
-        """Record the silent states passed, then where control stands now."""
-        for visit in advance.visits:
-            self._pass(visit)
+        """Record the steps taken, in order, then the end of the run if that is where they led."""
+        for step in advance.steps:
+            self._take(_named(step), claimant)
         match advance.outcome:
-            case Enter() as enter:
-                self._enter(enter, claimant)
             case Succeeded() as end:
                 self._end(RunStatus.SUCCEEDED, {"output": end.output}, Event(type="RunSucceeded"))
             case Failed() as failure:
-                self._fail(failure)
+                told = {"error": failure.error, "cause": failure.cause}
+                self._end(RunStatus.FAILED, told, Event(type="RunFailed", state=name_of(failure.state), data=told))
 
     def changes(self) -> Changes:
         """Everything collected, as one set of changes."""
@@ -72,53 +90,112 @@ class Transition:
             timers=self.timers,
         )
 
-    def _pass(self, visit: Visit) -> None:
-        self.states[visit.state] = self._opened(visit.state, visit.source, Status.SUCCEEDED)
-        self.outputs[visit.state] = visit.output
-        self.events.append(Event(type="StateSucceeded", state=visit.state, data=self._origin(visit.source)))
+    def _take(self, step: Step, claimant: Claimant | None) -> None:
+        match step:
+            case Passed():
+                self._pass(step)
+            case OpenTask():
+                self._enter(step, claimant)
+            case OpenWait():
+                self._wait(step)
+            case Entered():
+                opened = self._opened(step.path, step.source, Status.RUNNING)
+                self.states[step.path] = replace(opened, attempts=1, started_at=self.now)
+            case Ended():
+                self._succeed(step)
+            case Retried():
+                self._retry(step)
+            case Caught() | Broke():
+                self._fail(step)
+            case _:
+                raise AssertionError(f"{type(step).__name__} is refused when the run is created")
 
-    def _enter(self, enter: Enter, claimant: Claimant | None) -> None:
-        doc = self._opened(enter.state, enter.source, Status.PENDING)
-        self.entered = (enter.state,)
-        self.inputs[enter.state] = StateInput(raw=enter.raw, effective=enter.effective)
-        self.events.append(Event(type="StateEntered", state=enter.state, data=self._origin(enter.source)))
-        if claimant is not None and self.meta.may_take(enter.state, claimant.owner):
-            self._claim(enter.state, doc, claimant)
+    def _pass(self, step: Passed) -> None:
+        self.states[step.path] = self._opened(step.path, step.source, Status.SUCCEEDED)
+        self.outputs[step.path] = step.output
+        self.events.append(Event(type="StateSucceeded", state=step.path, data=self._origin(step.source)))
+
+    def _succeed(self, step: Ended) -> None:
+        """Close a Wait that is over; a Task was closed by whoever wrote its result."""
+        doc = self.states[step.path]
+        if doc.status is Status.RUNNING:
+            self.states[step.path] = replace(doc, status=Status.SUCCEEDED, finished_at=self.now, not_before=None)
+        self.timers[step.path] = None
+        self.events.append(Event(type="StateSucceeded", state=step.path, data={"epoch": self.epoch}))
+
+    def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
+        doc = replace(
+            self._opened(step.path, step.source, Status.PENDING),
+            deadline=None if step.timeout_s is None else self.now + step.timeout_s * SECOND,
+            heartbeat_s=step.heartbeat_s,
+        )
+        self.entered = (*self.entered, step.path)
+        self.inputs[step.path] = self._given(step.entry, step.effective)
+        self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
+        if claimant is not None and self.claimed is None and self.meta.may_take(step.path, claimant.owner):
+            self._claim(step.path, doc, claimant)
             return
-        self.states[enter.state] = doc
-        self.timers[enter.state] = NEVER if enter.source is None else self.now + REMINDER_DELAY
-        if enter.source is not None:
-            self.notices.append(
-                Notice(
-                    type="state_ready",
-                    state=enter.state,
-                    epoch=self.epoch,
-                    source=enter.source,
-                    reason="upstream_done",
-                )
-            )
+        self.states[step.path] = doc
+        self.timers[step.path] = doc.attention(NEVER if step.source is None else self.now + REMINDER_DELAY)
+        if step.source is not None:
+            self._owe(step.path, "state_ready", "upstream_done", step.source)
+
+    def _wait(self, step: OpenWait) -> None:
+        doc = self._opened(step.path, step.source, Status.RUNNING)
+        self.states[step.path] = replace(doc, kind="Wait", started_at=self.now, not_before=step.until)
+        self.inputs[step.path] = self._given(step.entry, step.entry.raw)
+        self.timers[step.path] = step.until
+        self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
+
+    def _retry(self, step: Retried) -> None:
+        """Give a failed Task back until its time has come; the clock then announces it."""
+        doc, task = self.states[step.path], step.task
+        retried = int(doc.last.get("retried", 0)) + 1
+        again = replace(
+            doc,
+            status=Status.PENDING,
+            finished_at=None,
+            not_before=step.not_before,
+            last_error=f"{step.error or 'error'}: {step.cause or ''}",
+            deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
+            last={**doc.last, "retried": retried, "tries_from": doc.attempts},
+        )
+        self.states[step.path] = again
+        if task is not None:
+            self.inputs[step.path] = self._given(step.entry, task.effective)
+        self.timers[step.path] = step.not_before
+        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": retried}
+        self.events.append(Event(type="StateRetried", state=step.path, data=told))
+
+    def _given(self, entry: Entry, effective: Json) -> StateInput:
+        return StateInput(entry=entry, effective=effective, stateful=self.stateful)
+
+    def _owe(self, state: str, kind: str, reason: str, source: str | None) -> None:
+        self.notices.append(Notice(type=kind, state=state, epoch=self.epoch, source=source, reason=reason))
 
     def _claim(self, state: str, doc: StateDoc, claimant: Claimant) -> None:
         lease = granted(doc.lease, owner=claimant.owner, token=claimant.token, ttl_s=claimant.ttl_s, now=self.now)
         taken = replace(doc, status=Status.RUNNING, attempts=1, lease=lease, started_at=self.now)
         self.states[state] = taken
         self.claimed = state
-        self.timers[state] = self.now + claimant.ttl_s * SECOND
+        self.timers[state] = taken.attention(self.now + claimant.ttl_s * SECOND)
         self.events.append(acquired_event(state, taken, takeover=False))
 
-    def _fail(self, failure: Failed) -> None:
-        if failure.state not in self.states:
-            self.states[failure.state] = self._opened(failure.state, None, Status.FAILED)
-        failed = replace(
-            self.states[failure.state],
+    def _fail(self, step: Caught | Broke) -> None:
+        """Close a state that failed, whether or not somebody catches it."""
+        doc = self.states.get(step.path) or self._opened(step.path, None, Status.FAILED)
+        self.states[step.path] = replace(
+            doc,
             status=Status.FAILED,
+            started_at=doc.started_at or self.now,
             finished_at=self.now,
-            last_error=f"{failure.error or 'error'}: {failure.cause or ''}",
+            not_before=None,
+            last_error=f"{step.error or 'error'}: {step.cause or ''}",
         )
-        self.states[failure.state] = failed
-        told = {"error": failure.error, "cause": failure.cause}
-        self.events.append(Event(type="StateFailed", state=failure.state, data={"epoch": self.epoch, **told}))
-        self._end(RunStatus.FAILED, told, Event(type="RunFailed", state=failure.state, data=told))
+        self.timers[step.path] = None
+        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause}
+        caught = {"caught_by": step.next} if isinstance(step, Caught) else {}
+        self.events.append(Event(type="StateFailed", state=step.path, data=told | caught))
 
     def _end(self, status: RunStatus, result: dict[str, Json], event: Event) -> None:
         self.run_status = status
@@ -143,3 +220,22 @@ class Transition:
 
     def _origin(self, source: str | None) -> dict[str, Json]:
         return {"epoch": self.epoch} | ({"source": source} if source else {})
+
+
+def name_of(path: str) -> str:
+    """Return the name of the root state at a path; the two differ only where the name needs encoding."""
+    return split(path)[1] if "%" in path else path
+
+
+def _named(step: Step) -> Step:
+    """Return the step with names for paths, which is the same but for names that need encoding."""
+    found: Any = step
+    paths = {field: getattr(found, field, None) for field in ("path", "source")}
+    encoded = {field: name_of(path) for field, path in paths.items() if path is not None and "%" in path}
+    named: Step = replace(found, **encoded) if encoded else step
+    return named
+
+
+def clock_of(now: int, epoch: int) -> Clock:
+    """Make the engine's clock for a step; the fencing number seeds what looks random in it."""
+    return Clock(now=to_text(now), micros=now, seed=str(epoch))

@@ -3,7 +3,7 @@
 | key | type | writer | lifetime |
 |---|---|---|---|
 | `cp:wf:<id>:meta`, `:definition`, `:state:<s>` | JSON | a run's transactions | the run's retention |
-| `dp:wf:<id>:input:<s>`, `:raw:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
+| `dp:wf:<id>:input:<s>`, `:entry:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | the run's retention |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
@@ -105,9 +105,9 @@ class RunKeys:
         """Name the key of what the state was given."""
         return f"dp:wf:{self._id}:input:{encode_state(path)}"
 
-    def raw(self, path: str) -> str:
-        """Name the key of the previous output, where the state's input is only a part of it."""
-        return f"dp:wf:{self._id}:raw:{encode_state(path)}"
+    def entry(self, path: str) -> str:
+        """Name the key of what entering the state fixed, where its input does not say it all."""
+        return f"dp:wf:{self._id}:entry:{encode_state(path)}"
 
     def output(self, path: str) -> str:
         """Name the key of what the state's worker wrote."""

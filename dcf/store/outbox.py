@@ -92,7 +92,7 @@ class Outbox:
         run = self._keys(workflow_id)
         keys = [run.meta, run.definition, run.events, run.outbox, run.timers, run.barrier, run.audit]
         for state in states:
-            keys += [run.state(state), run.input(state), run.raw(state), run.output(state)]
+            keys += [run.state(state), run.input(state), run.entry(state), run.output(state)]
         self._connections.send(("MULTI",), *(("EXPIRE", key, seconds, "NX") for key in keys), ("EXEC",))
 
     def _keys(self, workflow_id: str) -> RunKeys:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dcf.asl.steps import Entry
 from dcf.core import codec
 from dcf.core.decision import Reads, Snapshot
 from dcf.core.instants import SECOND
@@ -69,8 +70,8 @@ class Reading:
         found = iter(rest.pop(0) if self._document_keys() else ())
         states = self._states(reads.states, found)
         inputs = dict(_present(reads.inputs, found))
-        raw_inputs = dict(_present(reads.raw_inputs, found))
-        raw_inputs |= dict(_present(reads.raw_inputs, found))
+        plain = {name: Entry(raw=given, variables={}, entered_at="") for name, given in _present(reads.entries, found)}
+        kept = {name: codec.read_entry(entry) for name, entry in _present(reads.entries, found)}
         outputs = dict(_present(reads.outputs, found))
         audit = _root(next(found)) if reads.audit else None
         due = dict(_due(reads.timers, rest.pop(0))) if reads.timers else {}
@@ -82,7 +83,7 @@ class Reading:
             meta=record,
             states=states,
             inputs=inputs,
-            raw_inputs=raw_inputs,
+            entries=plain | kept,
             outputs=outputs,
             timers=due,
             meta_document=document,
@@ -111,9 +112,9 @@ class Reading:
         return [
             *map(run.state, reads.states),
             *map(run.input, reads.inputs),
-            # Where a state sees all of it, the raw input is not stored a second time.
-            *map(run.input, reads.raw_inputs),
-            *map(run.raw, reads.raw_inputs),
+            # Where a state sees its whole raw input and there is nothing else to keep, no entry is stored.
+            *map(run.input, reads.entries),
+            *map(run.entry, reads.entries),
             *map(run.output, reads.outputs),
             *([run.audit] if reads.audit else ()),
         ]

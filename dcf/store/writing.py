@@ -57,8 +57,8 @@ def _triples(run: RunKeys, changes: Changes) -> Iterator[tuple[str, str, str]]:
         yield run.state(name), "$", dump(codec.write_state(doc))
     for name, given in changes.inputs.items():
         yield run.input(name), "$", dump(given.effective)
-        if given.raw is not given.effective:
-            yield run.raw(name), "$", dump(given.raw)
+        if given.must_keep_entry:
+            yield run.entry(name), "$", dump(codec.write_entry(given.entry))
     for name, output in changes.outputs.items():
         yield run.output(name), "$", dump(output)
     if changes.audit is not None:

@@ -27,7 +27,7 @@ from dcf.application import Application
 from dcf.core.json_text import Json, dump
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings
-from dcf.tools import execution, leases, notification, planning
+from dcf.tools import execution, leases, notification, planning, validation
 from dcf.tools.envelope import call
 from dcf.tools.registry import TOOLS, ToolSpec
 
@@ -35,7 +35,7 @@ log = logging.getLogger(__name__)
 
 _PATH = "/mcp"
 
-_TOOLSETS = {"planning": (planning,), "execution": (execution, leases), "notification": (notification,)}
+_TOOLSETS = {"planning": (planning, validation), "execution": (execution, leases), "notification": (notification,)}
 """Importing a module registers its tools; the order of toolsets is the order in which clients see them."""
 
 _RANKS = {module.__name__: rank for rank, module in enumerate(sum(_TOOLSETS.values(), ()))}
@@ -79,9 +79,7 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool) -> list[ToolSpec]:
             f"There is no toolset '{min(unknown)[:40]}'.", f"Toolsets are: {', '.join(_TOOLSETS)} (DCF_TOOLSETS)."
         )
     chosen = [
-        spec
-        for spec in TOOLS.values()
-        if (not wanted or spec.toolset in wanted) and (spec.read_only or not read_only)
+        spec for spec in TOOLS.values() if (not wanted or spec.toolset in wanted) and (spec.read_only or not read_only)
     ]
     return sorted(chosen, key=lambda spec: _RANKS.get(spec.run.__module__, len(_RANKS)))
 

@@ -38,7 +38,7 @@ NAMES = [
 
 
 def all_keys(run: RunKeys, state: str) -> list[str]:
-    own = [run.state(state), run.input(state), run.raw(state), run.output(state)]
+    own = [run.state(state), run.input(state), run.entry(state), run.output(state)]
     return [*own, run.meta, run.definition, run.events, run.outbox, run.timers, run.audit]
 
 

@@ -76,6 +76,8 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
 def _cases() -> Iterator[Any]:
     for name, spec in sorted(TOOLS.items()):
         for argument in spec.arguments.model_fields:
+            if (name, argument) == ("validate_workflow", "workflow_json"):
+                continue  # a bad document is what it is asked about: the verdict is its answer, not an error
             yield pytest.param(name, argument, id=f"{name}-{argument}")
 
 

@@ -130,7 +130,8 @@ SEED_ANSWERS = {
     "finalize_workflow": "workflow_id summary agents warnings",
 }
 
-READ_ONLY = {"read_workflow_control_plane"}
+READ_ONLY = {"read_workflow_control_plane", "validate_workflow"}
+PLANNING = {"create_workflow_control_plane", "finalize_workflow", "validate_workflow"}
 DESTRUCTIVE = {"finalize_workflow"}
 NOT_REPEATABLE = {"acquire_state_lease", "claim_ready_state", "notify_if_ready", "await_workflow_event"}
 
@@ -169,6 +170,7 @@ async def test_the_order_is_always_the_same_and_begins_with_planning(
     assert [tool["name"] for tool in first] == [
         "create_workflow_control_plane",
         "finalize_workflow",
+        "validate_workflow",
         "read_workflow_control_plane",
         "update_workflow_control_plane",
         "acquire_state_lease",
@@ -186,7 +188,7 @@ async def test_a_tool_describes_itself_and_its_parameters(name: str, listed: dic
     tool = listed[name]
     assert re.fullmatch(r"[a-z_]{1,64}", name)
     first, _, _ = tool["description"].partition(". ")
-    assert re.match(r"(Create|Close|Read|Take|Get|Keep|Give|Write|Wake|Wait)\b", first)
+    assert re.match(r"(Create|Close|Read|Take|Get|Keep|Give|Write|Wake|Wait|Validate)\b", first)
     assert 20 < len(first) < 150
     assert len(tool["description"]) < 500
     for parameter, schema in tool["inputSchema"]["properties"].items():
@@ -247,21 +249,15 @@ async def test_the_answers_have_the_fields_of_the_seed(name: str, listed: dict[s
 @pytest.mark.parametrize(
     ("toolsets", "read_only", "names"),
     [
-        (("planning",), False, {"create_workflow_control_plane", "finalize_workflow"}),
+        (("planning",), False, PLANNING),
         (
             ("notification", "planning"),
             False,
-            {
-                "create_workflow_control_plane",
-                "finalize_workflow",
-                "notify_next_worker_agent",
-                "notify_if_ready",
-                "await_workflow_event",
-            },
+            PLANNING | {"notify_next_worker_agent", "notify_if_ready", "await_workflow_event"},
         ),
         ((), True, READ_ONLY),
-        (("execution",), True, READ_ONLY),
-        (("planning",), True, set()),
+        (("execution",), True, {"read_workflow_control_plane"}),
+        (("planning",), True, {"validate_workflow"}),
         ((), False, set(TOOLS)),
     ],
 )

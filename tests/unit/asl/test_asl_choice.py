@@ -7,6 +7,7 @@ import pytest
 from dcf.asl.machine import Choice
 from dcf.asl.operators import OPERATORS
 from dcf.asl.parsing import parse_machine
+from dcf.asl.surroundings import Surroundings
 from dcf.asl.timestamps import instant
 from dcf.asl.wildcards import parse_pattern
 from dcf.errors import StateError
@@ -18,7 +19,7 @@ def _matches(rule: dict[str, Any], document: Any, context: dict[str, Any] | None
     assert machine is not None, problems
     state = machine.states["C"]
     assert isinstance(state, Choice)
-    return state.branches[0].rule.matches(document, context or {})
+    return state.branches[0].rule.matches(document, Surroundings(context=context or {}))
 
 
 def _tests(operator: str, value: Any, operand: Any) -> bool:

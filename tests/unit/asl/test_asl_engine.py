@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.engine import Advance, Enter, Failed, Succeeded, Visit, complete, fail, start
+from dcf.asl import engine
 from dcf.asl.machine import Machine
 from dcf.asl.parsing import parse_machine
+from dcf.asl.steps import Advance, Broke, Ended, Entered, Entry, Failed, OpenTask, Passed, Succeeded
+from dcf.asl.surroundings import Clock
 from dcf.core.json_text import MAX_BYTES
 from dcf.errors import InvalidArgument
 
@@ -18,6 +20,29 @@ def _machine(states: dict[str, Any], start_at: str = "A") -> Machine:
     machine, problems = parse_machine({"StartAt": start_at, "States": states})
     assert machine is not None, problems
     return machine
+
+
+CLOCK = Clock(now="now", micros=0, seed="seed")
+
+
+def start(machine: Machine, document: Any, context: dict[str, Any]) -> Advance:
+    return engine.start(machine, document, context, CLOCK)
+
+
+def _entry(raw: Any) -> Entry:
+    return Entry(raw=raw, variables={}, entered_at="now")
+
+
+def complete(machine: Machine, name: str, raw: Any, result: Any, context: dict[str, Any]) -> Advance:
+    return engine.complete(machine, name, {name: _entry(raw)}, result, context, CLOCK)
+
+
+def fail(machine: Machine, name: str, raw: Any, error: str, cause: str, context: dict[str, Any]) -> Advance:
+    return engine.fail(machine, name, {name: _entry(raw)}, error, cause, context, CLOCK)
+
+
+def _passes(advance: Advance) -> list[str]:
+    return [step.path for step in advance.steps if isinstance(step, Passed)]
 
 
 def _passed(state: dict[str, Any], document: Any) -> Any:
@@ -40,11 +65,11 @@ def _error(outcome: Any) -> str | None:
     return outcome.error
 
 
-def test_a_start_at_a_task_visits_nothing() -> None:
+def test_a_start_at_a_task_opens_it_and_no_more() -> None:
     machine = _machine({"A": {"Type": "Task", "End": True}})
-    assert start(machine, {"x": 1}, {}) == Advance(
-        visits=(), outcome=Enter(state="A", source=None, raw={"x": 1}, effective={"x": 1})
-    )
+    (task,) = start(machine, {"x": 1}, {}).steps
+    assert isinstance(task, OpenTask)
+    assert (task.path, task.source, task.entry, task.effective) == ("A", None, _entry({"x": 1}), {"x": 1})
 
 
 def test_silent_states_run_until_the_next_task() -> None:
@@ -59,29 +84,38 @@ def test_silent_states_run_until_the_next_task() -> None:
         "D": {"Type": "Task", "Parameters": {"n.$": "$.n", "me.$": "$$.State.Name"}, "End": True},
     }
     advance = complete(_machine(states), "A", {}, {"r": 1}, CONTEXT)
-    assert advance.visits == (
-        Visit(state="B", source="A", input={"r": 1}, output={"r": 1, "n": 5}),
-        Visit(state="C", source="B", input={"r": 1, "n": 5}, output={"r": 1, "n": 5}),
-    )
-    assert advance.outcome == Enter(state="D", source="C", raw={"r": 1, "n": 5}, effective={"n": 5, "me": "D"})
+    *before, task = advance.steps
+    assert before == [
+        Ended(path="A", output={"r": 1}),
+        Passed(path="B", source="A", input={"r": 1}, output={"r": 1, "n": 5}),
+        Passed(path="C", source="B", input={"r": 1, "n": 5}, output={"r": 1, "n": 5}),
+    ]
+    assert isinstance(task, OpenTask)
+    assert (task.path, task.source, task.entry.raw) == ("D", "C", {"r": 1, "n": 5})
+    assert task.effective == {"n": 5, "me": "D"}
+    assert advance.outcome == "open"
 
 
-def test_a_succeed_state_is_visited_and_ends_the_run() -> None:
+def test_a_succeed_state_is_passed_and_ends_the_run() -> None:
     machine = _machine({"A": {"Type": "Task", "Next": "S"}, "S": {"Type": "Succeed", "OutputPath": "$.x"}})
     advance = complete(machine, "A", {}, {"x": 1}, {})
-    assert advance.visits == (Visit(state="S", source="A", input={"x": 1}, output=1),)
+    assert advance.steps[1:] == (Passed(path="S", source="A", input={"x": 1}, output=1),)
     assert advance.outcome == Succeeded(state="S", output=1)
 
 
 def test_a_task_that_ends_the_run_ends_it_in_that_task() -> None:
     machine = _machine({"A": {"Type": "Task", "End": True}})
-    assert complete(machine, "A", {}, 7, {}) == Advance(visits=(), outcome=Succeeded(state="A", output=7))
+    expected = Advance(steps=(Ended(path="A", output=7),), outcome=Succeeded(state="A", output=7))
+    assert complete(machine, "A", {}, 7, {}) == expected
 
 
-def test_a_fail_state_is_the_outcome_and_no_visit() -> None:
+def test_a_fail_state_is_entered_and_breaks() -> None:
     states = {"A": {"Type": "Pass", "Next": "F"}, "F": {"Type": "Fail", "Error": "Bad", "CausePath": "$.why"}}
     advance = start(_machine(states), {"why": "because"}, {})
-    assert [visit.state for visit in advance.visits] == ["A"]
+    assert advance.steps[1:] == (
+        Entered(path="F", source="A", entry=_entry({"why": "because"})),
+        Broke(path="F", error="Bad", cause="because"),
+    )
     assert advance.outcome == Failed(state="F", error="Bad", cause="because")
 
 
@@ -94,7 +128,8 @@ def test_a_fail_state_may_say_nothing_but_not_something_else_than_text() -> None
 def test_a_failed_task_fails_the_run() -> None:
     machine = _machine({"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Succeed"}})
     advance = fail(machine, "A", {}, "Broken", "it broke", {})
-    assert advance == Advance(visits=(), outcome=Failed(state="A", error="Broken", cause="it broke"))
+    broke = Broke(path="A", error="Broken", cause="it broke")
+    assert advance == Advance(steps=(broke,), outcome=Failed(state="A", error="Broken", cause="it broke"))
 
 
 @pytest.mark.parametrize("name", ["P", "none"])
@@ -135,7 +170,7 @@ def test_a_silent_loop_ends_as_a_failure() -> None:
         "S": {"Type": "Succeed"},
     }
     advance = start(_machine(states), {}, {})
-    assert len(advance.visits) == 1_000
+    assert len(_passes(advance)) == 1_000
     assert _error(advance.outcome) == "States.Runtime"
 
 
@@ -143,8 +178,8 @@ def test_a_thousand_silent_states_may_still_reach_a_task() -> None:
     states: dict[str, Any] = {f"P{at}": {"Type": "Pass", "Next": f"P{at + 1}"} for at in range(1_000)}
     states["P1000"] = {"Type": "Task", "End": True}
     advance = start(_machine(states, "P0"), {}, {})
-    assert len(advance.visits) == 1_000
-    assert isinstance(advance.outcome, Enter)
+    assert len(_passes(advance)) == 1_000
+    assert isinstance(advance.steps[-1], OpenTask)
 
 
 @pytest.mark.parametrize(
@@ -208,7 +243,7 @@ def test_a_data_flow_that_fails_fails_the_run_in_that_state(fields: dict[str, An
 def test_a_task_whose_input_cannot_be_made_fails_the_run_before_it_is_entered() -> None:
     states = {"A": {"Type": "Pass", "Next": "T"}, "T": {"Type": "Task", "InputPath": "$.none", "End": True}}
     advance = start(_machine(states), {}, {})
-    assert [visit.state for visit in advance.visits] == ["A"]
+    assert _passes(advance) == ["A"]
     assert _error(advance.outcome) == "States.Runtime"
     assert isinstance(advance.outcome, Failed)
     assert advance.outcome.state == "T"

@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.asl.machine import Machine, Task
+from dcf.asl.machine import Machine, Task, warnings_of
 from dcf.asl.parsing import MAX_STATES, parse_machine
 
 END = {"Type": "Succeed"}
+INNER = {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}}
 RULE = {"Variable": "$.a", "IsPresent": True}
 
 
@@ -62,11 +63,8 @@ def test_a_right_machine_has_no_problems() -> None:
         ({"StartAt": "A", "States": {"A": END}, "Version": "2.0"}, {("/Version", "invalid_value")}),
         ({"StartAt": "A", "States": {"A": END}, "Comment": 1}, {("/Comment", "wrong_type")}),
         ({"StartAt": "A", "States": {"A": END}, "Typo": 1}, {("/Typo", "unknown_field")}),
-        ({"StartAt": "A", "States": {"A": END}, "TimeoutSeconds": 1}, {("/TimeoutSeconds", "unsupported")}),
-        (
-            {"StartAt": "A", "States": {"A": END}, "QueryLanguage": "JSONata"},
-            {("/QueryLanguage", "unsupported")},
-        ),
+        ({"StartAt": "A", "States": {"A": END}, "TimeoutSeconds": 0}, {("/TimeoutSeconds", "invalid_value")}),
+        ({"StartAt": "A", "States": {"A": END}, "TimeoutSeconds": True}, {("/TimeoutSeconds", "wrong_type")}),
         (
             {"StartAt": "A", "States": {"A": END}, "QueryLanguage": "SQL"},
             {("/QueryLanguage", "invalid_value")},
@@ -103,15 +101,15 @@ def test_problems_of_the_machine(document: Any, found: set[tuple[str, str]]) -> 
         ({"Type": "Fail", "InputPath": "$"}, {("/InputPath", "unknown_field")}),
         ({"Type": "Fail", "Error": 1}, {("/Error", "wrong_type")}),
         ({"Type": "Fail", "Cause": "a", "CausePath": "$.a"}, {("/CausePath", "conflicting_fields")}),
-        ({"Type": "Fail", "ErrorPath": "States.UUID()"}, {("/ErrorPath", "unsupported")}),
+        ({"Type": "Fail", "ErrorPath": "States.MathAdd(1, 2)"}, {("/ErrorPath", "invalid_path")}),
         ({"Type": "Task", "Resource": "", "End": True}, {("/Resource", "missing_field")}),
         ({"Type": "Task", "AgentBinding": 1, "End": True}, {("/AgentBinding", "wrong_type")}),
         ({"Type": "Pass", "AgentBinding": {}, "End": True}, {("/AgentBinding", "unknown_field")}),
         ({"Type": "Task", "InputPath": "x", "End": True}, {("/InputPath", "invalid_path")}),
-        ({"Type": "Task", "OutputPath": "$.a[*]", "End": True}, {("/OutputPath", "unsupported")}),
+        ({"Type": "Task", "OutputPath": "States.UUID()", "End": True}, {("/OutputPath", "invalid_path")}),
         ({"Type": "Task", "ResultPath": "$$.a", "End": True}, {("/ResultPath", "invalid_path")}),
         ({"Type": "Task", "ResultPath": "$.a:b", "End": True}, {("/ResultPath", "invalid_path")}),
-        ({"Type": "Task", "ResultPath": "$v", "End": True}, {("/ResultPath", "unsupported")}),
+        ({"Type": "Task", "ResultPath": "$v", "End": True}, {("/ResultPath", "invalid_path")}),
         ({"Type": "Task", "Parameters": [], "End": True}, {("/Parameters", "wrong_type")}),
         (
             {"Type": "Task", "Parameters": {"a/b.$": "x"}, "End": True},
@@ -119,17 +117,143 @@ def test_problems_of_the_machine(document: Any, found: set[tuple[str, str]]) -> 
         ),
         ({"Type": "Task", "Result": 1, "End": True}, {("/Result", "unknown_field")}),
         ({"Type": "Pass", "Retry": [], "End": True}, {("/Retry", "unknown_field")}),
-        ({"Type": "Wait", "Seconds": 1, "Next": "E"}, {("/Type", "unsupported")}),
-        ({"Type": "Pass", "QueryLanguage": "JSONata", "End": True}, {("/QueryLanguage", "unsupported")}),
+        ({"Type": "Wait", "Next": "E"}, {("", "missing_field")}),
+        ({"Type": "Wait", "Seconds": 1, "SecondsPath": "$.s", "Next": "E"}, {("/SecondsPath", "conflicting_fields")}),
+        ({"Type": "Wait", "Seconds": -1, "Next": "E"}, {("/Seconds", "invalid_value")}),
+        ({"Type": "Wait", "Timestamp": "2026-13-01T00:00:00Z", "Next": "E"}, {("/Timestamp", "invalid_value")}),
+        ({"Type": "Wait", "SecondsPath": "$.a[*]", "Next": "E"}, {("/SecondsPath", "invalid_path")}),
+        (
+            {"Type": "Task", "TimeoutSeconds": 5, "HeartbeatSeconds": 5, "End": True},
+            {("/HeartbeatSeconds", "invalid_value")},
+        ),
+        (
+            {"Type": "Task", "TimeoutSeconds": 5, "TimeoutSecondsPath": "$.t", "End": True},
+            {("/TimeoutSecondsPath", "conflicting_fields")},
+        ),
+        ({"Type": "Task", "Output": 1, "End": True}, {("/Output", "wrong_language")}),
+        ({"Type": "Task", "Credentials": {}, "End": True}, {("/Credentials", "missing_field")}),
+        ({"Type": "Pass", "Assign": {"states": 1}, "End": True}, {("/Assign/states", "invalid_name")}),
+        ({"Type": "Pass", "Assign": [], "End": True}, {("/Assign", "wrong_type")}),
+        ({"Type": "Pass", "Parameters": {"a.$": "States.Nope()"}, "End": True}, {("/Parameters/a.$", "invalid_path")}),
+        (
+            {"Type": "Pass", "Parameters": {"a.$": "States.Format('{}')"}, "End": True},
+            {("/Parameters/a.$", "invalid_path")},
+        ),
+        ({"Type": "Parallel", "Branches": [], "End": True}, {("", "missing_field")}),
+        (
+            {"Type": "Parallel", "Branches": [{"StartAt": "x", "States": {}}], "End": True},
+            {("/Branches/0", "missing_field"), ("/Branches/0/StartAt", "unknown_state")},
+        ),
+        (
+            {"Type": "Parallel", "Branches": [{"StartAt": "S", "States": {"S": END}}], "End": True},
+            {("/Branches/0/States/S", "duplicate_name")},
+        ),
+        ({"Type": "Map", "End": True}, {("", "missing_field")}),
+        (
+            {"Type": "Map", "ItemProcessor": INNER, "Iterator": INNER, "End": True},
+            {("/Iterator", "conflicting_fields")},
+        ),
+        ({"Type": "Map", "ItemProcessor": INNER, "ItemsPath": "$.a[*]", "End": True}, {("/ItemsPath", "invalid_path")}),
+        ({"Type": "Map", "ItemProcessor": INNER, "Label": "x", "End": True}, {("/Label", "conflicting_fields")}),
+        (
+            {"Type": "Map", "ItemProcessor": INNER, "ToleratedFailurePercentage": 101, "End": True},
+            {("/ToleratedFailurePercentage", "invalid_value")},
+        ),
     ],
 )
 def test_problems_of_a_state(state: Any, found: set[tuple[str, str]]) -> None:
     assert _of_state(state) == found
 
 
-@pytest.mark.parametrize("field", ["Retry", "Catch", "TimeoutSeconds", "HeartbeatSecondsPath", "Assign", "Output"])
-def test_what_dcf_does_not_run_yet_is_refused_by_name(field: str) -> None:
-    assert _of_state({"Type": "Task", field: None, "End": True}) == {(f"/{field}", "unsupported")}
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        (1, {("", "wrong_type")}),
+        ({}, {("", "missing_field")}),
+        ({"ErrorEquals": []}, {("/ErrorEquals", "missing_field")}),
+        ({"ErrorEquals": ["States.ALL", "x"]}, {("/ErrorEquals", "misplaced_all")}),
+        ({"ErrorEquals": ["x"], "MaxAttempts": -1}, {("/MaxAttempts", "invalid_value")}),
+        ({"ErrorEquals": ["x"], "IntervalSeconds": 0}, {("/IntervalSeconds", "invalid_value")}),
+        ({"ErrorEquals": ["x"], "BackoffRate": 0.5}, {("/BackoffRate", "invalid_value")}),
+        ({"ErrorEquals": ["x"], "MaxDelaySeconds": 1}, {("/MaxDelaySeconds", "invalid_value")}),
+        ({"ErrorEquals": ["x"], "JitterStrategy": "SOME"}, {("/JitterStrategy", "invalid_value")}),
+        ({"ErrorEquals": ["x"], "BackoffRate": 1, "MaxAttempts": 0, "Comment": "c"}, set()),
+    ],
+)
+def test_problems_of_a_retrier(rule: Any, found: set[tuple[str, str]]) -> None:
+    task = {"Type": "Task", "Retry": [rule], "End": True}
+    assert _of_state(task) == {(f"/Retry/0{path}", code) for path, code in found}
+
+
+@pytest.mark.parametrize(
+    ("rule", "found"),
+    [
+        ({"ErrorEquals": ["x"]}, {("", "missing_field")}),
+        ({"ErrorEquals": ["x"], "Next": "none"}, {("/Next", "unknown_state")}),
+        ({"ErrorEquals": ["x"], "Next": "E", "ResultPath": "$$.x"}, {("/ResultPath", "invalid_path")}),
+        ({"ErrorEquals": ["x"], "Next": "E", "Output": 1}, {("/Output", "wrong_language")}),
+        ({"ErrorEquals": ["x"], "Next": "E", "Assign": {"a.$": "$.Error"}}, set()),
+    ],
+)
+def test_problems_of_a_catcher(rule: Any, found: set[tuple[str, str]]) -> None:
+    task = {"Type": "Task", "Catch": [rule], "End": True}
+    assert _of_state(task) == {(f"/Catch/0{path}", code) for path, code in found}
+
+
+@pytest.mark.parametrize(
+    ("output", "code"),
+    [
+        ("{% $states.input.a %}", None),
+        ({"a": ["{% $x + 1 %}", "text", 1]}, None),
+        ("{% {'a': $states.context.State.Name} %}", None),
+        ("{% $x[$.total > 10] %}", None),
+        ("{% $substring($x, 1) & $round(1) & $split($x, ',') & $now() & $uuid() %}", None),
+        ("{% $match($x, /a/) ~> $merge() %}", None),
+        ("{% $string() %}", "invalid_expression"),
+        ("{% 1", "invalid_expression"),
+        ("1 %}", "invalid_expression"),
+        ("{% 1 + %}", "invalid_expression"),
+        ("{% $ %}", "invalid_expression"),
+        ("{% $$.a %}", "invalid_expression"),
+        ("{% a.b %}", "invalid_expression"),
+        ("{% {'a': b} %}", "invalid_expression"),
+        ("{% $states.result %}", "invalid_expression"),
+        ("{% $states.errorOutput %}", "invalid_expression"),
+        ("{% $eval('1') %}", "invalid_expression"),
+        ("{% $x ?? 1 %}", "invalid_expression"),
+        ("{% $x ?: 1 %}", "invalid_expression"),
+        ("{% '?? $eval' %}", None),
+        ("{% $states := 1 %}", "invalid_expression"),
+    ],
+)
+def test_problems_of_an_expression(output: Any, code: str | None) -> None:
+    state = {"Type": "Pass", "QueryLanguage": "JSONata", "Output": output, "End": True}
+    assert {found for _, found in _of_state(state)} == ({code} if code else set())
+
+
+def test_doubts_are_warnings_and_no_problems() -> None:
+    task = {
+        "Type": "Task",
+        "Parameters": {"a.$": "$nobody"},
+        "Retry": [{"ErrorEquals": ["States.Odd"]}],
+        "Assign": {"mine": 1},
+        "End": True,
+    }
+    warnings = warnings_of(_parsed({"StartAt": "A", "States": {"A": task}}))
+    assert {(warning.path, warning.code) for warning in warnings} == {
+        ("/States/A/Parameters", "unassigned_variable"),
+        ("/States/A/Retry/0/ErrorEquals", "unknown_error"),
+    }
+
+
+def test_an_inner_scope_may_not_assign_what_an_outer_one_assigns() -> None:
+    inner = {"StartAt": "I", "States": {"I": {"Type": "Pass", "Assign": {"v": 1}, "End": True}}}
+    states = {
+        "A": {"Type": "Pass", "Assign": {"v": 1}, "Next": "P"},
+        "P": {"Type": "Parallel", "Branches": [inner], "End": True},
+    }
+    pointer = "/States/P/Branches/0/States/I/Assign/v"
+    assert _found({"StartAt": "A", "States": states}) == {(pointer, "shadowed_variable")}
 
 
 @pytest.mark.parametrize(
@@ -155,8 +279,8 @@ def test_what_dcf_does_not_run_yet_is_refused_by_name(field: str) -> None:
         ({"Next": "E", "Not": []}, {("/Not", "wrong_type")}),
         ({"Next": "E", "And": [RULE], "StringEquals": ""}, {("/StringEquals", "unknown_field")}),
         ({"Next": "E", "Or": [RULE, {**RULE, "Next": "E"}]}, {("/Or/1/Next", "misplaced_next")}),
-        ({"Next": "E", "Condition": "{% true %}"}, {("/Condition", "unsupported")}),
-        ({"Next": "E", **RULE, "Assign": {}}, {("/Assign", "unsupported")}),
+        ({"Next": "E", "Condition": "{% true %}"}, {("", "invalid_rule")}),
+        ({"Next": "E", **RULE, "Assign": {"a.$": "$.b"}}, set()),
         ({"Next": "none", **RULE}, {("/Next", "unknown_state")}),
     ],
 )
@@ -210,8 +334,7 @@ def test_all_problems_are_told_at_once_below_the_given_pointer() -> None:
     states = {"A": {"Type": "Wait", "Next": "B"}, "B": {"Type": "Task", "Retry": [], "Next": "x"}, "C": {}}
     assert _found({"StartAt": "A", "States": states, "Typo": 1}, "/machine") == {
         ("/machine/Typo", "unknown_field"),
-        ("/machine/States/A/Type", "unsupported"),
-        ("/machine/States/B/Retry", "unsupported"),
+        ("/machine/States/A", "missing_field"),
         ("/machine/States/B/Next", "unknown_state"),
         ("/machine/States/C", "missing_field"),
         ("/machine/States/C", "unreachable_state"),
@@ -221,10 +344,25 @@ def test_all_problems_are_told_at_once_below_the_given_pointer() -> None:
 def test_states_behind_a_catch_are_not_called_unreachable() -> None:
     task = {"Type": "Task", "Catch": [{"ErrorEquals": ["States.ALL"], "Next": "C"}], "Next": "B"}
     states = {"A": task, "B": END, "C": END}
-    assert _found({"StartAt": "A", "States": states}) == {("/States/A/Catch", "unsupported")}
+    assert _found({"StartAt": "A", "States": states}) == set()
 
 
 FIELDS = [
+    "Retry",
+    "Catch",
+    "ErrorEquals",
+    "Branches",
+    "ItemProcessor",
+    "Items",
+    "States",
+    "StartAt",
+    "Assign",
+    "Output",
+    "QueryLanguage",
+    "ProcessorConfig",
+    "ItemReader",
+    "ItemBatcher",
+    "Seconds",
     "Type",
     "Next",
     "End",
@@ -238,6 +376,15 @@ FIELDS = [
     "a.$",
 ]
 WORDS = [
+    "Parallel",
+    "Map",
+    "JSONata",
+    "DISTRIBUTED",
+    "{% $states.input %}",
+    "{% $x.(",
+    "$v.a",
+    "States.Format('{}', $.a)",
+    "States.ALL",
     "Task",
     "Pass",
     "Choice",

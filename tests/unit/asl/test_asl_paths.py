@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.asl.path_syntax import UnsupportedPathError
 from dcf.asl.paths import MISSING, ROOT, parse_path
+from dcf.asl.surroundings import NOWHERE, Surroundings
 from dcf.errors import StateError
 
 JSON = st.recursive(
@@ -49,8 +49,8 @@ def test_a_path_is_read_into_steps(text: str, steps: tuple[str | int, ...]) -> N
 def test_two_dollars_lead_into_the_context_object() -> None:
     path = parse_path("$$.State.Name")
     assert (path.in_context, path.steps) == (True, ("State", "Name"))
-    assert path.read({"State": {"Name": "wrong"}}, {"State": {"Name": "right"}}) == "right"
-    assert parse_path("$$").read(1, {"a": 2}) == {"a": 2}
+    assert path.read({"State": {"Name": "wrong"}}, Surroundings(context={"State": {"Name": "right"}})) == "right"
+    assert parse_path("$$").read(1, Surroundings(context={"a": 2})) == {"a": 2}
 
 
 @pytest.mark.parametrize(
@@ -85,27 +85,41 @@ def test_what_is_no_path_is_refused_with_a_reason(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "found"),
     [
-        "$.*",
-        "$[*]",
-        "$..a",
-        "$.a..b",
-        "$.a[1:]",
-        "$.a[:1]",
-        "$.a[-3:]",
-        "$.a[0,1]",
-        "$['a','b']",
-        "$[?(@.a)]",
-        "$.a[(@.length-1)]",
-        "$name",
-        "$name.a",
-        "States.UUID()",
+        ("$.*", [[1, 2, 3], {"b": 4}]),
+        ("$.a[*]", [1, 2, 3]),
+        ("$..b", [4]),
+        ("$.a[1:]", [2, 3]),
+        ("$.a[:1]", [1]),
+        ("$.a[-2:]", [2, 3]),
+        ("$.a[0,2]", [1, 3]),
+        ("$.a[?(@ > 1)]", [2, 3]),
+        ("$.none[*].x", []),
+        ("$.none[?(@.x == 1)]", []),
     ],
 )
-def test_what_is_right_but_not_followed_yet_is_refused_as_such(text: str) -> None:
-    with pytest.raises(UnsupportedPathError, match="not supported yet"):
+def test_what_may_select_several_values_selects_an_array(text: str, found: list[Any]) -> None:
+    assert parse_path(text).read({"a": [1, 2, 3], "o": {"b": 4}}, NOWHERE) == found
+
+
+@pytest.mark.parametrize(
+    "text", ["$.a[?", "$.a[(@.length-1)]", "$.a[?(@ =~ /x/)]", "$..a..b..c", "$.a[?match(@, 'x')]"]
+)
+def test_what_the_library_refuses_or_may_not_see_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="'"):
         parse_path(text)
+
+
+def test_a_name_after_the_dollar_is_a_variable() -> None:
+    around = Surroundings(variables={"v": {"a": [1, 2]}})
+    assert parse_path("$v").read(None, around) == {"a": [1, 2]}
+    assert parse_path("$v.a[1]").read(None, around) == 2
+    assert parse_path("$v.a[*]").read(None, around) == [1, 2]
+    with pytest.raises(StateError):
+        parse_path("$other").read(None, around)
+    with pytest.raises(ValueError, match="unexpected"):
+        parse_path("$v-x")
 
 
 @pytest.mark.parametrize(
@@ -123,19 +137,19 @@ def test_what_is_right_but_not_followed_yet_is_refused_as_such(text: str) -> Non
     ],
 )
 def test_reading_what_is_not_there_is_a_runtime_error(text: str, document: Any) -> None:
-    assert parse_path(text).find(document, {}) is MISSING
+    assert parse_path(text).find(document, NOWHERE) is MISSING
     with pytest.raises(StateError) as failure:
-        parse_path(text).read(document, {})
+        parse_path(text).read(document, NOWHERE)
     assert failure.value.error == "States.Runtime"
     assert text in failure.value.cause
 
 
 def test_null_is_a_value() -> None:
-    assert parse_path("$.a").read({"a": None}, {}) is None
+    assert parse_path("$.a").read({"a": None}, NOWHERE) is None
 
 
 def test_a_negative_index_counts_from_the_end() -> None:
-    assert parse_path("$[-1]").read([1, 2], {}) == 2
+    assert parse_path("$[-1]").read([1, 2], NOWHERE) == 2
 
 
 @pytest.mark.parametrize(
@@ -207,7 +221,7 @@ def test_a_written_value_is_read_back_however_the_path_is_spelled(
     spellings = [data.draw(st.sampled_from([_quoted, _dotted]))(name) for name in names]
     path = parse_path("$" + "".join(spellings))
     assert path.steps == tuple(names)
-    assert path.read(path.write({}, value), {}) == value
+    assert path.read(path.write({}, value), NOWHERE) == value
 
 
 @given(document=JSON, value=JSON, steps=st.lists(st.sampled_from([".a", "[0]", "[-1]", "[1]", ".b"]), max_size=4))
@@ -219,7 +233,7 @@ def test_writing_never_changes_its_argument(document: Any, value: Any, steps: li
     except StateError:
         pass
     else:
-        assert path.read(written, {}) == value
+        assert path.read(written, NOWHERE) == value
     assert (document, value) == (before, value_before)
 
 

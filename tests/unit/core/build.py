@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from dcf.asl.steps import Entry
 from dcf.core import attention, claim, creation, finalization, kickoff, lease, progress
 from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Refusal, Released, Updated
 from dcf.core.codec import read_meta, read_state, write_state
@@ -71,7 +72,7 @@ class MemoryRun:
     meta_document: dict[str, Any] | None = None
     states: dict[str, StateDoc] = field(default_factory=dict)
     inputs: dict[str, Any] = field(default_factory=dict)
-    raw_inputs: dict[str, Any] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
     outputs: dict[str, Any] = field(default_factory=dict)
     audit: Mapping[str, Any] | None = None
     events: list[Event] = field(default_factory=list)
@@ -90,7 +91,7 @@ class MemoryRun:
             meta=None if self.meta_document is None else read_meta(self.meta_document),
             states=dict(self.states),
             inputs=dict(self.inputs),
-            raw_inputs=dict(self.raw_inputs),
+            entries=dict(self.entries),
             outputs=dict(self.outputs),
             timers=dict(self.timers),
             meta_document=self.meta_document,
@@ -107,7 +108,7 @@ class MemoryRun:
         self.meta_document = {**(self.meta_document or {}), **changes.meta}
         self.states |= {name: stored(doc) for name, doc in changes.states.items()}
         self.inputs |= {name: given.effective for name, given in changes.inputs.items()}
-        self.raw_inputs |= {name: given.raw for name, given in changes.inputs.items()}
+        self.entries |= {name: given.entry for name, given in changes.inputs.items()}
         self.outputs |= changes.outputs
         self.audit = changes.audit or self.audit
         self.events += changes.events
@@ -146,10 +147,10 @@ class MemoryRun:
         return self.update(state, token, status=Status.SUCCEEDED, has_output=True, output=output, **more)
 
     def write(self, request: progress.Update) -> Updated | Refusal:
-        return self.commit(progress.update(self.snapshot(), request, self.definition.machine, self._context()))
+        return self.commit(progress.update(self.snapshot(), request, self.definition, self._context()))
 
     def exhaust(self, state: str) -> RunStatus | None:
-        return self.commit(progress.exhaust(self.snapshot(), state, self.definition.machine, self._context()))
+        return self.commit(progress.exhaust(self.snapshot(), state, self.definition, self._context()))
 
     def look(self, state: str) -> Owed:
         return self.commit(attention.look(self.snapshot(), state))

@@ -163,7 +163,7 @@ def test_whatever_a_hand_wrote_can_be_read_and_written_and_decided_on(found: Any
     assert doc.lease.epoch >= 0
     doc.is_claimable(NOW)
     write = Update(state="A", token="no such token")
-    refused = update(snapshot(doc), write, definition().machine, {}).answer
+    refused = update(snapshot(doc), write, definition(), {}).answer
     assert code(refused) in {"lease_lost", "terminal"}
 
 

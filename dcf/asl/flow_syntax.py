@@ -1,0 +1,51 @@
+"""The data flow fields of a state as written, checked and compiled into a Flow."""
+
+from typing import Final
+
+from dcf.asl.fields import Fields, token
+from dcf.asl.flow import Flow
+from dcf.asl.path_syntax import clip
+from dcf.asl.paths import ROOT
+from dcf.asl.templates import Template
+
+MAX_NAME: Final = 80
+RESERVED: Final = "states"
+
+
+def read_flow(fields: Fields, *, works: bool = False) -> Flow:
+    """Compile the fields that are there; whether they may be was checked before. `works`: there is a result."""
+    if fields.jsonata:
+        seen = ("result",) if works else ()
+        return Flow(
+            jsonata=True,
+            parameters=fields.query("Arguments"),
+            output=fields.query("Output", *seen),
+            assign=read_assign(fields, *seen),
+        )
+    return Flow(
+        input_path=fields.selection("InputPath"),
+        parameters=fields.template("Parameters"),
+        result_selector=fields.template("ResultSelector"),
+        result_path=fields.destination("ResultPath") if "ResultPath" in fields.document else ROOT,
+        output_path=fields.selection("OutputPath"),
+        assign=read_assign(fields),
+    )
+
+
+def read_assign(fields: Fields, *allowed: str) -> Template | None:
+    """Compile an Assign and check the names that it sets."""
+    body = fields.value("Assign", dict, "an object")
+    if body is None:
+        return None
+    for key in body:
+        name = key if fields.jsonata else key.removesuffix(".$")
+        if not is_variable(name):
+            message = f"{fields.owner}: Assign: '{clip(name)}' cannot be the name of a variable."
+            hint = f"Use a letter, then letters, digits and _, at most {MAX_NAME} characters, and not '{RESERVED}'."
+            fields.report(f"/Assign/{token(key)}", "invalid_name", message, hint)
+    return fields.query("Assign", *allowed) if fields.jsonata else fields.template("Assign")
+
+
+def is_variable(name: str) -> bool:
+    """Tell whether a variable may be called so."""
+    return name.isidentifier() and not name.startswith("_") and len(name) <= MAX_NAME and name != RESERVED

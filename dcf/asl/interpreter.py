@@ -1,0 +1,386 @@
+"""One call of the engine at work: control moves from state to state until everything waits or the run is over.
+
+A Run lives for one call. Scopes opened in this call are joined here when all of their branches end at once; of
+scopes opened earlier only the end of a branch is reported, for counting needs the store.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from dcf.asl import mapping
+from dcf.asl.branching import Live, opened_map, opened_parallel
+from dcf.asl.entering import opened_task, surroundings
+from dcf.asl.limits import bounded
+from dcf.asl.machine import Catcher, Fail, Machine, Map, Parallel, Task, Wait, Worker
+from dcf.asl.places import Place, join, open_scope, resolve, split_scope
+from dcf.asl.retrying import RUNTIME, counted, delay_micros, first_match, used_up
+from dcf.asl.silent import caught_output, silent
+from dcf.asl.state_paths import within
+from dcf.asl.steps import (
+    TOLERATED,
+    Advance,
+    BranchEnded,
+    BranchFailed,
+    Broke,
+    Caught,
+    Closed,
+    Ended,
+    Entered,
+    Entry,
+    Failed,
+    NeedItems,
+    OpenScope,
+    OpenWait,
+    Outcome,
+    Passed,
+    Retried,
+    Step,
+    Succeeded,
+    Visit,
+    WriteResults,
+    exceeds,
+    next_item,
+)
+from dcf.asl.surroundings import Clock, Surroundings
+from dcf.asl.waiting import wait_until
+from dcf.core.json_text import Json
+from dcf.errors import StateError
+
+MAX_SILENT: Final = 1_000
+"""Silent states in a row; a loop of them would otherwise never end."""
+
+EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
+
+MAX_WORK: Final = 50_000
+"""States in one call; nested Maps of silent states could otherwise take forever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """Control stands before a state. `silent` counts the silent states before it in a row."""
+
+    place: Place
+    source: str | None
+    entry: Entry
+    silent: int
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """The state of one call; `pending` is a stack, so that one branch is followed before the next."""
+
+    machine: Machine
+    context: Mapping[str, Json]
+    clock: Clock
+    visits: Mapping[str, Visit]
+    steps: list[Step] = field(default_factory=list)
+    pending: list[Arrival] = field(default_factory=list)
+    live: dict[str, Live] = field(default_factory=dict)
+    outcome: Outcome = "open"
+    work: int = 0
+
+    def advance(self) -> Advance:
+        """Move on until nothing can."""
+        while self.pending and self.outcome == "open":
+            self._arrive(self.pending.pop())
+        return Advance(steps=tuple(self.steps), outcome=self.outcome)
+
+    def go(
+        self,
+        machine: Machine,
+        scope: str,
+        name: str,
+        source: str | None,
+        raw: Json,
+        variables: Mapping[str, Json],
+        item: tuple[int, Json] | None,
+        silent: int = 0,
+    ) -> None:
+        """Put control before a state."""
+        target = Place(machine=machine, state=machine.states[name], name=name, path=join(scope, name), scope=scope)
+        entry = Entry(raw=raw, variables=variables, entered_at=self.clock.now, item=item)
+        self.pending.append(Arrival(place=target, source=source, entry=entry, silent=silent))
+
+    def again(self, here: Place, entry: Entry) -> None:
+        """Put control before a state that is visited already."""
+        self.pending.append(Arrival(place=here, source=None, entry=entry, silent=0))
+
+    def around(self, here: Place, entry: Entry) -> Surroundings:
+        """Make what a state may look at besides its input; the number of steps tells one look from the next."""
+        return surroundings(here, entry, self.context, self.clock, len(self.steps))
+
+    def worked(self, here: Place, entry: Entry, result: Json) -> None:
+        """Go on after the work of a Task, Parallel or Map came to `result`."""
+        state, around = here.state, self.around(here, entry)
+        assert isinstance(state, Worker), "only these states have results"
+        try:
+            result = bounded(result)
+            output = state.flow.work_output(entry.raw, result, around)
+            variables = {**entry.variables, **state.flow.work_assigned(entry.raw, result, around)}
+        except StateError as error:
+            self.failed(here, entry, error.error, error.cause)
+            return
+        self.steps.append(Ended(path=here.path, output=output))
+        self._follow(here, entry, state.next, output, variables)
+
+    def waited(self, here: Place, entry: Entry) -> None:
+        """Go on after a Wait."""
+        try:
+            self._through(Arrival(place=here, source=None, entry=entry, silent=0), ended=True)
+        except StateError as error:
+            self._broke(here, error.error, error.cause)
+
+    def failed(self, here: Place, entry: Entry, error: str | None, cause: str | None) -> None:
+        """Decide what comes of a failure: another try, a Catcher, or the end of the scope around."""
+        state = here.state
+        if isinstance(state, Worker):
+            found = first_match(state.retriers, error)
+            if found is not None:
+                at, retrier = found
+                count = entry.retries[at] if at < len(entry.retries) else 0
+                if not used_up(retrier, count):
+                    wait = delay_micros(retrier, count, self.around(here, entry).chance)
+                    self._retry(here, replace(entry, retries=counted(entry.retries, at)), wait, error, cause)
+                    return
+            caught = first_match(state.catchers, error)
+            if caught is not None:
+                self._catch(here, entry, caught[1], error, cause)
+                return
+        self._broke(here, error, cause)
+
+    def close(self, owner: str, error: str | None, cause: str | None) -> None:
+        """End a scope because of a branch: everything in it is void, and its state fails."""
+        here, entry = resolve(self.machine, owner), self.opened(owner).entry
+        state = here.state
+        if isinstance(state, Map) and state.distributed:
+            error, cause = EXCEEDED, "The specified tolerated failure threshold was exceeded"
+        self._void(owner, error, cause)
+        self.failed(here, entry, error, cause)
+
+    def opened(self, owner: str) -> OpenScope:
+        """Find the record of a scope that is open; KeyError if there is none."""
+        if owner in self.live:
+            return self.live[owner].opened
+        found = self.visits[owner]
+        if not isinstance(found, OpenScope):
+            raise KeyError(owner)
+        return found
+
+    def open_iteration(self, owner: str, index: int) -> None:
+        """Start one iteration of a Map."""
+        opened, here = self.opened(owner), resolve(self.machine, owner)
+        state, value = here.state, opened.items[index]
+        assert isinstance(state, Map), "only a Map has iterations"
+        try:
+            raw = mapping.iteration_input(state, opened.effective, index, value, self.around(here, opened.entry))
+        except StateError as error:
+            self._void(owner, error.error, error.cause)
+            self.failed(here, opened.entry, error.error, error.cause)
+            return
+        variables = {} if state.distributed else opened.entry.variables
+        scope = open_scope(owner, index)
+        self.go(state.processor, scope, state.processor.start_at, None, raw, variables, (index, value))
+
+    def joined(self, here: Place, entry: Entry, results: list[Json]) -> None:
+        """Go on after all branches or iterations ended."""
+        found = [result for result in results if result is not TOLERATED]
+        state = here.state
+        if not isinstance(state, Map) or state.writer is None:
+            self.worked(here, entry, found)
+            return
+        try:
+            written = mapping.write_to(state, entry.raw, here.name, self.around(here, entry))
+        except StateError as error:
+            self.failed(here, entry, error.error, error.cause)
+            return
+        self.steps.append(WriteResults(path=here.path, results=found, **written))
+        self.worked(here, entry, written["details"])
+
+    def supplied(self, here: Place, entry: Entry, read: Json) -> None:
+        """Open a Map whose items were read."""
+        state = here.state
+        assert isinstance(state, Map), "only a Map reads items"
+        try:
+            around = self.around(here, entry)
+            self._open_map(here, None, entry, mapping.items_read(state, read, entry.raw, around), around)
+        except StateError as error:
+            self.failed(here, entry, error.error, error.cause)
+
+    def _void(self, owner: str, error: str | None, cause: str | None) -> None:
+        self.steps.append(Closed(path=owner, error=error, cause=cause))
+        self.pending = [arrival for arrival in self.pending if not within(arrival.place.path, owner)]
+        self.live = {path: live for path, live in self.live.items() if path != owner and not within(path, owner)}
+
+    def _arrive(self, arrival: Arrival) -> None:
+        self.work += 1
+        here, entry = arrival.place, arrival.entry
+        try:
+            if (arrival.silent >= MAX_SILENT and not isinstance(here.state, Task | Fail)) or self.work > MAX_WORK:
+                raise _endless()
+            match here.state:
+                case Task():
+                    self.steps.append(opened_task(here, arrival.source, entry, self.around(here, entry)))
+                case Parallel():
+                    self._open_parallel(here, arrival.source, entry)
+                case Map():
+                    self._enter_map(here, arrival.source, entry)
+                case Wait():
+                    self._wait(arrival, here.state)
+                case Fail():
+                    self._fail(arrival, here.state)
+                case _:
+                    self._through(arrival)
+        except StateError as error:
+            self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
+            self.failed(here, entry, error.error, error.cause)
+
+    def _wait(self, arrival: Arrival, state: Wait) -> None:
+        here, entry = arrival.place, arrival.entry
+        until = wait_until(state, entry.raw, self.around(here, entry), self.clock.micros)
+        if until <= self.clock.micros:
+            self._through(arrival)
+            return
+        self.steps.append(OpenWait(path=here.path, source=arrival.source, entry=entry, until=until))
+
+    def _fail(self, arrival: Arrival, state: Fail) -> None:
+        here, entry = arrival.place, arrival.entry
+        around = self.around(here, entry)
+        document = state.flow.document(entry.raw, around)
+        words = [None if source is None else source.render(document, around) for source in (state.error, state.cause)]
+        if not all(word is None or isinstance(word, str) for word in words):
+            wrong = "States.QueryEvaluationError" if state.flow.jsonata else RUNTIME
+            raise StateError(wrong, "The Error and the Cause of a Fail state must be strings.")
+        self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
+        self._broke(here, words[0], words[1])
+
+    def _through(self, arrival: Arrival, *, ended: bool = False) -> None:
+        """Run a state that nobody works on, and go on; `ended` says that it was entered in an earlier call."""
+        here, entry = arrival.place, arrival.entry
+        around = self.around(here, entry)
+        output, following, sets = silent(here, entry.raw, around)
+        if ended:
+            self.steps.append(Ended(path=here.path, output=output))
+        else:
+            self.steps.append(Passed(path=here.path, source=arrival.source, input=entry.raw, output=output))
+        self._follow(here, entry, following, output, {**entry.variables, **sets}, arrival.silent + 1)
+
+    def _follow(
+        self,
+        here: Place,
+        entry: Entry,
+        following: str | None,
+        output: Json,
+        variables: Mapping[str, Json],
+        silent_before: int = 0,
+    ) -> None:
+        if following is not None:
+            self.go(here.machine, here.scope, following, here.path, output, variables, entry.item, silent_before)
+        elif not here.scope:
+            self.outcome = Succeeded(state=here.path, output=output)
+        else:
+            self._branch_ended(here.scope, output)
+
+    def _branch_ended(self, scope: str, output: Json) -> None:
+        self.steps.append(BranchEnded(scope=scope, output=output))
+        owner, index = split_scope(scope)
+        following = next_item(self.opened(owner), index)
+        if owner in self.live:
+            self._settle(owner, index, output)
+        if following is not None and (owner in self.live or owner in self.visits):
+            self.open_iteration(owner, following)
+
+    def _settle(self, owner: str, index: int, result: Json) -> None:
+        live = self.live[owner]
+        live.results[index] = result
+        live.left -= 1
+        if live.left == 0:
+            del self.live[owner]
+            self.joined(resolve(self.machine, owner), live.opened.entry, live.results)
+
+    def _broke(self, here: Place, error: str | None, cause: str | None) -> None:
+        self.steps.append(Broke(path=here.path, error=error, cause=cause))
+        if not here.scope:
+            self.outcome = Failed(state=here.path, error=error, cause=cause)
+            return
+        owner, index = split_scope(here.scope)
+        if not self.opened(owner).tolerance.bears_any:
+            self.close(owner, error, cause)
+            return
+        self.steps.append(BranchFailed(scope=here.scope, error=error, cause=cause))
+        if owner in self.live:
+            self._bear(owner, index, error, cause)
+
+    def _bear(self, owner: str, index: int, error: str | None, cause: str | None) -> None:
+        live = self.live[owner]
+        live.failed += 1
+        if exceeds(live.opened.tolerance, live.failed, live.opened.size):
+            self.close(owner, error, cause)
+            return
+        following = next_item(live.opened, index)
+        self._settle(owner, index, TOLERATED)
+        if following is not None:
+            self.open_iteration(owner, following)
+
+    def _retry(self, here: Place, entry: Entry, wait: int, error: str | None, cause: str | None) -> None:
+        try:
+            around = self.around(here, entry)
+            task = opened_task(here, None, entry, around) if isinstance(here.state, Task) else None
+        except StateError:
+            # What the work would get cannot be worked out now; entering the state anew finds out again.
+            task = None
+        not_before = self.clock.micros + wait
+        self.steps.append(
+            Retried(path=here.path, entry=entry, task=task, not_before=not_before, error=error, cause=cause)
+        )
+
+    def _catch(self, here: Place, entry: Entry, catcher: Catcher, error: str | None, cause: str | None) -> None:
+        around = self.around(here, entry)
+        told = {"Error": error, "Cause": cause}
+        assert isinstance(here.state, Worker), "only these states catch"
+        try:
+            output, sets = caught_output(here.state.flow, catcher, entry.raw, told, around)
+        except StateError as failure:
+            self._broke(here, failure.error, failure.cause)
+            return
+        following = join(here.scope, catcher.next)
+        self.steps.append(Caught(path=here.path, error=error, cause=cause, output=output, next=following))
+        self._follow(here, entry, catcher.next, output, {**entry.variables, **sets})
+
+    def _open_parallel(self, here: Place, source: str | None, entry: Entry) -> None:
+        state = here.state
+        assert isinstance(state, Parallel), "the caller looked"
+        opened = opened_parallel(state, here.path, source, entry, self.around(here, entry))
+        self._open(opened)
+        for index, branch in reversed(list(enumerate(state.branches))):
+            scope = open_scope(here.path, index)
+            self.go(branch, scope, branch.start_at, None, opened.effective, entry.variables, entry.item)
+
+    def _enter_map(self, here: Place, source: str | None, entry: Entry) -> None:
+        state, around = here.state, self.around(here, entry)
+        assert isinstance(state, Map), "the caller looked"
+        wanted = mapping.read_from(state, entry.raw, around)
+        if wanted is not None:
+            self.steps.append(NeedItems(path=here.path, source=source, entry=entry, **wanted))
+            return
+        self._open_map(here, source, entry, mapping.items_of(state, entry.raw, around), around)
+
+    def _open_map(self, here: Place, source: str | None, entry: Entry, found: list[Json], around: Surroundings) -> None:
+        state = here.state
+        assert isinstance(state, Map), "the caller looked"
+        opened = opened_map(state, here.path, source, entry, found, around)
+        self._open(opened)
+        if not opened.items:
+            del self.live[here.path]
+            self.joined(here, entry, [])
+        for index in reversed(range(min(opened.size, opened.concurrency))):
+            if here.path in self.live:
+                self.open_iteration(here.path, index)
+
+    def _open(self, opened: OpenScope) -> None:
+        self.steps.append(opened)
+        self.live[opened.path] = Live(opened=opened, results=[None] * opened.size, left=opened.size)
+
+
+def _endless() -> StateError:
+    return StateError(RUNTIME, f"More than {MAX_SILENT} states ran in a row without any Task among them.")

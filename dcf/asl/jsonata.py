@@ -1,0 +1,164 @@
+"""JSONata expressions, `{% … %}`, evaluated by the jlens library within bounds.
+
+Only here is that library known. An expression sees the variables and `$states`; the time and the luck are
+fixed by whoever asks, so evaluating twice gives the same. Every failure is a StateError.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, TypedDict
+
+from jlens import Expression, JlensError
+
+from dcf.asl import jsonata_functions
+from dcf.asl.jsonata_text import called_names, objects_as_arrays, without_literals
+from dcf.asl.surroundings import Surroundings
+from dcf.core.json_text import MAX_BYTES, Json, load
+from dcf.errors import StateError
+
+QUERY_ERROR: Final = "States.QueryEvaluationError"
+MAX_TEXT: Final = 32_000
+
+_FAILURES: Final = (JlensError, ValueError, TypeError, ArithmeticError, LookupError, RecursionError)
+
+
+class _Bounds(TypedDict):
+    timeout: float
+    max_depth: int
+    max_steps: int
+    max_string_length: int
+    max_array_length: int
+    max_result_size: int
+
+
+_BOUNDS: Final = _Bounds(
+    timeout=2.0,
+    max_depth=400,
+    max_steps=5_000_000,
+    max_string_length=4 * MAX_BYTES,
+    max_array_length=200_000,
+    max_result_size=4 * MAX_BYTES,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """An expression with what it reads: variables, parts of `$states`, and whether it needs luck."""
+
+    text: str
+    expression: Expression
+    variables: tuple[str, ...]
+    states: frozenset[str] | None
+    reads_input: bool
+    lucky: bool
+
+    @property
+    def reads_states(self) -> bool:
+        """Whether it mentions `$states`, whole or in part."""
+        return self.states is None or bool(self.states)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query:
+    """An expression where it stands: `field` names the place in messages, such as `Output/result`."""
+
+    field: str
+    compiled: Compiled
+
+    def render(self, document: Json, around: Surroundings, /) -> Json:
+        """Evaluate; `document` is what `$states` holds besides the context object."""
+        found = self._evaluate(document, around)
+        if found is None:
+            raise self.failure(self._nothing(document, around))
+        return load(found)
+
+    def failure(self, what: str) -> StateError:
+        """Make the error of this expression."""
+        text = f"The JSONata expression '{self.compiled.text}' specified for the field '{self.field}' {what}"
+        return StateError(QUERY_ERROR, text)
+
+    def _evaluate(self, document: Mapping[str, Json], around: Surroundings) -> str | None:
+        compiled, millis = self.compiled, around.millis
+        bindings = _bindings(compiled, document, around)
+        seed = around.chance.bits(53) if compiled.lucky else 0
+        try:
+            return compiled.expression.evaluate_json(None, bindings, now=millis, seed=seed, **_BOUNDS)
+        except JlensError as error:
+            raise self.failure(f"threw an error during evaluation. {error.code}: {error}") from None
+        except _FAILURES as error:
+            raise self.failure(f"threw an error during evaluation. {error}") from None
+
+    def _nothing(self, document: Mapping[str, Json], around: Surroundings) -> str:
+        # The library answers a function and nothing alike, so the type is asked for, which costs only failing states.
+        try:
+            kind = Expression(f"$type(({self.compiled.text}))").evaluate(
+                None, _bindings(self.compiled, document, around), now=around.millis, seed=0, **_BOUNDS
+            )
+        except _FAILURES:
+            kind = None
+        return "returned an unsupported result type." if kind == "function" else "returned nothing (undefined)."
+
+
+@lru_cache(maxsize=4096)
+def compile_expression(text: str) -> Compiled:
+    """Compile what stands between the brackets; raise ValueError with a plain reason."""
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"the expression has more than {MAX_TEXT} characters")
+    bare = without_literals(text)
+    called = called_names(bare)
+    try:
+        expression = Expression(text)
+        strangers = {name: _nothing for name in called if not _is_builtin(name)}
+        reads = expression.reads(strangers)
+        # An empty object stands for functions that fall back on the input only when they lack an argument.
+        whole = bool(reads.get("input")) and _reads_input(bare, strangers)
+    except JlensError as error:
+        raise ValueError(f"it is not JSONata: {error} ({error.code})") from None
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"it is not JSONata: {error}") from None
+    for name, (function, signature) in jsonata_functions.PURE.items():
+        if name in called:
+            expression.register_function(name, function, signature)
+    return _described(text, expression, reads["bindings"], whole, called)
+
+
+def _described(text: str, expression: Expression, read: Mapping[str, Any], whole: bool, called: set[str]) -> Compiled:
+    states = read.get("states", {})
+    return Compiled(
+        text=text,
+        expression=expression,
+        variables=tuple(name for name in read if name != "states" and name not in called),
+        states=frozenset(states) if isinstance(states, Mapping) else None,
+        reads_input=whole,
+        lucky=bool(called & {"random", "uuid", "shuffle"}),
+    )
+
+
+def _bindings(compiled: Compiled, document: Mapping[str, Json], around: Surroundings) -> dict[str, Any]:
+    known = around.variables
+    bindings = {name: known[name] for name in compiled.variables if name in known}
+    if compiled.reads_states:
+        bindings["states"] = {**document, "context": dict(around.context)}
+    if compiled.lucky:
+        bindings |= jsonata_functions.lucky(around.chance)
+    return bindings
+
+
+def _reads_input(bare: str, strangers: dict[str, Any]) -> bool:
+    """Look again without object constructors: the library says that each reads what it is applied to."""
+    if "{" not in bare:
+        return True
+    try:
+        return bool(Expression(objects_as_arrays(bare)).reads(strangers).get("input"))
+    except (JlensError, ValueError, RecursionError):
+        return False
+
+
+@lru_cache(maxsize=1024)
+def _is_builtin(name: str) -> bool:
+    return bool(Expression(f"$type(${name})").evaluate() == "function")
+
+
+def _nothing(*_arguments: Any) -> None:
+    return None

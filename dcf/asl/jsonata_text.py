@@ -1,0 +1,77 @@
+"""The text of a JSONata expression, looked at without understanding it.
+
+AWS runs an older JSONata than the library here; what it would refuse is found in the text, where strings,
+comments and regular expressions must not be mistaken for code.
+"""
+
+import re
+from typing import Final
+
+_LITERAL = re.compile(
+    r"""(?P<text>"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|`[^`]*`)"""
+    r"""|(?P<comment>/\*.*?\*/)"""
+    r"""|(?P<regex>(?<![\w)\]}"'`\s])\s*/(?:\\.|[^/\\\n])+/[im]*)""",
+    re.DOTALL,
+)
+_REGEX_AFTER_BLANK = re.compile(r"(?:[(,=~:?{\[&<>+\-*%;]|^)\s*(/(?:\\.|[^/\\\n])+/[im]*)")
+_CALLED = re.compile(r"\$([^\W\d]\w*)\s*\(")
+_EVAL = re.compile(r"\$eval\b")
+_STATES_BOUND = re.compile(r"\$states\s*:=")
+
+_WORD_OPERATOR = re.compile(r"\b(?:and|or|in)$")
+
+NEWER: Final = ("??", "?:")
+"""Operators that AWS's JSONata does not have."""
+
+
+def without_literals(text: str) -> str:
+    """Replace strings, quoted names, comments and regular expressions by harmless text."""
+    bare = _LITERAL.sub(lambda found: " " if found.group("comment") else '""', text)
+    return _REGEX_AFTER_BLANK.sub('""', bare)
+
+
+def called_names(bare: str) -> set[str]:
+    """Name the functions that are called as `$name(…)`."""
+    return set(_CALLED.findall(bare))
+
+
+def objects_as_arrays(bare: str) -> str:
+    """Rewrite `{k: v}` as `[k, v]`, which reads the same names but, unlike it, not the input it is applied to.
+
+    Only constructors: braces after a value are a function's body or a grouping and stay.
+    """
+    written: list[str] = []
+    closings: list[str] = []
+    waiting = 0
+    for at, character in enumerate(bare):
+        inside = closings[-1] if closings else ""
+        if character == "{":
+            constructs = _begins_value(bare[:at].rstrip())
+            closings.append("]" if constructs else "}")
+            written.append("[" if constructs else "{")
+        elif character in "([":
+            closings.append(")" if character == "(" else "] ")
+            written.append(character)
+        elif character in ")]}" and closings:
+            written.append(closings.pop().strip())
+        elif character == ":" and inside == "]" and waiting == 0:
+            written.append(",")
+        else:
+            waiting += (character == "?") - (character == ":" and waiting > 0)
+            written.append(character)
+    return "".join(written)
+
+
+def _begins_value(before: str) -> bool:
+    return not before or before[-1] in "([{,:;?=<>+-*/%&~|!^" or bool(_WORD_OPERATOR.search(before))
+
+
+def refusals(text: str) -> list[str]:
+    """Say what the expression may not do, however right its syntax."""
+    bare = without_literals(text)
+    found = [f"the operator {mark} is not part of the language's JSONata" for mark in NEWER if mark in bare]
+    if _EVAL.search(bare):
+        found.append("$eval is not allowed")
+    if _STATES_BOUND.search(bare):
+        found.append("$states cannot be assigned to")
+    return found

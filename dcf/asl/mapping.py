@@ -1,0 +1,187 @@
+"""A Map's items: where they come from, how they are put into batches, how many at once, what each iteration gets.
+
+Works on values only; the engine decides when an iteration starts.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from dcf.asl.fields import kind
+from dcf.asl.flow import render
+from dcf.asl.jsonata import QUERY_ERROR, Query
+from dcf.asl.limits import bounded
+from dcf.asl.machine import Batcher, Map
+from dcf.asl.path_syntax import clip
+from dcf.asl.paths import MISSING, Path
+from dcf.asl.retrying import RUNTIME
+from dcf.asl.steps import Tolerance
+from dcf.asl.surroundings import Surroundings
+from dcf.asl.templates import Template
+from dcf.core.json_text import Json, dump
+from dcf.errors import StateError
+
+MAX_CONCURRENCY: Final = 40
+"""Iterations at once when the Map sets no limit."""
+
+MAX_ITEMS: Final = 100_000
+MAX_BATCH_BYTES: Final = 262_144
+_PERCENT: Final = 100
+
+
+def read_from(state: Map, raw: Json, around: Surroundings) -> Mapping[str, Any] | None:
+    """Tell where the items must be read from, as the fields of a NeedItems; None when the Map's input has them."""
+    if state.reader is None:
+        return None
+    document = state.flow.document(raw, around)
+    config = {name: value for name, value in state.reader.config.items() if not name.startswith("MaxItems")}
+    most = _number(state, "MaxItems", state.reader.max_items, document, around)
+    if most is not None and (most < 0 or most != int(most)):
+        raise StateError("States.ItemReaderFailed", "field MaxItems must be positive")
+    if most:
+        config["MaxItems"] = int(most)
+    arguments = None if state.reader.arguments is None else render(state.reader.arguments, document, around)
+    return {"resource": state.reader.resource, "arguments": arguments, "config": config}
+
+
+def items_of(state: Map, raw: Json, around: Surroundings) -> list[Json]:
+    """Find the items in the Map's input; raise StateError when it has none."""
+    document = state.flow.document(raw, around)
+    own = raw if state.flow.jsonata else document
+    return _listed(state, own if state.items is None else state.items.render(document, around))
+
+
+def items_read(state: Map, read: Json, raw: Json, around: Surroundings) -> list[Json]:
+    """Find the items in what a reader brought, or in the input if ItemsPath leads there."""
+    path = None if state.flow.jsonata else state.items
+    if not isinstance(path, Path):
+        return _listed(state, read)
+    found = path.find(read, around)
+    return _listed(state, path.read(state.flow.document(raw, around), around) if found is MISSING else found)
+
+
+def concurrency_of(state: Map, raw: Json, around: Surroundings) -> int:
+    """Work out how many iterations may run at once."""
+    limit = _number(state, "MaxConcurrency", state.concurrency, state.flow.document(raw, around), around)
+    if limit is None or limit == 0:
+        return MAX_CONCURRENCY
+    if limit < 0 or limit != int(limit):
+        raise _wrong(state, "MaxConcurrency must be an integer that is not negative.")
+    return int(limit)
+
+
+def tolerance_of(state: Map, raw: Json, around: Surroundings) -> Tolerance:
+    """Work out how many failures the Map bears."""
+    if state.tolerated_count is None and state.tolerated_percentage is None:
+        return Tolerance()
+    document = state.flow.document(raw, around)
+    count = _number(state, "ToleratedFailureCount", state.tolerated_count, document, around)
+    share = _number(state, "ToleratedFailurePercentage", state.tolerated_percentage, document, around)
+    if count is not None and (count < 0 or count != int(count)):
+        raise _wrong(state, "ToleratedFailureCount must be an integer that is not negative.")
+    if share is not None and not 0 <= share <= _PERCENT:
+        raise _wrong(state, "ToleratedFailurePercentage must be between 0 and 100.")
+    return Tolerance(count=None if count is None else int(count), percentage=None if share is None else float(share))
+
+
+def write_to(state: Map, raw: Json, label: str, around: Surroundings) -> Mapping[str, Any]:
+    """Tell where the results go, as the fields of a WriteResults, and what stands in the output instead of them."""
+    writer = state.writer
+    assert writer is not None, "the caller looked"
+    document = state.flow.document(raw, around)
+    arguments = {} if writer.arguments is None else render(writer.arguments, document, around)
+    about = arguments if isinstance(arguments, dict) else {}
+    name, run = state.label or label, around.chance.uuid()
+    key = "/".join(part for part in (str(about.get("Prefix", "")).strip("/"), run, "manifest.json") if part)
+    execution = around.context.get("Execution")
+    owner = execution.get("Id", "") if isinstance(execution, dict) else ""
+    return {
+        "resource": writer.resource,
+        "arguments": arguments,
+        "config": None if writer.config is None else render(writer.config, document, around),
+        "details": {
+            "MapRunArn": f"{owner}/{name}:{run}",
+            "ResultWriterDetails": {"Bucket": str(about.get("Bucket", "")), "Key": key},
+        },
+    }
+
+
+def iteration_input(state: Map, effective: Json, index: int, value: Json, around: Surroundings) -> Json:
+    """Make what one iteration gets; a batch is complete already."""
+    if state.selector is None or state.batcher is not None:
+        return value
+    return selected(state.selector, effective, index, value, around)
+
+
+def selected(selector: Template, effective: Json, index: int, value: Json, around: Surroundings) -> Json:
+    """Apply the ItemSelector to one item."""
+    context = {**around.context, "Map": {"Item": {"Index": index, "Value": value}}}
+    return render(selector, effective, replace(around, context=context))
+
+
+def batches(state: Map, items: list[Json], effective: Json, around: Surroundings) -> list[Json]:
+    """Put the items into batches, if the Map has an ItemBatcher."""
+    if state.batcher is None:
+        return items
+    if state.selector is not None:
+        selector = state.selector
+        items = [selected(selector, effective, index, item, around) for index, item in enumerate(items)]
+    shared = None if state.batcher.shared is None else render(state.batcher.shared, effective, around)
+    most, size = _batch_limits(state, state.batcher, effective, around)
+    head = {} if shared is None else {"BatchInput": shared}
+    return [bounded({**head, "Items": part}) for part in _cut(items, most, size)]
+
+
+def _batch_limits(state: Map, batcher: Batcher, effective: Json, around: Surroundings) -> tuple[int, int]:
+    most = _number(state, "MaxItemsPerBatch", batcher.max_items, effective, around)
+    size = _number(state, "MaxInputBytesPerBatch", batcher.max_bytes, effective, around)
+    for name, found in (("MaxItemsPerBatch", most), ("MaxInputBytesPerBatch", size)):
+        if found is not None and (found < 1 or found != int(found)):
+            raise _wrong(state, f"{name} must be a positive integer.")
+    return int(most or MAX_ITEMS), int(size or MAX_BATCH_BYTES)
+
+
+def _cut(items: list[Json], most: int, size: int) -> Iterator[list[Json]]:
+    batch: list[Json] = []
+    held = 0
+    for item in items:
+        weight = len(dump(item).encode()) + 1
+        if batch and (len(batch) == most or held + weight > size):
+            yield batch
+            batch, held = [], 0
+        batch.append(item)
+        held += weight
+    if batch:
+        yield batch
+
+
+def _listed(state: Map, found: Json) -> list[Json]:
+    if isinstance(found, dict) and state.flow.jsonata and state.distributed:
+        return [{"Key": key, "Value": value} for key, value in found.items()]
+    if not isinstance(found, list):
+        raise _not_an_array(state, found)
+    if len(found) > MAX_ITEMS:
+        raise _wrong(state, f"The Map has more than {MAX_ITEMS} items.")
+    return found
+
+
+def _not_an_array(state: Map, found: Json) -> StateError:
+    name = kind(found).split()[-1]
+    if isinstance(state.items, Query):
+        shown = clip(dump(found), 200)
+        what = f"returned an unexpected result type. Expected 'array', but was '{name}' for value: {shown}"
+        return state.items.failure(what)
+    return _wrong(state, f"Map state input must be an array but was: {clip(dump(found), 200)}")
+
+
+def _number(state: Map, field: str, source: Template | None, document: Json, around: Surroundings) -> float | None:
+    if source is None:
+        return None
+    found = source.render(document, around)
+    if isinstance(found, bool) or not isinstance(found, int | float):
+        raise _wrong(state, f"{field} refers to the value {clip(dump(found), 200)}, which is not a number.")
+    return found
+
+
+def _wrong(state: Map, cause: str) -> StateError:
+    return StateError(QUERY_ERROR if state.flow.jsonata else RUNTIME, cause)

@@ -1,0 +1,77 @@
+"""Where a path leads in a machine: the state there and the Parallel and Map states around it.
+
+Knows the machine and nothing of runs: whether an iteration of that number exists is not its matter.
+"""
+
+from dataclasses import dataclass
+
+from dcf.asl.machine import Machine, Map, Parallel, State
+from dcf.asl.state_paths import join, open_scope, split, split_scope
+
+__all__ = ["Place", "ancestors", "join", "machine_of", "open_scope", "resolve", "split", "split_scope"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A state of a machine, in the scope where it runs."""
+
+    machine: Machine
+    state: State
+    name: str
+    path: str
+    scope: str
+
+    @property
+    def parents(self) -> tuple[str, ...]:
+        """The paths of the Parallel and Map states around it, outermost first."""
+        return ancestors(self.path)
+
+
+def resolve(machine: Machine, path: str) -> Place:
+    """Find the state that a path names; KeyError if there is none."""
+    known = machine.states.get(path) if "/" not in path and "%" not in path else None
+    if known is not None:
+        return Place(machine=machine, state=known, name=path, path=path, scope="")
+    scope, name = split(path)
+    here = machine_of(machine, scope)
+    if name not in here.states or join(scope, name) != path:
+        raise KeyError(path)
+    return Place(machine=here, state=here.states[name], name=name, path=path, scope=scope)
+
+
+def ancestors(path: str) -> tuple[str, ...]:
+    """List the paths of the Parallel and Map states around a state, outermost first; KeyError for no path."""
+    found: list[str] = []
+    scope = split(path)[0]
+    while scope:
+        try:
+            owner, _ = split_scope(scope)
+        except ValueError:
+            raise KeyError(path) from None
+        found.append(owner)
+        scope = split(owner)[0]
+    return tuple(reversed(found))
+
+
+def machine_of(machine: Machine, scope: str) -> Machine:
+    """Find the machine that runs in a scope; KeyError if there is none."""
+    chain: list[tuple[str, int]] = []
+    while scope:
+        try:
+            owner, index = split_scope(scope)
+        except ValueError:
+            raise KeyError(scope) from None
+        chain.append((owner, index))
+        scope = split(owner)[0]
+    for owner, index in reversed(chain):
+        machine = _inside(machine, split(owner)[1], index)
+    return machine
+
+
+def _inside(machine: Machine, name: str, index: int) -> Machine:
+    state = machine.states[name]
+    if isinstance(state, Map):
+        return state.processor
+    if isinstance(state, Parallel) and index < len(state.branches):
+        return state.branches[index]
+    raise KeyError(name)

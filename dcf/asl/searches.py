@@ -1,0 +1,59 @@
+"""The part of a path that may select several values, followed by the python-jsonpath library.
+
+Only here is that library known. Regular expressions in filters are refused: they come from whoever wrote the
+workflow, and Python's can take forever.
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from itertools import islice
+from typing import Final, TypeAlias
+
+from jsonpath import JSONPathEnvironment
+from jsonpath.exceptions import JSONPathError
+
+from dcf.core.json_text import Json
+from dcf.errors import StateError
+
+Search: TypeAlias = Callable[[Json], list[Json]]
+"""From a value to everything found under it, in order."""
+
+MAX_FOUND: Final = 100_000
+MAX_TEXT: Final = 2_000
+_MAX_DESCENTS: Final = 2
+_REGULAR_EXPRESSIONS: Final = ("=~", "match(", "search(")
+
+
+@lru_cache(maxsize=1024)
+def parse_search(rest: str) -> Search:
+    """Compile what follows the definite steps of a path; raise ValueError with a plain reason."""
+    if any(word in rest for word in _REGULAR_EXPRESSIONS):
+        raise ValueError("regular expressions in filters are not accepted")
+    if len(rest) > MAX_TEXT or rest.count("..") > _MAX_DESCENTS:
+        raise ValueError("the path is too long or searches too deep")
+    try:
+        query = _LIBRARY.compile(f"${rest}")
+    except (JSONPathError, ValueError, RecursionError):
+        raise ValueError("the part that selects several values is not a JSONPath") from None
+
+    def search(value: Json) -> list[Json]:
+        try:
+            matches = query.finditer(value) if isinstance(value, dict | list) else ()
+            found = [match.obj for match in islice(matches, MAX_FOUND + 1)]
+        except (JSONPathError, RecursionError, TypeError, ValueError):
+            raise StateError("States.Runtime", f"The path '${rest}' could not be followed.") from None
+        if len(found) > MAX_FOUND:
+            raise StateError("States.Runtime", f"The path '${rest}' finds more than {MAX_FOUND} values.")
+        return found
+
+    return search
+
+
+def _library() -> JSONPathEnvironment:
+    library = JSONPathEnvironment(filter_caching=False)
+    for name in ("match", "search"):
+        library.function_extensions.pop(name, None)
+    return library
+
+
+_LIBRARY: Final = _library()

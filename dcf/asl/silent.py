@@ -1,0 +1,63 @@
+"""What the states do that nobody works on: Pass, Choice, Wait once it is over, Succeed, and a Catcher.
+
+Data in, data out; where control goes then is the interpreter's matter.
+"""
+
+from collections.abc import Mapping
+
+from dcf.asl.flow import Flow, assigned, place, render, select
+from dcf.asl.limits import bounded
+from dcf.asl.machine import Catcher, Choice, Pass, Succeed, Wait
+from dcf.asl.places import Place
+from dcf.asl.surroundings import Surroundings
+from dcf.core.json_text import Json
+from dcf.errors import StateError
+
+
+def silent(here: Place, raw: Json, around: Surroundings) -> tuple[Json, str | None, Mapping[str, Json]]:
+    """Run a state that nobody works on: its output, the state that follows (None at the end), the variables it sets."""
+    state = here.state
+    match state:
+        case Pass():
+            return _reshape(state, raw, around)
+        case Choice():
+            return _choose(state, raw, around)
+        case Wait():
+            sets = assigned(state.flow.assign, state.flow.document(raw, around), around)
+            return state.flow.plain_output(raw, around), state.next, sets
+        case Succeed():
+            return state.flow.plain_output(raw, around), None, {}
+    raise TypeError(f"{type(state).__name__} is no silent state")
+
+
+def caught_output(
+    flow: Flow, catcher: Catcher, raw: Json, told: Json, around: Surroundings
+) -> tuple[Json, Mapping[str, Json]]:
+    """Make the output of a Catcher and the variables that it sets."""
+    if not flow.jsonata:
+        return place(catcher.result_path, raw, told), assigned(catcher.assign, told, around)
+    document = {"input": raw, "errorOutput": told}
+    output = told if catcher.output is None else render(catcher.output, document, around)
+    return output, assigned(catcher.assign, document, around)
+
+
+def _reshape(state: Pass, raw: Json, around: Surroundings) -> tuple[Json, str | None, Mapping[str, Json]]:
+    flow = state.flow
+    if flow.jsonata:
+        return flow.plain_output(raw, around), state.next, assigned(flow.assign, {"input": raw}, around)
+    result = bounded(state.result) if state.has_result else flow.effective(raw, around)
+    output = select(flow.output_path, place(flow.result_path, raw, result), around)
+    return output, state.next, assigned(flow.assign, result, around)
+
+
+def _choose(state: Choice, raw: Json, around: Surroundings) -> tuple[Json, str | None, Mapping[str, Json]]:
+    flow = state.flow
+    document = flow.document(raw, around)
+    chosen = next((branch for branch in state.branches if branch.rule.matches(document, around)), None)
+    if chosen is None and state.default is None:
+        raise StateError("States.NoChoiceMatched", "No rule matched, and the Choice state has no Default.")
+    sets = assigned(flow.assign if chosen is None else chosen.assign, document, around)
+    following = state.default if chosen is None else chosen.next
+    if chosen is not None and chosen.output is not None:
+        return render(chosen.output, document, around), following, sets
+    return flow.plain_output(raw, around), following, sets

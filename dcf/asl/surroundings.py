@@ -1,0 +1,66 @@
+"""What a state may look at besides its input: the context object, the variables, the time and its luck.
+
+Nothing here asks a clock or a source of randomness: the same step, decided twice, must come out the same.
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from dcf.core.json_text import Json
+
+SECOND: Final = 1_000_000
+"""Microseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """The time of one step, and what everything random in it is derived from; the caller fixes both.
+
+    `now` is ISO 8601 text in UTC, `micros` the same instant since the epoch.
+    """
+
+    now: str
+    micros: int
+    seed: str
+
+
+class Chance:
+    """Numbers that look random and depend on the seed and their order alone."""
+
+    __slots__ = ("_drawn", "_seed")
+
+    def __init__(self, seed: str) -> None:
+        self._seed = seed
+        self._drawn = 0
+
+    def bits(self, count: int) -> int:
+        """Draw a number of that many bits, at most 256."""
+        self._drawn += 1
+        digest = hashlib.sha256(f"{self._seed}\n{self._drawn}".encode("utf-8", "replace")).digest()
+        return int.from_bytes(digest, "big") >> (256 - count)
+
+    def fraction(self) -> float:
+        """Draw from 0 (inclusive) to 1 (exclusive)."""
+        return self.bits(53) / 2**53
+
+    def uuid(self) -> str:
+        """Draw a UUID of version 4."""
+        drawn = self.bits(128) & ~(0xF << 76) & ~(0x3 << 62) | (0x4 << 76) | (0x2 << 62)
+        text = f"{drawn:032x}"
+        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """Everything but the document that an expression may read. `millis` is the time since the epoch."""
+
+    context: Mapping[str, Json] = field(default_factory=dict)
+    variables: Mapping[str, Json] = field(default_factory=dict)
+    chance: Chance = field(default_factory=lambda: Chance(""))
+    millis: int = 0
+
+
+NOWHERE: Final = Surroundings()
+"""No context and no variables."""

@@ -1,0 +1,76 @@
+"""Until when a Wait waits, and how long a Task may take, worked out from data and checked.
+
+Times are microseconds since the epoch; which clock they are compared with is the caller's matter.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from dcf.asl.jsonata import QUERY_ERROR
+from dcf.asl.machine import Task, Wait
+from dcf.asl.retrying import RUNTIME
+from dcf.asl.surroundings import SECOND, Surroundings
+from dcf.asl.templates import Template
+from dcf.asl.timestamps import instant
+from dcf.core.json_text import Json
+from dcf.errors import StateError
+
+MAX_DELAY_S: Final = 2**31 - 1
+MAX_TIMEOUT_S: Final = 99_999_999
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+def wait_until(state: Wait, raw: Json, around: Surroundings, micros: int) -> int:
+    """Work out when a Wait entered at `micros` is over; raise StateError when it does not say."""
+    document = state.flow.document(raw, around)
+    if state.seconds is not None:
+        until = micros + _seconds(state, state.seconds.render(document, around)) * SECOND
+    else:
+        assert state.timestamp is not None, "a Wait has seconds or a timestamp"
+        until = _moment(state, state.timestamp.render(document, around))
+    if until - micros > MAX_DELAY_S * SECOND:
+        raise _wrong(jsonata=state.flow.jsonata, cause="Wait state delay is too long.")
+    return until
+
+
+def timeouts(task: Task, raw: Json, around: Surroundings) -> tuple[int | None, int | None]:
+    """Work out TimeoutSeconds and HeartbeatSeconds of a Task; raise StateError for what is no such number."""
+    if task.timeout is None and task.heartbeat is None:
+        return None, None
+    document = task.flow.document(raw, around)
+    jsonata = task.flow.jsonata
+    return (
+        _limit(task.timeout, document, around, "TimeoutSeconds", jsonata=jsonata),
+        _limit(task.heartbeat, document, around, "HeartbeatSeconds", jsonata=jsonata),
+    )
+
+
+def _limit(source: Template | None, document: Json, around: Surroundings, field: str, *, jsonata: bool) -> int | None:
+    if source is None:
+        return None
+    found = source.render(document, around)
+    if isinstance(found, bool) or not isinstance(found, int) or not 0 < found <= MAX_TIMEOUT_S:
+        raise _wrong(jsonata=jsonata, cause=f"{field} must be a positive integer up to {MAX_TIMEOUT_S}.")
+    return found
+
+
+def _seconds(state: Wait, found: Json) -> int:
+    if isinstance(found, bool) or not isinstance(found, int):
+        raise _wrong(jsonata=state.flow.jsonata, cause=f"The {state.field} of the Wait state is not an integer.")
+    if found < 0:
+        raise _wrong(jsonata=state.flow.jsonata, cause=f"The {state.field} of the Wait state is negative.")
+    return found
+
+
+def _moment(state: Wait, found: Json) -> int:
+    moment = instant(found)
+    if moment is None:
+        cause = f"The {state.field} of the Wait state is not an RFC 3339 timestamp."
+        raise _wrong(jsonata=state.flow.jsonata, cause=cause)
+    second, fraction = moment
+    return (second - _EPOCH) // _MICROSECOND + int(fraction[:6].ljust(6, "0"))
+
+
+def _wrong(*, jsonata: bool, cause: str) -> StateError:
+    return StateError(QUERY_ERROR if jsonata else RUNTIME, cause)

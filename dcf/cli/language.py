@@ -1,0 +1,236 @@
+"""The commands that need no Redis: validate, graph and simulate a workflow file.
+
+The validation is imported where it is needed: its JSON Schema library takes a tenth of a second.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from dcf.asl.machine import Machine
+from dcf.asl.parsing import parse_machine
+from dcf.cli.positions import locate
+from dcf.cli.text import clean, json_text
+from dcf.cli.views import console, print_error
+from dcf.core.json_text import MAX_BYTES, Json, parse
+from dcf.data import find_file
+from dcf.drawing import draw_mermaid, draw_svg, draw_text
+from dcf.errors import DcfError, InvalidArgument, InvalidDefinition
+from dcf.simulation import simulate as run_simulation
+
+if TYPE_CHECKING:
+    from dcf.validation import Finding, Validation
+
+EXIT_NOT_SUCCEEDED: Final = 1
+EXIT_NO_JSON: Final = 4
+_LONGEST: Final = 1000
+_MAX_DOCUMENT: Final = 1024 * 1024
+_STAGES: Final = {
+    "input": "not JSON",
+    "schema": "form",
+    "imports": "imports",
+    "references": "references",
+    "graph": "language",
+}
+
+Format = Literal["text", "mermaid", "svg"]
+Statuses = Mapping[str, str]
+
+_File = Annotated[Path, typer.Argument(help="Workflow document or plain ASL machine (JSON); a shipped one by name.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands to an application."""
+    for command in (validate, graph, simulate):
+        app.command()(command)
+
+
+def validate(
+    file: _File,
+    imports_dir: Annotated[
+        Path | None, typer.Option(help="Directory that af_imports must lie below; default: the file's own.")
+    ] = None,
+    skills_dir: Annotated[
+        Path | None, typer.Option(help="Directory that skill_imports must lie below; default: that of the imports.")
+    ] = None,
+    as_json: _AsJson = False,
+) -> None:
+    """Check a workflow without running it: its form, its imports, the agents and skills it names, every ASL rule.
+
+    Each problem is one line, FILE:LINE:COLUMN: code: what is wrong and what to do.
+
+    Exit codes: 0 valid, 1 form (JSON Schema), 2 imports or references, 3 language or graph, 4 no JSON.
+
+    --json prints {file, ok, exit_code, schema_errors, resolution, graph, warnings, problems}; each problem has
+    path (JSON Pointer), line, column, code, message, hint and stage.
+    """
+    try:
+        path, text = _read(file)
+    except DcfError as error:
+        print_error(error)
+        raise typer.Exit(EXIT_NO_JSON) from None
+    base = imports_dir or path.parent
+    verdict = _judge(text, base, skills_dir or base)
+    places = {} if verdict.stage == "input" else locate(text, {one.path for one in verdict.problems})
+    if as_json:
+        problems = [one.as_json() | _place(places, one) for one in verdict.problems]
+        typer.echo(json_text({"file": str(file)} | verdict.as_json() | {"problems": problems}, indent=2))
+    else:
+        _print_verdict(file, verdict, places)
+    raise typer.Exit(verdict.exit_code)
+
+
+def graph(
+    file: _File,
+    form: Annotated[Format, typer.Option("--format", help="text, mermaid or svg.")] = "text",
+    output: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
+) -> None:
+    """Draw a workflow: as text, as a Mermaid flowchart or as SVG. Dashed lines are errors that are caught."""
+    path, text = _read(file)
+    document = parse(text, name=str(file), max_bytes=_MAX_DOCUMENT)
+    picture = render(_machine(document), form=form, title=_title(document, path))
+    if output is None:
+        typer.echo(picture, nl=False)
+        return
+    try:
+        output.write_text(picture, "utf-8")
+    except OSError:
+        raise InvalidArgument(f"{output} cannot be written.", "Check the path.") from None
+
+
+def simulate(
+    file: _File,
+    input_file: Annotated[Path | None, typer.Option("--input", help="Run input (JSON file); default: {}.")] = None,
+    mocks_file: Annotated[
+        Path | None,
+        typer.Option("--mocks", help='What each Task answers, call by call: {"Task": [{"output": …}, {"error": …}]}.'),
+    ] = None,
+    as_json: _AsJson = False,
+) -> None:
+    """Run a workflow here with mocked Tasks and virtual time, and show every state that was entered and left.
+
+    A Task without an answer returns its input. An answer is {"output": …}, {"error": …, "cause": …},
+    {"timed_out": true} or {"never": true}. The exit code is 0 only if the run succeeded.
+    """
+    document = parse(_read(file)[1], name=str(file), max_bytes=_MAX_DOCUMENT)
+    run_input = {} if input_file is None else _read_json(input_file)
+    mocks = {} if mocks_file is None else read_mocks(_read_json(mocks_file))
+    result = run_simulation(document, run_input, mocks)
+    if as_json:
+        typer.echo(json_text(result, indent=2))
+    else:
+        _print_run(result)
+    raise typer.Exit(0 if result["status"] == "SUCCEEDED" else EXIT_NOT_SUCCEEDED)
+
+
+def render(
+    machine: Machine, statuses: Statuses | None = None, *, form: Format = "text", title: str = "Workflow"
+) -> str:
+    """Draw a machine; `statuses` by state path shows where a run of it stands."""
+    if form == "svg":
+        return draw_svg(machine, statuses, title=title)
+    return draw_mermaid(machine, statuses) if form == "mermaid" else draw_text(machine, statuses)
+
+
+def read_mocks(document: Json) -> dict[str, list[Mapping[str, Json]]]:
+    """Check the answers of mocked Tasks; one answer may stand without its array."""
+    if not isinstance(document, dict):
+        raise _bad_mocks("The mocks are not an object.")
+    mocks = {name: answers if isinstance(answers, list) else [answers] for name, answers in document.items()}
+    for name, answers in mocks.items():
+        if not all(isinstance(one, dict) and {"output", "error", "timed_out", "never"} & one.keys() for one in answers):
+            raise _bad_mocks(f"An answer of the Task '{name[:80]}' is none.")
+    return mocks
+
+
+def _bad_mocks(message: str) -> InvalidArgument:
+    return InvalidArgument(message, 'Write {"Task": [{"output": …}, {"error": "Name", "cause": "why"}]}.')
+
+
+def _judge(text: str, imports_dir: Path, skills_dir: Path) -> "Validation":
+    from dcf.validation import validate_document
+    from dcf.validation.document import is_document, validate_machine
+
+    if is_document(text):
+        return validate_document(text, imports_base_dir=imports_dir, skills_base_dir=skills_dir)
+    return validate_machine(text)
+
+
+def _place(places: Mapping[str, tuple[int, int]], finding: "Finding") -> dict[str, int | None]:
+    line, column = places.get(finding.path, (None, None))
+    return {"line": line, "column": column}
+
+
+def _print_verdict(file: Path, verdict: "Validation", places: Mapping[str, tuple[int, int]]) -> None:
+    out = console()
+    for one in verdict.problems:
+        place = ":".join(str(number) for number in places.get(one.path, ()))
+        where = f"{clean(str(file))}:{place}:" if place else f"{clean(str(file))}:"
+        told = f"{one.code}: {one.message} {one.hint}"
+        out.print(Text.assemble((where, "bold"), f" {clean(told, _LONGEST)}"), soft_wrap=True)
+    for warning in verdict.warnings:
+        out.print(Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), soft_wrap=True)
+    if verdict.stage is None:
+        out.print(Text(f"✔ {clean(str(file))} is valid", style="green"), soft_wrap=True)
+        return
+    count = "1 problem" if len(verdict.problems) == 1 else f"{len(verdict.problems)} problems"
+    out.print(Text(f"✘ {count}; the first stage that failed: {_STAGES[verdict.stage]}", style="red"), soft_wrap=True)
+
+
+def _print_run(result: Mapping[str, Json]) -> None:
+    out = console()
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("step", "what", "state", "type", "data"):
+        table.add_column(name, no_wrap=True, overflow="ellipsis", justify="right" if name == "step" else "left")
+    for step, event in enumerate(result["trace"], 1):
+        cells = (str(step), event["event"], clean(event["path"], 60), event["type"], _data(event))
+        table.add_row(*(Text(cell, no_wrap=True, overflow="ellipsis") for cell in cells))
+    out.print(table)
+    good = result["status"] == "SUCCEEDED"
+    out.print(Text(f"{'✔' if good else '✘'} {clean(result['status'])}", style="green" if good else "red"))
+    shown = result["output"] if good else {name: result.get(name) for name in ("error", "cause")}
+    for line in json_text(shown, indent=2).split("\n"):
+        out.print(Text(line), soft_wrap=True)
+
+
+def _data(event: Mapping[str, Json]) -> str:
+    """Tell what went in or came out, or what failed."""
+    if event.get("error") is not None:
+        return clean(f"{event['error']}: {event.get('cause')}")
+    for name, sign in (("input", "← "), ("output", "→ ")):
+        if name in event:
+            return sign + clean(json_text(event[name]), 120)
+    return ""
+
+
+def _machine(document: Json) -> Machine:
+    inside = isinstance(document, dict) and "asl" in document
+    machine, problems = parse_machine(document["asl"] if inside else document, "/asl" if inside else "")
+    if machine is None:
+        raise InvalidDefinition(problems)
+    return machine
+
+
+def _title(document: Any, path: Path) -> str:
+    name = document.get("workflow_name") if isinstance(document, dict) else None
+    return name if isinstance(name, str) and name else path.name
+
+
+def _read(file: Path) -> tuple[Path, str]:
+    found = find_file(file)
+    if found is None:
+        raise InvalidArgument(f"There is no file {file}.", "Check the path.")
+    try:
+        with found.open("rb") as opened:
+            return found, opened.read(_MAX_DOCUMENT + 4).decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidArgument(f"{file} cannot be read as UTF-8 text.", "Check the file.") from None
+
+
+def _read_json(file: Path) -> Json:
+    return parse(_read(file)[1], name=str(file), max_bytes=MAX_BYTES)

@@ -1,0 +1,86 @@
+"""Where in a JSON text the values stand that JSON Pointers name, by line and column."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from json import loads
+from typing import Final, NamedTuple
+
+from dcf.asl.fields import token
+
+_TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.DOTALL)
+
+
+class Position(NamedTuple):
+    """A place in a text; both numbers begin at 1."""
+
+    line: int
+    column: int
+
+
+def locate(text: str, pointers: Collection[str]) -> dict[str, Position]:
+    """Find the places of pointers: of a member that is its key, of an element its value.
+
+    A pointer to something that is not there gets the place of what should hold it. The text must be valid JSON.
+    """
+    wanted = {ancestor for pointer in pointers for ancestor in _ancestors(pointer)}
+    offsets = {pointer: offset for pointer, offset in _walk(text) if pointer in wanted}
+    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+    found: dict[str, Position] = {}
+    for pointer in pointers:
+        offset = next((offsets[one] for one in _ancestors(pointer) if one in offsets), 0)
+        line = bisect_right(starts, offset)
+        found[pointer] = Position(line=line, column=offset - starts[line - 1] + 1)
+    return found
+
+
+def _ancestors(pointer: str) -> Iterator[str]:
+    """List a pointer and those to what holds it, outwards."""
+    while pointer:
+        yield pointer
+        pointer = pointer.rpartition("/")[0]
+    yield ""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Container:
+    """An object or array that is being read."""
+
+    pointer: str
+    keyed: bool
+    index: int = 0
+    key: str | None = None
+    at: int = 0
+
+    def take_key(self, text: str, at: int) -> None:
+        """Begin a member."""
+        self.key, self.at = loads(text), at
+
+    def child(self, at: int) -> tuple[str, int]:
+        """Tell the pointer of the value that begins here, and where it is to be looked for."""
+        if self.keyed:
+            return f"{self.pointer}/{token(self.key or '')}", self.at
+        return f"{self.pointer}/{self.index}", at
+
+    def go_on(self) -> None:
+        """Go on after a comma."""
+        self.index, self.key = self.index + 1, None
+
+
+def _walk(text: str) -> Iterator[tuple[str, int]]:
+    """List every value with its place."""
+    around: list[_Container] = []
+    for match in _TOKEN.finditer(text):
+        sign, at = match.group(), match.start()
+        if sign in {"}", "]"}:
+            around.pop()
+        elif sign == ",":
+            around[-1].go_on()
+        elif around and around[-1].keyed and around[-1].key is None:
+            around[-1].take_key(sign, at)
+        elif sign != ":":
+            pointer, place = around[-1].child(at) if around else ("", at)
+            yield pointer, place
+            if sign in {"{", "["}:
+                around.append(_Container(pointer=pointer, keyed=sign == "{"))

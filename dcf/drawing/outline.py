@@ -1,0 +1,38 @@
+"""A machine as indented text: every state in reading order, and where it leads."""
+
+from collections.abc import Iterator
+
+from dcf.asl.machine import Machine
+from dcf.drawing.layout import kind_text
+from dcf.drawing.scene import END, MARKERS, Graph, Node, scene_of
+from dcf.drawing.statuses import Standing, Statuses
+
+
+def draw_text(machine: Machine, statuses: Statuses | None = None) -> str:
+    """Write an outline; `statuses` by the path of each state."""
+    graph = scene_of(machine)
+    return "\n".join(_graph(graph, "", Standing(graph, statuses))) + "\n"
+
+
+def _graph(graph: Graph, indent: str, standing: Standing) -> Iterator[str]:
+    for at, node in enumerate(graph.nodes):
+        if node.kind not in MARKERS:
+            signs = standing.signs(node.path)
+            yield f"{indent}{node.name}  ({kind_text(node)})" + (f"  {signs}" if signs else "")
+            yield from _inside(node, indent, standing)
+            yield from _ways(graph, at, indent)
+
+
+def _inside(node: Node, indent: str, standing: Standing) -> Iterator[str]:
+    for group in node.groups:
+        yield f"{indent}  │ {group.title}"
+        yield from _graph(group.graph, f"{indent}  │   ", standing)
+
+
+def _ways(graph: Graph, at: int, indent: str) -> Iterator[str]:
+    leaving = [arrow for arrow in graph.arrows if arrow.source == at]
+    for arrow in leaving:
+        target = graph.nodes[arrow.target]
+        name = "end" if target.kind == END else target.name
+        shaft = "⇢" if arrow.dashed else "→"
+        yield f"{indent}  {shaft} {name}" + (f"   [{arrow.label}]" if arrow.label else "")

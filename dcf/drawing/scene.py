@@ -1,0 +1,137 @@
+"""What is to be drawn: a machine as nodes, arrows and groups, without any coordinates."""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Final
+
+from dcf.asl.machine import Choice, Machine, Map, Parallel, Pass, State, Task, Wait
+from dcf.asl.state_paths import join, open_scope
+from dcf.drawing.words import describe, errors_text, printable
+from dcf.errors import InvalidArgument
+
+START: Final = "Start"
+END: Final = "End"
+MARKERS: Final = frozenset({START, END})
+MAX_STATES: Final = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arrow:
+    """A transition between two nodes of a graph, by their indexes; `dashed` means that an error is caught."""
+
+    source: int
+    target: int
+    label: str = ""
+    dashed: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A state, or the mark where a run begins or ends. Inside a Map, `path` is that of the first iteration."""
+
+    path: str
+    name: str
+    kind: str
+    retries: bool = False
+    groups: "tuple[Group, ...]" = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Graph:
+    """A machine: its nodes in reading order, and the arrows between them."""
+
+    nodes: tuple[Node, ...]
+    arrows: tuple[Arrow, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """A machine inside a Parallel or Map."""
+
+    title: str
+    graph: Graph
+
+
+def scene_of(machine: Machine) -> Graph:
+    """Say what a machine looks like; raise InvalidArgument when it is too large to be looked at."""
+    if _size(machine) > MAX_STATES:
+        message = f"A workflow of more than {MAX_STATES} states is not drawn."
+        raise InvalidArgument(message, "Draw a part of it.")
+    return _graph(machine, "", marked=True)
+
+
+def nodes_in(graph: Graph) -> list[Node]:
+    """List all nodes, those inside others included."""
+    found: list[Node] = []
+    for node in graph.nodes:
+        found.append(node)
+        for group in node.groups:
+            found += nodes_in(group.graph)
+    return found
+
+
+def _size(machine: Machine) -> int:
+    return sum(1 + sum(map(_size, _inner(state))) for state in machine.states.values())
+
+
+def _inner(state: State) -> tuple[Machine, ...]:
+    if isinstance(state, Parallel):
+        return state.branches
+    return (state.processor,) if isinstance(state, Map) else ()
+
+
+def _graph(machine: Machine, scope: str, *, marked: bool) -> Graph:
+    names = _in_reading_order(machine)
+    nodes = [_node(machine.states[name], name, join(scope, name)) for name in names]
+    ends = [name for name in names if marked and _runs_out(machine.states[name])]
+    if marked:
+        nodes.insert(0, Node(path="", name="start", kind=START))
+    if ends:
+        nodes.append(Node(path="", name="end", kind=END))
+    index = {name: at for at, name in enumerate(names, 1 if marked else 0)}
+    arrows = [Arrow(source=0, target=index[machine.start_at])] if marked else []
+    for name in names:
+        arrows += _arrows(machine.states[name], index[name], index)
+    arrows += [Arrow(source=index[name], target=len(nodes) - 1) for name in ends]
+    return Graph(nodes=tuple(nodes), arrows=tuple(arrows))
+
+
+def _in_reading_order(machine: Machine) -> list[str]:
+    pending, seen = deque([machine.start_at]), {machine.start_at: None}
+    while pending:
+        for target in machine.downstream(pending.popleft()):
+            if target not in seen:
+                seen[target] = None
+                pending.append(target)
+    return list(seen)
+
+
+def _runs_out(state: State) -> bool:
+    return isinstance(state, Task | Parallel | Map | Pass | Wait) and state.next is None
+
+
+def _node(state: State, name: str, path: str) -> Node:
+    parallel = isinstance(state, Parallel)
+    groups = (
+        Group(
+            title=f"branch {at}" if parallel else "each item",
+            graph=_graph(inner, open_scope(path, at), marked=False),
+        )
+        for at, inner in enumerate(_inner(state))
+    )
+    retries = isinstance(state, Task | Parallel | Map) and bool(state.retriers)
+    return Node(path=path, name=printable(name), kind=type(state).__name__, retries=retries, groups=tuple(groups))
+
+
+def _arrows(state: State, source: int, index: dict[str, int]) -> list[Arrow]:
+    found: list[Arrow] = []
+    if isinstance(state, Choice):
+        found += [Arrow(source=source, target=index[one.next], label=describe(one.rule)) for one in state.branches]
+        if state.default is not None:
+            found.append(Arrow(source=source, target=index[state.default], label="otherwise"))
+    elif isinstance(state, Task | Parallel | Map | Pass | Wait) and state.next is not None:
+        found.append(Arrow(source=source, target=index[state.next]))
+    for catcher in state.catchers if isinstance(state, Task | Parallel | Map) else ():
+        label = errors_text(catcher.errors)
+        found.append(Arrow(source=source, target=index[catcher.next], label=label, dashed=True))
+    return found

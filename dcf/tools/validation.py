@@ -1,0 +1,77 @@
+"""The planner's check of a workflow before anything is created."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from pydantic import Field
+
+from dcf.application import Application
+from dcf.errors import InvalidArgument
+from dcf.tools.registry import Answer, Arguments, JsonObject, tool
+from dcf.validation import Validation, validate_document
+from dcf.validation.schema import SCHEMA_NAME, read_schema
+from dcf.validation.verdict import EXIT_CODES
+
+_ONLY_CONFIGURED: Final = "Leave out: the server knows its {}; any other path is refused."
+_SHOWN: Final = 50
+
+
+class ValidateWorkflow(Arguments):
+    """Validate a Letta-ASL workflow before you create it: repeat until exit_code is 0.
+
+    Checks its form, loads what it imports, looks up every agent and skill that its Tasks name, and checks every rule
+    of the language; `problems` lists all that is wrong, each with a JSON Pointer and what to do.
+    """
+
+    workflow_json: JsonObject = Field(description="The workflow document: an object, or JSON text.")
+    schema_path: str | None = Field(default=None, max_length=1000, description=_ONLY_CONFIGURED.format("schema"))
+    imports_base_dir: str | None = Field(
+        default=None, max_length=1000, description=_ONLY_CONFIGURED.format("directory for af_imports")
+    )
+    skills_base_dir: str | None = Field(
+        default=None, max_length=1000, description=_ONLY_CONFIGURED.format("directory for skill_imports")
+    )
+
+
+class WorkflowValidated(Answer):
+    """The verdict, the seed's pattern A: exit_code is 0 valid, 1 schema, 2 imports or references, 3 graph, 4 other."""
+
+    ok: bool = False
+    exit_code: int = EXIT_CODES["input"]
+    schema_errors: list[str] = Field(default_factory=list)
+    resolution: dict[str, Any] = Field(default_factory=dict)
+    graph: dict[str, Any] = Field(default_factory=dict)
+    warnings: list[str] = Field(default_factory=list)
+    problems: list[dict[str, str]] = Field(default_factory=list)
+
+
+@tool(toolset="planning", arguments=ValidateWorkflow, answer=WorkflowValidated, read_only=True)
+def validate_workflow(app: Application, args: ValidateWorkflow) -> WorkflowValidated:
+    """Judge a workflow document."""
+    settings = app.settings
+    _refuse_other("imports_base_dir", args.imports_base_dir, settings.workflows_dir)
+    _refuse_other("skills_base_dir", args.skills_base_dir, settings.manifests_dir)
+    _refuse_other("schema_path", args.schema_path, settings.workflow_schema or Path("schemas") / SCHEMA_NAME)
+    verdict = validate_document(
+        args.workflow_json,
+        imports_base_dir=settings.workflows_dir,
+        skills_base_dir=settings.manifests_dir,
+        schema=None if settings.workflow_schema is None else read_schema(settings.workflow_schema),
+    )
+    return _answer(verdict)
+
+
+def _refuse_other(name: str, given: str | None, configured: Path) -> None:
+    """Refuse a path unless it is the configured one; nothing is looked up at the other place."""
+    if given is not None and Path(given).absolute() != configured.absolute():
+        raise InvalidArgument(f"{name} may not be chosen by the caller.", f"Leave {name} out of the call.")
+
+
+def _answer(verdict: Validation) -> WorkflowValidated:
+    found = verdict.as_json() | {"problems": [one.as_json() for one in verdict.problems[:_SHOWN]]}
+    if verdict.ok:
+        return WorkflowValidated(status="The workflow is valid.", **found)
+    first, code = verdict.problems[0], "invalid_argument" if verdict.stage == "input" else "invalid_definition"
+    more = f" There are {len(verdict.problems) - 1} more in problems." if len(verdict.problems) > 1 else ""
+    error = f"{code}: {first.message}{more}"
+    return WorkflowValidated(error=error, code=code, hint=first.hint, **found)

@@ -1,0 +1,141 @@
+"""The stages one after the other. Each one that can still run does, so that one look finds everything.
+
+Only a schema that is none is an error of the caller; whatever the document is, the answer is a Validation.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from dcf.core.json_text import Json, parse
+from dcf.errors import InvalidArgument
+from dcf.validation.graph import check_graph
+from dcf.validation.imports import Imported, load_imports
+from dcf.validation.references import References, check_references
+from dcf.validation.schema import check_schema, schema_text
+from dcf.validation.verdict import Finding, Validation, found, in_order
+
+MAX_DOCUMENT: Final = 1024 * 1024
+_MARKS_OF_A_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "af_imports", "skill_imports"})
+_EMBEDDED: Final = "af_v2_entities"
+_SEND_JSON: Final = "Give a JSON object, or UTF-8 text that holds one."
+
+
+def validate_document(
+    workflow: Json,
+    *,
+    imports_base_dir: Path,
+    skills_base_dir: Path,
+    schema: Mapping[str, Json] | None = None,
+) -> Validation:
+    """Judge a Letta-ASL document, given as JSON text or as a native value."""
+    document, refusal = _read(workflow)
+    if refusal is not None:
+        return Validation(problems=(refusal,))
+    form = check_schema(document, schema)
+    fields: dict[str, Json] = document if isinstance(document, dict) else {}
+    imported = load_imports(fields, imports_base_dir, skills_base_dir)
+    references = check_references(fields.get("asl"), imported)
+    graph, doubts, summary = check_graph(fields["asl"], "/asl") if "asl" in fields else ([], [], {})
+    problems = [*form, *_embedded(fields), *imported.problems, *references.problems, *_not_said_before(form, graph)]
+    return Validation(
+        problems=in_order(problems),
+        warnings=(*imported.warnings, *references.warnings, *doubts),
+        schema_errors=tuple(schema_text(finding) for finding in form),
+        resolution=_resolution(imported, references),
+        graph=summary,
+    )
+
+
+def validate_machine(definition: Json) -> Validation:
+    """Judge a plain ASL machine, given as JSON text or as a native value."""
+    machine, refusal = _read(definition)
+    return _machine_verdict(machine) if refusal is None else Validation(problems=(refusal,))
+
+
+def validate(definition: Json) -> dict[str, Any]:
+    """Judge a plain ASL machine, or a Letta-ASL document apart from what it imports; text or native JSON.
+
+    Answers `{ok, exit_code, problems}` with everything that is wrong; never raises.
+    """
+    document, refusal = _read(definition)
+    if refusal is not None:
+        verdict = Validation(problems=(refusal,))
+    elif _is_marked(document):
+        form = check_schema(document)
+        graph = check_graph(document["asl"], "/asl")[0] if "asl" in document else []
+        verdict = Validation(problems=in_order([*form, *_not_said_before(form, graph)]))
+    else:
+        verdict = _machine_verdict(document)
+    shown = verdict.as_json()
+    return {name: shown[name] for name in ("ok", "exit_code", "problems")}
+
+
+def is_document(definition: Json) -> bool:
+    """Tell a Letta-ASL document from a plain machine; text or native JSON."""
+    return _is_marked(_read(definition)[0])
+
+
+def _is_marked(document: Json) -> bool:
+    return isinstance(document, dict) and not _MARKS_OF_A_DOCUMENT.isdisjoint(document)
+
+
+def _machine_verdict(machine: Json) -> Validation:
+    problems, doubts, summary = check_graph(machine)
+    return Validation(problems=in_order(problems), warnings=tuple(doubts), graph=summary)
+
+
+def _read(workflow: Json) -> tuple[Json, Finding | None]:
+    try:
+        text_or_native = workflow.decode() if isinstance(workflow, bytes | bytearray) else workflow
+        _refuse_endless(text_or_native)
+        return parse(text_or_native, name="The document", max_bytes=MAX_DOCUMENT), None
+    except InvalidArgument as error:
+        return None, found("input", "", "invalid_json", error.message, _SEND_JSON)
+    except UnicodeDecodeError:
+        return None, found("input", "", "invalid_json", "The document is not UTF-8 text.", _SEND_JSON)
+
+
+def _refuse_endless(value: Json) -> None:
+    """Refuse a native value with more parts than its text could have; one object may stand in many places."""
+    pending, parts = [value], 0
+    while pending:
+        item = pending.pop()
+        parts += 1
+        if parts > MAX_DOCUMENT:
+            raise InvalidArgument(f"The document is larger than {MAX_DOCUMENT} bytes.")
+        if isinstance(item, dict | list):
+            pending.extend(item.values() if isinstance(item, dict) else item)
+
+
+def _embedded(document: Mapping[str, Json]) -> list[Finding]:
+    if _EMBEDDED not in document:
+        return []
+    message = f"Agents inside the document ({_EMBEDDED}) are not supported."
+    return [found("imports", f"/{_EMBEDDED}", "embedded_agents", message, "Put them into a .af file and import it.")]
+
+
+def _not_said_before(form: Iterable[Finding], graph: Iterable[Finding]) -> list[Finding]:
+    """Leave out of the graph's findings what the schema has reported already."""
+    said: dict[tuple[str, str], list[str]] = {}
+    for finding in form:
+        said.setdefault((finding.path, finding.code), []).append(finding.message)
+    return [one for one in graph if not _repeats(one, said.get((one.path, one.code), []))]
+
+
+def _repeats(finding: Finding, said: list[str]) -> bool:
+    # One object may lack several fields; everything else can be wrong with a place only once.
+    if finding.code == "missing_field":
+        return any(finding.message.endswith(message) for message in said)
+    return bool(said)
+
+
+def _resolution(imported: Imported, references: References) -> dict[str, Json]:
+    return {
+        **imported.records,
+        "agents_index_size": len(imported.agents),
+        "skills_index_size": len(imported.skills),
+        "unresolved_agent_refs": references.unresolved_agent_refs,
+        "unresolved_skill_ids": references.unresolved_skill_ids,
+        "state_skill_map": references.state_skill_map,
+    }

@@ -1,0 +1,131 @@
+"""Stage 2, first half: the agents and skills that a document imports, indexed by every name they go by."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from dcf.asl.path_syntax import clip
+from dcf.core.json_text import Json
+from dcf.validation.files import Reader, Unreadable
+from dcf.validation.verdict import Finding, found
+
+_HINTS: Final = {
+    "import_refused": "Put the file below the directory for imports and name it by its path from there.",
+    "import_not_found": "Correct the path; it begins at the directory for imports.",
+    "integrity_mismatch": "Import the file that was meant, or update integrity.",
+}
+_DEFAULT_HINT: Final = "Correct the file or the import."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agents:
+    """The agents by id and by name, each with the ids of its bundle; the first of several wins."""
+
+    by_id: dict[str, str] = field(default_factory=dict)
+    by_name: dict[str, str] = field(default_factory=dict)
+    twice: set[str] = field(default_factory=set)
+
+    def add(self, where: str, ident: Json, name: Json) -> None:
+        """Index an agent; `where` tells it from an agent of the same name elsewhere."""
+        for index, key in ((self.by_id, ident), (self.by_name, name)):
+            if not isinstance(key, str) or not key:
+                continue
+            if index.setdefault(key, where) != where:
+                self.twice.add(key)
+
+    def __len__(self) -> int:
+        return len(self.by_id) + len(self.by_name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What a document can refer to, and how each import went."""
+
+    agents: Agents = field(default_factory=Agents)
+    declared: Agents = field(default_factory=Agents)
+    skills: dict[str, str] = field(default_factory=dict)
+    records: dict[str, list[Json]] = field(default_factory=lambda: {"af_imports": [], "skill_imports": []})
+    problems: list[Finding] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def load_imports(document: Mapping[str, Json], agents_dir: Path, skills_dir: Path) -> Imported:
+    """Read everything that a document imports."""
+    imported = Imported()
+    _load(document, "af_imports", agents_dir, imported, _index_bundle)
+    _load(document, "skill_imports", skills_dir, imported, _index_manifests)
+    for at, agent in enumerate(_objects(document.get("agents"))):
+        reference = agent.get("agent_ref")
+        reference = reference if isinstance(reference, dict) else {}
+        imported.declared.add(f"agents/{at}", reference.get("id"), reference.get("name"))
+        imported.declared.add(f"agents/{at}", None, agent.get("agent_name"))
+    return imported
+
+
+_Index = Callable[[str, Json, Imported], dict[str, Json]]
+"""Indexes what a file holds and tells how much that was; raises Unreadable."""
+
+
+def _load(document: Mapping[str, Json], name: str, base: Path, imported: Imported, index: _Index) -> None:
+    reader = Reader(base=base)
+    entries = document.get(name)
+    for at, entry in enumerate(entries if isinstance(entries, list) else ()):
+        if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str):
+            continue
+        integrity = entry.get("integrity")
+        record: dict[str, Json] = {"uri": entry["uri"], "status": "ok", "error": None}
+        try:
+            content, digest = reader.read(entry["uri"], integrity if isinstance(integrity, str) else None)
+            record |= index(f"{name}/{at}", content, imported) | {"sha256": digest}
+        except Unreadable as error:
+            record |= {"status": "error", "error": str(error)}
+            field_name = "integrity" if "integrity" in error.code else "uri"
+            message = f"Import '{clip(entry['uri'])}': {error}"
+            hint = _HINTS.get(error.code, _DEFAULT_HINT)
+            imported.problems.append(found("imports", f"/{name}/{at}/{field_name}", error.code, message, hint))
+        imported.records[name].append(record)
+
+
+def _index_bundle(where: str, content: Json, imported: Imported) -> dict[str, Json]:
+    agents = content.get("agents") if isinstance(content, dict) else None
+    if not isinstance(agents, list):
+        raise Unreadable("import_not_usable", "The file is no agent file: it has no array 'agents'.")
+    for at, agent in enumerate(_objects(agents)):
+        imported.agents.add(f"{where}#{at}", agent.get("id"), agent.get("name"))
+    tools = [tool["name"] for tool in _objects(content.get("tools")) if isinstance(tool.get("name"), str)]
+    return {"agents": len(agents), "tools": len(tools)}
+
+
+def _index_manifests(_: str, content: Json, imported: Imported) -> dict[str, Json]:
+    several = content.get("skills") if isinstance(content, dict) else None
+    manifests = [one for one in _objects(several if several is not None else [content]) if _has_name(one)]
+    if not manifests or (isinstance(several, list) and len(manifests) < len(several)):
+        raise Unreadable("import_not_usable", "The file holds something that is no skill manifest with a manifestId.")
+    for manifest in manifests:
+        for alias in _aliases(manifest):
+            known = imported.skills.setdefault(alias, manifest["manifestId"])
+            if known != manifest["manifestId"]:
+                shown = f"'{clip(alias)}' is both '{clip(known)}' and '{clip(manifest['manifestId'])}'"
+                imported.warnings.append(f"The skill {shown}; the first is used.")
+    return {"skills": len(manifests)}
+
+
+def _has_name(manifest: Mapping[str, Json]) -> bool:
+    return isinstance(manifest.get("manifestId"), str) and bool(manifest["manifestId"])
+
+
+def _aliases(manifest: Mapping[str, Json]) -> Iterator[str]:
+    version = manifest.get("skillVersion")
+    package, name = (manifest.get(key) for key in ("skillPackageId", "skillName"))
+    yield manifest["manifestId"]
+    if isinstance(package, str) and package:
+        yield package
+        yield f"skill://{package}@{version}"
+    if isinstance(name, str) and name:
+        versioned = f"{name}@{version}"
+        yield from dict.fromkeys((versioned, versioned.lower(), f"skill://{versioned}"))
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

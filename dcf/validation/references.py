@@ -1,0 +1,116 @@
+"""Stage 2, second half: whether the agents and skills that Tasks name are there, at every level of nesting."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dcf.asl.fields import token
+from dcf.asl.path_syntax import clip
+from dcf.core.json_text import Json
+from dcf.validation.imports import Agents, Imported
+from dcf.validation.verdict import Finding, found
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class References:
+    """What the Tasks refer to."""
+
+    unresolved_agent_refs: list[Json] = field(default_factory=list)
+    unresolved_skill_ids: list[str] = field(default_factory=list)
+    state_skill_map: dict[str, list[Json]] = field(default_factory=dict)
+    problems: list[Finding] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def check_references(machine: Json, imported: Imported) -> References:
+    """Look up whatever the Tasks of a machine, as written, refer to."""
+    references = References()
+    for path, name, task in tasks_of(machine, "/asl"):
+        binding = task.get("AgentBinding")
+        if isinstance(binding, dict):
+            _check_agents(f"{path}/AgentBinding", binding, imported, references)
+            _check_skills(f"{path}/AgentBinding", name, binding, imported, references)
+    return references
+
+
+def tasks_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Json]]]:
+    """List the Tasks of a machine as written, those of the machines inside included, in document order."""
+    pending = [(path, machine)]
+    while pending:
+        where, inner = pending.pop()
+        states = inner.get("States") if isinstance(inner, dict) else None
+        found_inside: list[tuple[str, Json]] = []
+        for name, state in states.items() if isinstance(states, dict) else ():
+            here = f"{where}/States/{token(name)}"
+            if isinstance(state, dict):
+                if state.get("Type") == "Task":
+                    yield here, name, state
+                found_inside += _machines_inside(here, state)
+        pending += reversed(found_inside)
+
+
+def _machines_inside(path: str, state: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
+    branches = state.get("Branches")
+    for at, branch in enumerate(branches if isinstance(branches, list) else ()):
+        yield f"{path}/Branches/{at}", branch
+    for name in ("ItemProcessor", "Iterator"):
+        if name in state:
+            yield f"{path}/{name}", state[name]
+
+
+def _check_agents(path: str, binding: Mapping[str, Json], imported: Imported, references: References) -> None:
+    given = {name: binding[name] for name in ("agent_template_ref", "agent_ref") if _named(binding.get(name))}
+    if not given:
+        message = "The binding names no agent."
+        hint = "Name one by id or name in agent_template_ref, or an existing one in agent_ref."
+        _unresolved(references, path, None, "missing_agent", message, hint)
+    for name, reference in given.items():
+        indexes = (imported.agents,) if name == "agent_template_ref" else (imported.declared, imported.agents)
+        _check_agent(f"{path}/{name}", reference, indexes, references)
+
+
+def _named(reference: Json) -> bool:
+    return isinstance(reference, dict) and any(isinstance(reference.get(key), str) for key in ("id", "name"))
+
+
+def _check_agent(path: str, reference: Mapping[str, Json], indexes: tuple[Agents, ...], references: References) -> None:
+    ident, name = (reference.get(key) if isinstance(reference.get(key), str) else None for key in ("id", "name"))
+    shown = clip(str(name or ident))
+    for index in indexes:
+        hits = {index.by_id.get(ident or ""), index.by_name.get(name or "")} - {None}
+        if len(hits) > 1:
+            message = f"The id and the name '{shown}' belong to two different agents."
+            _unresolved(references, path, reference, "ambiguous_agent", message, "Keep the one that is meant.")
+        if hits:
+            if index.twice & {ident, name}:
+                references.warnings.append(f"{path}: several agents are called '{shown}'; the first is used.")
+            return
+    declared = " nor listed in agents" if len(indexes) > 1 else ""
+    message = f"The agent '{shown}' is in no file of af_imports{declared}."
+    hint = "Import its .af file, or correct the reference."
+    _unresolved(references, path, reference, "unresolved_agent", message, hint)
+
+
+def _unresolved(
+    references: References, path: str, reference: Mapping[str, Json] | None, code: str, message: str, hint: str
+) -> None:
+    named = {key: (reference or {}).get(key) for key in ("id", "name")}
+    references.unresolved_agent_refs.append({"where": path, "ref": named})
+    references.problems.append(found("references", path, code, message, hint))
+
+
+def _check_skills(
+    path: str, state: str, binding: Mapping[str, Json], imported: Imported, references: References
+) -> None:
+    skills = binding.get("skills")
+    for at, skill in enumerate(skills if isinstance(skills, list) else ()):
+        if not isinstance(skill, str):
+            continue
+        manifest = imported.skills.get(skill) or imported.skills.get(skill.lower())
+        if manifest is not None:
+            references.state_skill_map.setdefault(state, []).append({"skill": skill, "manifestId": manifest})
+            continue
+        if skill not in references.unresolved_skill_ids:
+            references.unresolved_skill_ids.append(skill)
+        message = f"The skill '{clip(skill)}' is in no file of skill_imports."
+        hint = "Import its manifest, or correct the id; skill://name@version is usual."
+        references.problems.append(found("references", f"{path}/skills/{at}", "unresolved_skill", message, hint))

@@ -1,0 +1,158 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from dcf.asl.parsing import parse_machine
+from dcf.cli import language
+from dcf.errors import InvalidArgument, InvalidDefinition
+
+Call = Callable[..., Result]
+
+TASK = {"Type": "Task", "AgentBinding": {"agent_template_ref": {"name": "worker"}}, "End": True}
+GOOD = {
+    "workflow_id": "w",
+    "workflow_name": "Small <b>",
+    "version": "1.0.0",
+    "af_imports": [{"uri": "worker.af"}],
+    "asl": {"StartAt": "A", "States": {"A": TASK}},
+}
+TWO = {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Wait", "Seconds": 5, "End": True}}}
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Call:
+    app = typer.Typer()
+    language.mount(app)
+
+    def invoke(*arguments: object) -> Result:
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        if not isinstance(result.exception, SystemExit | None):
+            raise result.exception
+        return result
+
+    (tmp_path / "worker.af").write_text('{"agents": [{"id": "agent-0", "name": "worker"}]}')
+    return invoke
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[Any], Path]:
+    def put(document: Any, name: str = "workflow.json") -> Path:
+        path = tmp_path / name
+        path.write_text(document if isinstance(document, str) else json.dumps(document, indent=2))
+        return path
+
+    return put
+
+
+def test_a_valid_workflow_is_said_to_be_valid(call: Call, write: Callable[..., Path]) -> None:
+    for document in (GOOD, TWO):
+        result = call("validate", write(document))
+        assert result.exit_code == 0
+        assert result.output.endswith("is valid\n")
+
+
+def test_each_problem_stands_with_its_line_and_column(call: Call, write: Callable[..., Path]) -> None:
+    path = write('{\n "StartAt": "A",\n "States": {\n  "A": {"Type": "Pass",\n    "Next": "Gone"}\n }\n}')
+    result = call("validate", path)
+    assert result.exit_code == 3
+    assert f"{path}:5:5: unknown_state: State 'A': Next names 'Gone', which is no state." in result.output
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [({"surplus": 1}, 1), ({"af_imports": []}, 2), ({"asl": {"StartAt": "B", "States": {"A": TASK}}}, 3)],
+)
+def test_the_exit_code_names_the_first_stage_that_failed(
+    call: Call, write: Callable[..., Path], change: Any, code: int
+) -> None:
+    result = call("validate", write(GOOD | change), "--json")
+    found = json.loads(result.output)
+    assert result.exit_code == found["exit_code"] == code
+    assert found["problems"][0]["line"] >= 1
+    assert found.keys() == {
+        "file",
+        "ok",
+        "exit_code",
+        "schema_errors",
+        "resolution",
+        "graph",
+        "warnings",
+        "problems",
+    }
+
+
+def test_what_is_no_json_or_no_file_has_exit_code_4(call: Call, write: Callable[..., Path], tmp_path: Path) -> None:
+    assert "line 1 column 2" in call("validate", write("{")).output
+    assert call("validate", write("{")).exit_code == 4
+    assert call("validate", tmp_path / "nothing.json").exit_code == 4
+    assert json.loads(call("validate", write("{"), "--json").output)["problems"][0]["line"] is None
+
+
+def test_imports_may_lie_in_a_directory_that_is_named(call: Call, write: Callable[..., Path], tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    path = write(GOOD, "elsewhere/workflow.json")
+    assert call("validate", path).exit_code == 2
+    assert call("validate", path, "--imports-dir", tmp_path).exit_code == 0
+
+
+def test_text_from_a_file_cannot_command_the_terminal(call: Call, write: Callable[..., Path]) -> None:
+    result = call("validate", write(GOOD | {"\x1b[2J[red]": 1}))
+    assert "\x1b" not in result.output
+    assert "[red]" in result.output
+
+
+def test_a_workflow_is_drawn_in_three_forms(call: Call, write: Callable[..., Path], tmp_path: Path) -> None:
+    assert call("graph", write(TWO)).output == "A  (Task)\n  → B\nB  (Wait)\n  → end\n"
+    assert call("graph", write(TWO), "--format", "mermaid").output.startswith("flowchart TD\n")
+    target = tmp_path / "picture.svg"
+    assert call("graph", write(GOOD), "--format", "svg", "--output", target).output == ""
+    assert "<title>Small &lt;b&gt;</title>" in target.read_text()
+
+
+def test_a_workflow_with_problems_is_not_drawn(call: Call, write: Callable[..., Path], tmp_path: Path) -> None:
+    with pytest.raises(InvalidDefinition):
+        call("graph", write({"StartAt": "A", "States": {}}))
+    with pytest.raises(InvalidArgument, match="cannot be written"):
+        call("graph", write(TWO), "--output", tmp_path)
+    assert call("graph", write(TWO), "--format", "png").exit_code == 2
+
+
+def test_a_run_is_drawn_with_its_statuses() -> None:
+    machine, _ = parse_machine(TWO)
+    assert machine is not None
+    assert language.render(machine, {"A": "running"}).startswith("A  (Task)  ▶ running\n")
+    assert 'data-status="running"' in language.render(machine, {"A": "running"}, form="svg")
+    assert ":::running" in language.render(machine, {"A": "running"}, form="mermaid")
+
+
+def test_a_simulation_shows_every_state_and_the_output(call: Call, write: Callable[..., Path]) -> None:
+    run_input = write({"n": 1}, "input.json")
+    mocks = write({"A": {"output": {"n": 2}}}, "mocks.json")
+    result = call("simulate", write(TWO), "--input", run_input, "--mocks", mocks)
+    assert result.exit_code == 0
+    rows = [line.split() for line in result.output.splitlines()]
+    assert rows[1][:5] == ["1", "entered", "A", "Task", "←"]
+    assert rows[4][:5] == ["4", "exited", "B", "Wait", "→"]
+    assert "✔ SUCCEEDED" in result.output
+    assert '"n": 2' in result.output
+
+
+def test_a_simulation_that_fails_says_why_and_has_exit_code_1(call: Call, write: Callable[..., Path]) -> None:
+    mocks = write({"A": [{"error": "Broken", "cause": "by hand"}]}, "mocks.json")
+    result = call("simulate", write(TWO), "--mocks", mocks, "--json")
+    found = json.loads(result.output)
+    assert result.exit_code == 1
+    assert (found["status"], found["error"], found["cause"]) == ("FAILED", "Broken", "by hand")
+    assert "Broken: by hand" in call("simulate", write(TWO), "--mocks", mocks).output
+
+
+@pytest.mark.parametrize("mocks", [[], {"A": [7]}, {"A": {"result": 1}}])
+def test_mocks_of_the_wrong_form_are_refused(call: Call, write: Callable[..., Path], mocks: Any) -> None:
+    path = write(mocks, "mocks.json")
+    with pytest.raises(InvalidArgument):
+        call("simulate", write(TWO), "--mocks", path)

@@ -1,0 +1,1 @@
+"""Cases recorded on AWS, against the whole engine."""

@@ -1,0 +1,87 @@
+"""Whole runs recorded on AWS: the same end, the same states, the same calls."""
+
+import json
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from dcf.simulation import simulate
+
+from .comparison import agrees, errors_agree
+from .recordings import cases, known_difference
+
+RUNS = cases("executions")
+CONCURRENT = [case for case in RUNS if '"Map"' in json.dumps(case) or '"Parallel"' in json.dumps(case)]
+
+
+def _context(case: Any) -> dict[str, Any]:
+    """The context object as the recording account had it; Express runs and old recordings count no redrives."""
+    execution: dict[str, Any] = {
+        "Id": f"arn:aws:states:us-east-1:111111111111:{'express' if case['type'] == 'EXPRESS' else 'execution'}:m:r:x",
+        "Input": case["input"],
+        "Name": "run",
+        "RoleArn": "snf_role_arn",
+        "StartTime": "2026-01-01T00:00:00.000Z",
+    }
+    if "RedriveCount" in json.dumps(case["expected"]):
+        execution["RedriveCount"] = 0
+    machine = {"Id": "arn:aws:states:us-east-1:111111111111:stateMachine:m", "Name": "m"}
+    return {"Execution": execution, "StateMachine": machine}
+
+
+def _simulated(case: Any, schedule: random.Random | None = None) -> dict[str, Any]:
+    mocks, context = case["task_mocks"], _context(case)
+    return simulate(case["definition"], case["input"], mocks, schedule=schedule, context=context)
+
+
+def _ends_alike(expected: Any, answer: Any) -> bool:
+    if expected["status"] != answer["status"]:
+        return False
+    if expected["status"] == "SUCCEEDED":
+        return agrees(expected["output"], answer["output"])
+    return errors_agree(expected.get("error"), answer["error"])
+
+
+@pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case['id']} {case['name']}")
+def test_a_run_ends_as_recorded(case: Any) -> None:
+    answer = _simulated(case)
+    known = known_difference("executions", case["id"])
+    assert _ends_alike(case["expected"], answer) is (known is None), (case["expected"], answer)
+
+
+@pytest.mark.parametrize("case", [case for case in RUNS if "task_calls" in case], ids=lambda case: case["id"])
+def test_the_tasks_are_called_as_recorded(case: Any) -> None:
+    calls = [(call["state"], call["input"]) for call in _simulated(case)["task_calls"]]
+    recorded = [(call["state"], call["parameters"]) for call in case["task_calls"]]
+    assert agrees([list(call) for call in recorded], [list(call) for call in calls])
+
+
+@pytest.mark.parametrize("case", [case for case in RUNS if "trace" in case], ids=lambda case: case["id"])
+def test_the_states_are_entered_and_left_as_recorded(case: Any) -> None:
+    # AWS keeps the history of a distributed Map's iterations apart.
+    recorded_states = {event["state"] for event in case["trace"]}
+    told = [event for event in _simulated(case)["trace"] if event["event"] in ("entered", "exited")]
+    told = [event for event in told if "DISTRIBUTED" not in json.dumps(case) or event["state"] in recorded_states]
+    assert Counter(map(_moment, told)) == Counter(map(_moment, case["trace"]))
+    for event in case["trace"]:
+        twin = next((one for one in told if _moment(one) == _moment(event) and _data_agrees(event, one)), None)
+        assert twin is not None, event
+        told.remove(twin)
+
+
+def _moment(event: Any) -> tuple[str, str]:
+    return event["event"], event["state"]
+
+
+def _data_agrees(recorded: Any, told: Any) -> bool:
+    return all(agrees(recorded[name], told.get(name)) for name in ("input", "output") if name in recorded)
+
+
+@pytest.mark.parametrize("case", CONCURRENT, ids=lambda case: case["id"])
+def test_no_schedule_changes_how_a_run_ends(case: Any) -> None:
+    if known_difference("executions", case["id"]) is None:
+        for seed in range(15):
+            answer = _simulated(case, random.Random(seed))
+            assert _ends_alike(case["expected"], answer), (seed, answer)

@@ -1,0 +1,93 @@
+"""The tool as a function: what a server does with every tool is tested elsewhere."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from dcf.application import Application
+from dcf.errors import InvalidArgument
+from dcf.settings import Settings
+from dcf.tools.registry import TOOLS
+from dcf.tools.validation import ValidateWorkflow, WorkflowValidated, validate_workflow
+
+GOOD = {
+    "workflow_id": "w",
+    "workflow_name": "Small",
+    "version": "1.0.0",
+    "af_imports": [{"uri": "worker.af"}],
+    "asl": {
+        "StartAt": "A",
+        "States": {"A": {"Type": "Task", "AgentBinding": {"agent_template_ref": {"name": "worker"}}, "End": True}},
+    },
+}
+
+
+@pytest.fixture
+def application(tmp_path: Path) -> Application:
+    (tmp_path / "worker.af").write_text('{"agents": [{"id": "agent-0", "name": "worker"}]}')
+    settings = Settings(workflows_dir=tmp_path, manifests_dir=tmp_path)
+    return cast("Application", SimpleNamespace(settings=settings))
+
+
+def ask(application: Application, workflow: Any = GOOD, **arguments: Any) -> WorkflowValidated:
+    answer = validate_workflow(application, ValidateWorkflow(workflow_json=workflow, **arguments))
+    assert isinstance(answer, WorkflowValidated)
+    return answer
+
+
+def test_it_is_a_tool_of_the_planner_that_changes_nothing() -> None:
+    spec = TOOLS["validate_workflow"]
+    assert (spec.toolset, spec.read_only) == ("planning", True)
+    assert spec.description.startswith("Validate a Letta-ASL workflow")
+
+
+def test_a_valid_workflow_is_ok_as_text_and_as_an_object(application: Application) -> None:
+    for workflow in (GOOD, json.dumps(GOOD)):
+        answer = ask(application, workflow)
+        assert (answer.ok, answer.exit_code, answer.error, answer.code) == (True, 0, None, "ok")
+        assert answer.status == "The workflow is valid."
+
+
+@pytest.mark.parametrize(
+    ("change", "exit_code"),
+    [({"surplus": 1}, 1), ({"af_imports": []}, 2), ({"asl": {"StartAt": "Z", "States": GOOD["asl"]["States"]}}, 3)],  # type: ignore[index]
+)
+def test_an_invalid_one_is_answered_with_its_problems(application: Application, change: Any, exit_code: int) -> None:
+    answer = ask(application, GOOD | change)
+    assert (answer.ok, answer.exit_code, answer.code, answer.status) == (False, exit_code, "invalid_definition", None)
+    assert str(answer.error).startswith("invalid_definition: ")
+    assert answer.hint == answer.problems[0]["hint"]
+
+
+def test_what_is_no_json_has_exit_code_4(application: Application) -> None:
+    answer = ask(application, "{")
+    assert (answer.exit_code, answer.code) == (4, "invalid_argument")
+
+
+@pytest.mark.parametrize("name", ["schema_path", "imports_base_dir", "skills_base_dir"])
+@pytest.mark.parametrize("path", ["/etc", "..", "/", "a\x00b"])
+def test_a_caller_cannot_choose_another_path(application: Application, name: str, path: str) -> None:
+    with pytest.raises(InvalidArgument, match=f"{name} may not be chosen"):
+        ask(application, **{name: path})
+
+
+def test_a_caller_may_repeat_the_configured_paths(application: Application, tmp_path: Path) -> None:
+    schema = "schemas/letta_asl_workflow_schema_v2.2.0.json"
+    assert ask(application, imports_base_dir=str(tmp_path), skills_base_dir=f"{tmp_path}/", schema_path=schema).ok
+
+
+def test_a_configured_schema_takes_the_place_of_the_shipped_one(tmp_path: Path, application: Application) -> None:
+    path = tmp_path / "schema.json"
+    path.write_text('{"required": ["owner"]}')
+    settings = application.settings.model_copy(update={"workflow_schema": path})
+    answer = ask(cast("Application", SimpleNamespace(settings=settings)))
+    assert answer.schema_errors == ["<root>: owner is missing."]
+
+
+def test_no_more_problems_are_shown_than_can_be_read(application: Application) -> None:
+    answer = ask(application, GOOD | {f"surplus-{at}": 1 for at in range(200)})
+    assert len(answer.problems) == 50
+    assert "199 more in problems" in str(answer.error)

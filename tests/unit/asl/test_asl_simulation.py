@@ -1,0 +1,120 @@
+"""Whole runs with mocked tasks in virtual time: timeouts, tolerance, readers, schedules."""
+
+import random
+from typing import Any
+
+import pytest
+
+from dcf.errors import InvalidDefinition
+from dcf.simulation import simulate
+
+END = {"Type": "Succeed"}
+
+
+def _run(states: dict[str, Any], document: Any = None, mocks: Any = None, **more: Any) -> dict[str, Any]:
+    head = more.pop("head", {})
+    definition = {"StartAt": next(iter(states)), "States": states, **head}
+    return simulate(definition, {} if document is None else document, mocks or {}, **more)
+
+
+def test_a_workflow_document_is_run_by_its_asl() -> None:
+    states = {"A": {"Type": "Task", "AgentBinding": {"skills": []}, "End": True}}
+    document = {"workflow_id": "w", "asl": {"StartAt": "A", "States": states}}
+    answer = simulate(document, {"x": 1}, {"A": [{"output": 5}]})
+    assert (answer["status"], answer["output"]) == ("SUCCEEDED", 5)
+    assert answer["task_calls"] == [{"state": "A", "path": "A", "input": {"x": 1}}]
+
+
+def test_a_wrong_definition_is_refused() -> None:
+    with pytest.raises(InvalidDefinition):
+        simulate({}, {})
+
+
+def test_the_run_has_a_time_limit_that_nothing_catches() -> None:
+    catch = [{"ErrorEquals": ["States.ALL"], "Next": "E"}]
+    states = {"T": {"Type": "Task", "Catch": catch, "TimeoutSeconds": 20, "Next": "E"}, "E": END}
+    assert _run(states, mocks={"T": [{"never": True}]}, head={"TimeoutSeconds": 10})["status"] == "TIMED_OUT"
+    assert _run(states, mocks={"T": [{"never": True}]}, head={"TimeoutSeconds": 30})["status"] == "SUCCEEDED"
+    assert (
+        _run({"W": {"Type": "Wait", "Seconds": 11, "Next": "E"}, "E": END}, head={"TimeoutSeconds": 10})["error"]
+        == "States.Timeout"
+    )
+
+
+def test_a_task_that_expires_does_not_hold_up_its_neighbours() -> None:
+    def branch(name: str, **more: Any) -> dict[str, Any]:
+        return {"StartAt": name, "States": {name: {"Type": "Task", "End": True, **more}}}
+
+    branches = [branch("A", TimeoutSeconds=100), branch("B", TimeoutSeconds=5)]
+    answer = _run(
+        {"P": {"Type": "Parallel", "Branches": branches, "End": True}},
+        mocks={"A": [{"timed_out": True, "cause": "A"}], "B": [{"timed_out": True, "cause": "B"}]},
+    )
+    assert (answer["status"], answer["error"], answer["cause"]) == ("FAILED", "States.Timeout", "B")
+
+
+TOLERANT = {
+    "Type": "Map",
+    "ToleratedFailurePercentage": 50,
+    "ItemProcessor": {"StartAt": "I", "States": {"I": {"Type": "Task", "End": True}}},
+    "End": True,
+}
+
+
+@pytest.mark.parametrize("concurrency", [0, 1, 2])
+@pytest.mark.parametrize("silent", [False, True])
+def test_failures_are_tolerated_up_to_the_share(concurrency: int, silent: bool) -> None:
+    rule = {"Variable": "$", "NumericLessThan": 0, "Next": "F"}
+    choice = {
+        "I": {"Type": "Choice", "Choices": [rule], "Default": "O"},
+        "F": {"Type": "Fail", "Error": "X"},
+        "O": END,
+    }
+    processor = {"StartAt": "I", "States": choice} if silent else TOLERANT["ItemProcessor"]
+    mocks: list[dict[str, Any]] = [{"input": item, "error": "X"} for item in (-1, -2, -3)]
+    mocks += [{"input": item, "output": item} for item in (1, 2)]
+    state = {"M": {**TOLERANT, "MaxConcurrency": concurrency, "ItemProcessor": processor}}
+    for seed in range(8):
+        chance = random.Random(seed)
+        bearable = _run(state, [-1, 1, -2, 2], {"I": mocks}, schedule=chance)
+        assert (bearable["status"], bearable["output"]) == ("SUCCEEDED", [1, 2])
+        assert _run(state, [-1, 1, -2, -3], {"I": mocks}, schedule=chance)["error"] == "X"
+
+
+@pytest.mark.parametrize(
+    ("config", "text", "items"),
+    [
+        ({"InputType": "JSON"}, '[{"a": 1}, 2]', [{"a": 1}, 2]),
+        ({"InputType": "JSONL", "MaxItems": 2}, "1\n2\n\n3\n", [1, 2]),
+        (
+            {"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW"},
+            "a,b\n1\n2,3,4\n",
+            [{"a": "1", "b": ""}, {"a": "2", "b": "3"}],
+        ),
+        (
+            {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": ["a"], "CSVDelimiter": "PIPE"},
+            '"x|y"|z\n',
+            [{"a": "x|y"}],
+        ),
+        ({"InputType": "CSV", "CSVHeaderLocation": "FIRST_ROW"}, "a,a\n1,2\n", None),
+        ({"InputType": "JSON"}, "7", None),
+        ({"InputType": "JSON"}, "[", None),
+        ({"InputType": "JSON"}, None, None),
+    ],
+)
+def test_items_are_read_from_files(config: Any, text: str | None, items: Any) -> None:
+    state = {
+        "Type": "Map",
+        "ItemReader": {"Resource": "s3", "Parameters": {"Bucket": "b", "Key": "k"}, "ReaderConfig": config},
+        "ItemProcessor": {
+            "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+            "StartAt": "I",
+            "States": {"I": {"Type": "Pass", "End": True}},
+        },
+        "End": True,
+    }
+    answer = _run({"M": state}, files={} if text is None else {"b/k": text})
+    if items is None:
+        assert answer["error"] == "States.ItemReaderFailed"
+    else:
+        assert answer["output"] == items
