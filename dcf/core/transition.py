@@ -124,11 +124,10 @@ class Transition:
         self.events.append(Event(type="StateSucceeded", state=step.path, data={"epoch": self.epoch}))
 
     def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
-        doc = replace(
-            self._opened(step.path, step.source, Status.PENDING),
-            deadline=None if step.timeout_s is None else self.now + step.timeout_s * SECOND,
-            heartbeat_s=step.heartbeat_s,
-        )
+        doc = self._opened(step.path, step.source, Status.PENDING)
+        if step.timeout_s is not None or step.heartbeat_s is not None:
+            deadline = None if step.timeout_s is None else self.now + step.timeout_s * SECOND
+            doc = replace(doc, deadline=deadline, heartbeat_s=step.heartbeat_s)
         self.entered = (*self.entered, step.path)
         self.inputs[step.path] = self._given(step.entry, step.effective)
         self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
