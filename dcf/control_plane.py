@@ -250,7 +250,7 @@ def _unless_takeover(snapshot: Snapshot, wish: lease.Acquire) -> Decision[Leased
     answer = decision.answer
     if isinstance(answer, Leased) and snapshot.states[answer.state].lease.token not in {None, wish.token}:
         return Decision(answer=_Takeover(answer.state))
-    return Decision(answer=answer, changes=decision.changes)
+    return decision
 
 
 class _Outdated:

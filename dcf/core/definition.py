@@ -58,8 +58,13 @@ def read_definition(document: Json) -> Definition:
         machine=machine,
         skills={name: _skills(state) for name, state in machine.states.items() if isinstance(state, Task)},
         revisitable=_revisitable(machine),
-        stateful=any(mark in str(document.get("asl")) for mark in _STATEFUL),
+        stateful=_is_stateful(document.get("asl")),
     )
+
+
+def _is_stateful(asl: Json) -> bool:
+    text = str(asl)
+    return any(mark in text for mark in _STATEFUL)
 
 
 def _not_yet(machine: Machine) -> Iterator[Problem]:

@@ -123,8 +123,7 @@ def _end_by_itself(
     step = _open_transition(snapshot, state, epoch, definition)
     step.states[state] = replace(doc, lease=Lease(epoch=epoch))
     step.timers[state] = None
-    clock, path = clock_of(now, epoch), join("", state)
-    visits = {path: snapshot.entries.get(state, _NOTHING_KEPT)}
+    clock, (path, visits) = clock_of(now, epoch), _visit(snapshot, state)
     if failure is None:
         step.apply(engine.wake(definition.machine, path, visits, context, clock))
     else:
@@ -152,14 +151,20 @@ def _settle(
 
 
 def _advance(snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]) -> Advance:
-    state, path = request.state, join("", request.state)
-    visits = {path: snapshot.entries.get(state, _NOTHING_KEPT)}
+    state = request.state
+    path, visits = _visit(snapshot, state)
     clock = clock_of(snapshot.now, snapshot.states[state].lease.epoch)
     if request.status is Status.SUCCEEDED:
         result = request.output if request.has_output else snapshot.outputs.get(state)
         return engine.complete(definition.machine, path, visits, result, context, clock)
     error, cause = request.error or "States.TaskFailed", request.cause or ""
     return engine.fail(definition.machine, path, visits, error, cause, context, clock)
+
+
+def _visit(snapshot: Snapshot, state: str) -> tuple[str, dict[str, Entry]]:
+    """Name the state as the engine does, and give it what was kept of the state's entry."""
+    path = join("", state)
+    return path, {path: snapshot.entries.get(state, _NOTHING_KEPT)}
 
 
 def _open_transition(snapshot: Snapshot, state: str, epoch: int, definition: Definition) -> Transition:

@@ -137,7 +137,10 @@ class Transition:
         self.states[step.path] = doc
         self.timers[step.path] = doc.attention(NEVER if step.source is None else self.now + REMINDER_DELAY)
         if step.source is not None:
-            self._owe(step.path, "state_ready", "upstream_done", step.source)
+            told = Notice(
+                type="state_ready", state=step.path, epoch=self.epoch, source=step.source, reason="upstream_done"
+            )
+            self.notices.append(told)
 
     def _wait(self, step: OpenWait) -> None:
         doc = self._opened(step.path, step.source, Status.RUNNING)
@@ -155,7 +158,7 @@ class Transition:
             status=Status.PENDING,
             finished_at=None,
             not_before=step.not_before,
-            last_error=f"{step.error or 'error'}: {step.cause or ''}",
+            last_error=_last_error(step),
             deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
             last={**doc.last, "retried": retried, "tries_from": doc.attempts},
         )
@@ -168,9 +171,6 @@ class Transition:
 
     def _given(self, entry: Entry, effective: Json) -> StateInput:
         return StateInput(entry=entry, effective=effective, stateful=self.stateful)
-
-    def _owe(self, state: str, kind: str, reason: str, source: str | None) -> None:
-        self.notices.append(Notice(type=kind, state=state, epoch=self.epoch, source=source, reason=reason))
 
     def _claim(self, state: str, doc: StateDoc, claimant: Claimant) -> None:
         lease = granted(doc.lease, owner=claimant.owner, token=claimant.token, ttl_s=claimant.ttl_s, now=self.now)
@@ -189,7 +189,7 @@ class Transition:
             started_at=doc.started_at or self.now,
             finished_at=self.now,
             not_before=None,
-            last_error=f"{step.error or 'error'}: {step.cause or ''}",
+            last_error=_last_error(step),
         )
         self.timers[step.path] = None
         told = {"epoch": self.epoch, "error": step.error, "cause": step.cause}
@@ -224,6 +224,10 @@ class Transition:
 def name_of(path: str) -> str:
     """Return the name of the root state at a path; the two differ only where the name needs encoding."""
     return split(path)[1] if "%" in path else path
+
+
+def _last_error(step: Retried | Caught | Broke) -> str:
+    return f"{step.error or 'error'}: {step.cause or ''}"
 
 
 def _named(step: Step) -> Step:
