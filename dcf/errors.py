@@ -6,7 +6,10 @@
     ├── Forbidden              forbidden            an operator's right that this server does not grant
     ├── NotFound
     │   ├── UnknownRun         unknown_run
-    │   └── UnknownState       unknown_state
+    │   ├── UnknownState       unknown_state
+    │   └── AgentUnknown       unknown_agent
+    ├── ToolUnavailable        tool_unavailable     a skill's tool that cannot be attached
+    ├── PlatformUnavailable    platform_unavailable the agent platform is down or slow
     ├── StoreUnavailable       store_unavailable    Redis cannot be reached or refuses us
     │   └── ServerUnreachable  server_unreachable   the MCP server does not answer its client
     ├── StoreUnsuitable        store_unsuitable     Redis is there but lacks what dcf needs
@@ -103,6 +106,31 @@ class UnknownState(NotFound):
 
     def __init__(self, workflow_id: str, state: str) -> None:
         super().__init__(f"Run '{workflow_id}' has no state '{state}'.")
+
+
+class AgentUnknown(NotFound):
+    """The agent platform has no agent of this id."""
+
+    code = "unknown_agent"
+    default_hint = "Check the agent id, or find it with resolve_agent_name_to_id."
+
+
+class ToolUnavailable(DcfError):
+    """A skill's tool cannot be attached, however often it is tried."""
+
+    code = "tool_unavailable"
+    default_hint = "Check the tool's server in the registry and that it serves a tool of this name."
+
+
+class PlatformUnavailable(DcfError):
+    """The agent platform does not answer, or answers with a failure of its own."""
+
+    code = "platform_unavailable"
+    default_hint = "Check that the agent platform is up, then repeat the call."
+
+    def __init__(self, message: str, *, retry_after_s: float = 5.0) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class StoreUnavailable(DcfError):

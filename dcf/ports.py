@@ -4,7 +4,7 @@ The engine does not know what is behind an agent id: an inbox in Redis, or an ag
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from dcf.core.json_text import Json
@@ -25,4 +25,91 @@ class AgentPlatform(Protocol):
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
         """Hand the event to the agent, at least once; the same event_id again is delivered once where possible."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentWish:
+    """An agent to be made.
+
+    `agent` is one agent of an .af v2 bundle and `bundle` the whole document it stands in (blocks, tools, MCP servers);
+    both are empty for an agent that needs no template. `tags` are set in the creating call, so that a crash right
+    after it leaves an agent that can be found.
+    """
+
+    name: str
+    tags: tuple[str, ...] = ()
+    agent: Mapping[str, Json] = field(default_factory=dict)
+    bundle: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFound:
+    """An agent that exists. `created_at` orders agents of the same tags; the oldest of them counts."""
+
+    agent_id: str
+    name: str
+    tags: tuple[str, ...] = ()
+    created_at: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolWish:
+    """A tool that a skill needs, its logical server already resolved by the registry.
+
+    `name` is what the agent will call. `definition` is the manifest's own (type registered, mcp_server or
+    python_source); `server` names and describes the MCP server (`{"name", "transport", "url" | "command", "args",
+    "headers"}`) where there is one.
+    """
+
+    name: str
+    definition: Mapping[str, Json]
+    server: Mapping[str, Json] | None = None
+    description: str = ""
+
+
+class Workforce(AgentPlatform, Protocol):
+    """A platform on which agents can be made and equipped.
+
+    Every call either took effect or raises a DcfError: `AgentUnknown` (not there), `ToolUnavailable` (cannot be
+    attached, whatever is tried), `PlatformUnavailable` (down or slow, with `retry_after_s`). Attaching what is attached
+    and removing what is gone are no errors. Calls that make something are never repeated blindly.
+    """
+
+    kind: str
+
+    def create_agent(self, wish: AgentWish) -> str:
+        """Make an agent; return its id. Not idempotent: the caller reserves first and looks by tags."""
+        ...
+
+    def find_agents(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
+        """List agents that carry all these tags and, if given, exactly this name, oldest first; no full scans."""
+        ...
+
+    def retrieve_agent(self, agent_id: str) -> AgentFound:
+        """Return the agent; raise AgentUnknown."""
+        ...
+
+    def delete_agent(self, agent_id: str) -> bool:
+        """Delete the agent and what only it used; tell whether it was there."""
+        ...
+
+    def add_block(self, agent_id: str, label: str, value: str) -> str:
+        """Give the agent a piece of text in its context; return its id. The same label again is replaced."""
+        ...
+
+    def remove_block(self, agent_id: str, block_id: str) -> None:
+        """Take the text away."""
+        ...
+
+    def attach_tool(self, agent_id: str, wish: ToolWish) -> str:
+        """Let the agent use a tool; return the tool's id."""
+        ...
+
+    def detach_tool(self, agent_id: str, tool_id: str) -> None:
+        """Take the tool away from this agent; the tool itself stays."""
+        ...
+
+    def refresh(self, agent_id: str) -> None:
+        """Make what was attached or removed known to the agent's next run."""
         ...
