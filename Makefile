@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: test fast check format bench demo
+.PHONY: test fast check format bench demo accept-letta
 
 test: ## everything that CI runs
 	$(PYTHON) -m pytest
@@ -19,3 +19,6 @@ bench: ## table and figures in benchmarks/results/
 
 demo: ## the order pipeline
 	.venv/bin/dcf run workflows/order_processing.json --input workflows/order_processing/order.json
+
+accept-letta: ## the acceptance runs with real agents on a real Letta, and their record
+	DCF_LETTA=1 DCF_LETTA_RECORD=tests/letta/records $(PYTHON) -m pytest tests/letta/test_acceptance.py

@@ -7,24 +7,47 @@ from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.control_plane import ControlPlane
+from dcf.data import find_directory, find_file
 from dcf.notifications import Notifications
+from dcf.ports import Workforce
 from dcf.settings import Settings
+from dcf.skills.library import Library
+from dcf.skills.policy import Policy
+from dcf.skills.servers import Registry
 from dcf.store import embedded
+from dcf.store.agents import AgentRecords
+from dcf.store.assignments import AssignmentIndex
 from dcf.store.connection import Connections, open_async_client, open_pool
+from dcf.store.documents import Documents
 from dcf.store.history import History
 from dcf.store.inbox import Inbox, InboxReader
 from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
+from dcf.validation.schema import read_schema
+from dcf.workforce.assignment import Desk
+from dcf.workforce.equipment import Equipment, Limits
+from dcf.workforce.ledger import Ledger
+from dcf.workforce.rosters import Rosters
+from dcf.workforce.workers import Workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """Everything a tool or a command may use."""
+    """Everything a tool or a command may use.
+
+    `workforce` makes and deletes the agents of runs on `platform`, `equipment` gives them skills out of `library`,
+    and at the `desk` they ask what is theirs to do.
+    """
 
     settings: Settings
     control_plane: ControlPlane
+    platform: Workforce
+    workforce: Workers
+    equipment: Equipment
+    desk: Desk
+    library: Library
     notifications: Notifications
     history: History
     inbox: Inbox
@@ -47,12 +70,23 @@ def open_application(settings: Settings) -> Iterator[Application]:
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     try:
         facts = inspect_server(connections)
-        plane = ControlPlane(RunStore(connections, wait_replicas=settings.wait_replicas), RunIndex(connections))
-        inbox = Inbox(connections)
+        store = RunStore(connections, wait_replicas=settings.wait_replicas)
+        plane = ControlPlane(store, RunIndex(connections))
+        inbox, records = Inbox(connections), AgentRecords(connections)
+        platform: Workforce = Mailbox(inbox, records)
+        documents, assignments = Documents(connections), AssignmentIndex(connections)
+        equipment = open_equipment(settings, platform, documents)
+        schema = None if settings.skill_schema is None else read_schema(settings.skill_schema)
+        library = Library(directory=find_directory(settings.manifests_dir), schema=schema)
         yield Application(
             settings=settings,
             control_plane=plane,
-            notifications=Notifications(plane, Outbox(connections), Mailbox(inbox)),
+            platform=platform,
+            workforce=Workers(platform, Rosters(documents), store, assignments, equipment),
+            equipment=equipment,
+            desk=Desk(plane, assignments, equipment, records, library),
+            library=library,
+            notifications=Notifications(plane, Outbox(connections), platform),
             history=History(connections),
             inbox=inbox,
             reader=InboxReader(partial(open_async_client, url)),
@@ -61,3 +95,18 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         )
     finally:
         connections.close()
+
+
+def open_equipment(settings: Settings, platform: Workforce, documents: Documents) -> Equipment:
+    """Make what loads skills into a platform's agents, by the rules that the settings give."""
+    policy = Policy(
+        egress=settings.skill_egress,
+        secrets=frozenset(settings.skill_secrets),
+        risk=settings.skill_risk,
+        mcp=settings.allow_mcp_skills,
+        python_source=settings.allow_python_source_skills,
+        endpoints=settings.skill_endpoints,
+    )
+    registry = Registry(path=find_file(settings.skill_registry) or settings.skill_registry)
+    limits = Limits(max_chars=settings.skill_max_text_chars, max_pieces=settings.skill_max_pieces)
+    return Equipment(platform, Ledger(documents), policy, registry, limits, settings.skill_state_label)

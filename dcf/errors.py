@@ -7,7 +7,8 @@
     ├── NotFound
     │   ├── UnknownRun         unknown_run
     │   ├── UnknownState       unknown_state
-    │   └── AgentUnknown       unknown_agent
+    │   ├── AgentUnknown       unknown_agent
+    │   └── SkillUnknown       unknown_skill
     ├── ToolUnavailable        tool_unavailable     a skill's tool that cannot be attached
     ├── PlatformUnavailable    platform_unavailable the agent platform is down or slow
     ├── StoreUnavailable       store_unavailable    Redis cannot be reached or refuses us
@@ -113,6 +114,16 @@ class AgentUnknown(NotFound):
 
     code = "unknown_agent"
     default_hint = "Check the agent id, or find it with resolve_agent_name_to_id."
+
+
+class SkillUnknown(NotFound):
+    """No manifest goes by this name."""
+
+    code = "unknown_skill"
+    default_hint = "Call get_skillset and use a manifestId or skill://name@version from there."
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(f"There is no skill '{reference}'.")
 
 
 class ToolUnavailable(DcfError):

@@ -45,12 +45,16 @@ class AgentWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentFound:
-    """An agent that exists. `created_at` orders agents of the same tags; the oldest of them counts."""
+    """An agent that exists. `created_at` orders agents of the same tags; the oldest of them counts.
+
+    `tool_ids` are the tools that it has, by the ids that `attach_tool` returns; only `retrieve_agent` fills them in.
+    """
 
     agent_id: str
     name: str
     tags: tuple[str, ...] = ()
     created_at: str = ""
+    tool_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +91,7 @@ class Workforce(AgentPlatform, Protocol):
         ...
 
     def retrieve_agent(self, agent_id: str) -> AgentFound:
-        """Return the agent; raise AgentUnknown."""
+        """Return the agent with the ids of its tools; raise AgentUnknown."""
         ...
 
     def delete_agent(self, agent_id: str) -> bool:
@@ -112,4 +116,8 @@ class Workforce(AgentPlatform, Protocol):
 
     def refresh(self, agent_id: str) -> None:
         """Make what was attached or removed known to the agent's next run."""
+        ...
+
+    def lift_return_limits(self, agent_id: str) -> int:
+        """Let the agent's tools return as much text as the platform allows; return how many tools were changed."""
         ...

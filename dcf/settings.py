@@ -76,7 +76,70 @@ class Settings(BaseSettings):
         default=None, description="JSON Schema of workflow documents; unset: the one that ships with dcf"
     )
 
-    @field_validator("mcp_allowed_hosts", "mcp_allowed_origins", "toolsets", mode="before")
+    agents_dir: Path = Field(default=Path("agents"), description="directory of agent templates (.af files)")
+    skills_catalog: Path = Field(
+        default=Path("generated/catalogs/skills_catalog.json"), description="catalogue of skill manifests"
+    )
+    skills_src_dir: Path = Field(
+        default=Path("skills_src"), description="directory of the sources of skills and stub tools"
+    )
+    stub_config: Path = Field(
+        default=Path("generated/stub/stub_config.json"),
+        validation_alias="STUB_CONFIG",
+        description="configuration of the stub MCP server",
+    )
+    skill_schema: Path | None = Field(
+        default=None, description="JSON Schema of skill manifests; unset: the one that ships with dcf"
+    )
+    skill_registry: Path = Field(
+        default=Path("skills_src/registry.json"),
+        validation_alias="SKILL_REGISTRY_PATH",
+        description="registry.json, which says where the MCP servers of skills are",
+    )
+    skill_state_label: str = Field(
+        default="dcf_active_skills",
+        validation_alias="SKILL_STATE_BLOCK_LABEL",
+        description="label of the text in an agent's context that lists its skills",
+    )
+    skill_max_text_chars: int = Field(
+        default=4900,
+        ge=100,
+        le=100_000,
+        validation_alias="SKILL_MAX_TEXT_CHARS",
+        description="longest piece of a data source, in characters",
+    )
+    skill_preview_chars: int = Field(
+        default=400,
+        ge=1,
+        le=100_000,
+        validation_alias="SKILL_PREVIEW_CHARS",
+        description="how much of a skill's directives get_skillset shows",
+    )
+    allow_mcp_skills: bool = Field(
+        default=True, validation_alias="ALLOW_MCP_SKILLS", description="let skills use tools of MCP servers"
+    )
+    allow_python_source_skills: bool = Field(
+        default=False,
+        validation_alias="ALLOW_PYTHON_SOURCE_SKILLS",
+        description="let skills bring tools as Python source, which the platform then executes",
+    )
+    skill_egress: Literal["none", "intranet", "internet"] = Field(
+        default="intranet", description="how far the tools of a skill may reach"
+    )
+    skill_secrets: Names = Field(default=(), description="names of secrets that skills may ask for, comma-separated")
+    skill_risk: Literal["low", "medium", "high", "critical"] = Field(
+        default="high", description="highest risk level of a skill that may be loaded"
+    )
+    skill_endpoints: Names = Field(
+        default=(), description="URLs of MCP servers that manifests may name themselves, comma-separated"
+    )
+    skill_max_pieces: int = Field(
+        default=32, ge=0, le=1000, description="how many pieces of data one skill may put into an agent's context"
+    )
+
+    @field_validator(
+        "mcp_allowed_hosts", "mcp_allowed_origins", "toolsets", "skill_secrets", "skill_endpoints", mode="before"
+    )
     @classmethod
     def _split(cls, value: object) -> object:
         if isinstance(value, str):
@@ -102,8 +165,12 @@ def read_settings() -> Settings:
         first = error.errors(include_input=False, include_url=False)[0]
         name = str(first["loc"][0])
         variable = name if name.isupper() else f"DCF_{name.upper()}"
-        meaning = Settings.model_fields[name.lower()].description
+        meaning = _FIELDS[variable].description
         raise InvalidArgument(f"{variable} must be {_expected(first)}.", f"It sets: {meaning}.") from None
+
+
+_FIELDS = {str(found.validation_alias or f"DCF_{name.upper()}"): found for name, found in Settings.model_fields.items()}
+"""The fields by the variables that set them."""
 
 
 def _expected(error: ErrorDetails) -> str:

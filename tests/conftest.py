@@ -19,6 +19,8 @@ from tests.support.fake_redis import FakePool
 from tests.support.proxy import Proxy
 from tests.support.world import World
 
+pytest_plugins = ("tests.letta.fixtures",)
+
 
 @pytest.fixture(scope="session")
 def short_directory() -> Iterator[Path]:

@@ -1,21 +1,173 @@
-"""The mailbox: an agent is whoever reads its inbox, through `await_workflow_event` or a Python worker."""
+"""The mailbox: an agent is a record with an inbox, and whoever reads that inbox.
 
-from collections.abc import Mapping
+It reads it through `await_workflow_event` or as a Python worker, and sees its context through `get_my_assignment`.
+An agent that nobody made exists as soon as it has an inbox.
+"""
 
-from dcf.core.json_text import Json
-from dcf.ports import Delivery
+import hashlib
+import secrets
+from collections.abc import Iterator, Mapping
+
+from dcf.asl.path_syntax import clip
+from dcf.core.json_text import Json, dump
+from dcf.errors import AgentUnknown, InvalidArgument, ToolUnavailable
+from dcf.ports import AgentFound, AgentWish, Delivery, ToolWish
+from dcf.store.agents import AgentRecord, AgentRecords, created_text
 from dcf.store.inbox import Inbox
 
 
 class Mailbox:
-    """Delivers events to inboxes in Redis; the same event id is put in once (twice only after a crash between)."""
+    """Agents whose inboxes, contexts and tools are documents in Redis; any number of copies may work at once."""
 
-    def __init__(self, inbox: Inbox) -> None:
+    kind = "mailbox"
+
+    def __init__(self, inbox: Inbox, records: AgentRecords) -> None:
         self._inbox = inbox
+        self._records = records
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
-        """Put the event into the agent's inbox unless it is or was there."""
+        """Put the event into the agent's inbox unless it is or was there (twice only after a crash between)."""
         known = self._inbox.find(agent_id, event_id)
         if known is not None:
             return Delivery(message_id=known, duplicate=True)
         return Delivery(message_id=self._inbox.put(agent_id, event_id, dict(event)))
+
+    def create_agent(self, wish: AgentWish) -> str:
+        """Make a record, with the texts and tools of the template."""
+        agent_id = f"agent-{secrets.token_hex(12)}"
+        blocks = {_block_id(label): {"label": label, "value": value} for label, value in _texts(wish)}
+        tools = {_tool_id(tool["name"], {}, None): tool for tool in _tools(wish)}
+        self._records.create(
+            AgentRecord(agent_id=agent_id, name=wish.name, tags=_all_tags(wish), blocks=blocks, tools=tools)
+        )
+        return agent_id
+
+    def find_agents(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
+        """List agents by tags and name; without any of them there is nothing to look by."""
+        if not tags and name is None:
+            raise InvalidArgument("Agents are looked for by tags or by name.")
+        return [_found(record) for record in self._records.find(tags, name)]
+
+    def retrieve_agent(self, agent_id: str) -> AgentFound:
+        """Return the agent, also one that only has an inbox."""
+        record = self._records.get(agent_id)
+        if record is None:
+            raise _unknown(agent_id)
+        return _found(record)
+
+    def delete_agent(self, agent_id: str) -> bool:
+        """Delete the record and the inbox."""
+        return self._records.delete(agent_id)
+
+    def add_block(self, agent_id: str, label: str, value: str) -> str:
+        """Put a text into the record; its id is made from its label."""
+        block_id = _block_id(label)
+        if not self._records.put(agent_id, "blocks", block_id, {"label": label, "value": value}):
+            raise _unknown(agent_id)
+        return block_id
+
+    def remove_block(self, agent_id: str, block_id: str) -> None:
+        """Take a text out of the record."""
+        self._records.remove(agent_id, "blocks", _part_id(block_id))
+
+    def attach_tool(self, agent_id: str, wish: ToolWish) -> str:
+        """Note in the record which tool the agent may call, and where it is."""
+        if wish.definition.get("type") == "python_source":
+            raise ToolUnavailable(
+                f"The tool '{clip(wish.name)}' is Python source, which mailbox agents cannot be given.",
+                "Offer it as a tool of an MCP server.",
+            )
+        server = None if wish.server is None else {key: wish.server.get(key) for key in ("name", "transport", "url")}
+        tool_id = _tool_id(wish.name, wish.definition, server)
+        note = {
+            "name": wish.name,
+            "description": wish.description,
+            "definition": dict(wish.definition),
+            "server": server,
+        }
+        if not self._records.put(agent_id, "tools", tool_id, note):
+            raise _unknown(agent_id)
+        return tool_id
+
+    def detach_tool(self, agent_id: str, tool_id: str) -> None:
+        """Take a tool out of the record."""
+        self._records.remove(agent_id, "tools", _part_id(tool_id))
+
+    def refresh(self, agent_id: str) -> None:
+        """Do nothing: an agent reads its record whenever it asks."""
+
+    def lift_return_limits(self, agent_id: str) -> int:
+        """Find the agent; there are no limits to lift."""
+        self.retrieve_agent(agent_id)
+        return 0
+
+
+def _found(record: AgentRecord) -> AgentFound:
+    return AgentFound(
+        agent_id=record.agent_id,
+        name=record.name,
+        tags=record.tags,
+        created_at=created_text(record),
+        tool_ids=tuple(record.tools),
+    )
+
+
+def _unknown(agent_id: str) -> AgentUnknown:
+    return AgentUnknown(f"There is no agent '{clip(agent_id)}'.")
+
+
+def _block_id(label: str) -> str:
+    return f"block-{_digest(label)}"
+
+
+def _tool_id(name: str, definition: Mapping[str, Json], server: Mapping[str, Json] | None) -> str:
+    return f"tool-{_digest(dump([name, dict(definition), None if server is None else dict(server)]))}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
+
+
+def _part_id(given: str) -> str:
+    """Keep what may stand in a JSONPath; an id of ours has nothing else."""
+    return "".join(character for character in given if character.isalnum() or character in "-_")
+
+
+def _all_tags(wish: AgentWish) -> tuple[str, ...]:
+    template = wish.agent.get("tags")
+    own = [tag for tag in template if isinstance(tag, str)] if isinstance(template, list) else []
+    return tuple(dict.fromkeys((*own, *wish.tags)))
+
+
+def _texts(wish: AgentWish) -> Iterator[tuple[str, str]]:
+    """List the texts of a template: its system prompt, the blocks it names in the bundle, and its own."""
+    system = wish.agent.get("system")
+    if isinstance(system, str) and system:
+        yield "system", system
+    named = wish.agent.get("block_ids")
+    for block in _entries(wish.bundle.get("blocks"), named if isinstance(named, list) else []):
+        yield block["label"], block["value"]
+    for name in ("memory_blocks", "core_memory"):
+        for block in _entries(wish.agent.get(name), None):
+            yield block["label"], block["value"]
+
+
+def _entries(blocks: Json, ids: list[Json] | None) -> Iterator[Mapping[str, Json]]:
+    for block in blocks if isinstance(blocks, list) else ():
+        usable = isinstance(block, dict) and isinstance(block.get("label"), str) and isinstance(block.get("value"), str)
+        if usable and (ids is None or block.get("id") in ids):
+            yield block
+
+
+def _tools(wish: AgentWish) -> Iterator[dict[str, Json]]:
+    ids, tools = wish.agent.get("tool_ids"), wish.bundle.get("tools")
+    for tool in tools if isinstance(tools, list) else ():
+        named = isinstance(tool, dict) and isinstance(tool.get("name"), str)
+        if named and isinstance(ids, list) and tool.get("id") in ids:
+            description = tool.get("description")
+            yield {
+                "name": tool["name"],
+                "description": description if isinstance(description, str) else "",
+                "definition": {},
+                "server": None,
+            }

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from dcf import __version__
 from dcf.application import Application, open_application
-from dcf.cli import functions, language, queries, views
+from dcf.cli import functions, language, queries, skills, stub, views
 from dcf.cli.crew import hold_leash
 from dcf.cli.pipeline import Job, execute, new_run_id
 from dcf.cli.progress import Progress
@@ -391,4 +391,5 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-language.mount(app)
+for part in (language, skills, stub):
+    part.mount(app)

@@ -17,7 +17,7 @@ from dcf.cli.positions import locate
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_error
 from dcf.core.json_text import MAX_BYTES, Json, parse
-from dcf.data import find_file
+from dcf.data import find_directory, find_file
 from dcf.drawing import draw_mermaid, draw_svg, draw_text
 from dcf.errors import DcfError, InvalidArgument, InvalidDefinition
 from dcf.simulation import simulate as run_simulation
@@ -53,10 +53,13 @@ def mount(app: typer.Typer) -> None:
 def validate(
     file: _File,
     imports_dir: Annotated[
-        Path | None, typer.Option(help="Directory that af_imports must lie below; default: the file's own.")
+        Path | None,
+        typer.Option(
+            help="Directory that af_imports must lie below, unless below DCF_AGENTS_DIR; default: the file's."
+        ),
     ] = None,
     skills_dir: Annotated[
-        Path | None, typer.Option(help="Directory that skill_imports must lie below; default: that of the imports.")
+        Path | None, typer.Option(help="Directory that skill_imports must lie below; default: DCF_MANIFESTS_DIR.")
     ] = None,
     as_json: _AsJson = False,
 ) -> None:
@@ -74,8 +77,7 @@ def validate(
     except DcfError as error:
         print_error(error)
         raise typer.Exit(EXIT_NO_JSON) from None
-    base = imports_dir or path.parent
-    verdict = _judge(text, base, skills_dir or base)
+    verdict = _judge(text, imports_dir or path.parent, skills_dir)
     places = {} if verdict.stage == "input" else locate(text, {one.path for one in verdict.problems})
     if as_json:
         problems = [one.as_json() | _place(places, one) for one in verdict.problems]
@@ -152,13 +154,20 @@ def _bad_mocks(message: str) -> InvalidArgument:
     return InvalidArgument(message, 'Write {"Task": [{"output": …}, {"error": "Name", "cause": "why"}]}.')
 
 
-def _judge(text: str, imports_dir: Path, skills_dir: Path) -> "Validation":
+def _judge(text: str, imports_dir: Path, skills_dir: Path | None) -> "Validation":
+    from dcf.settings import read_settings
     from dcf.validation import validate_document
     from dcf.validation.document import is_document, validate_machine
 
-    if is_document(text):
-        return validate_document(text, imports_base_dir=imports_dir, skills_base_dir=skills_dir)
-    return validate_machine(text)
+    if not is_document(text):
+        return validate_machine(text)
+    settings = read_settings()
+    return validate_document(
+        text,
+        imports_base_dir=imports_dir,
+        skills_base_dir=skills_dir or find_directory(settings.manifests_dir),
+        agents_dir=find_directory(settings.agents_dir),
+    )
 
 
 def _place(places: Mapping[str, tuple[int, int]], finding: "Finding") -> dict[str, int | None]:

@@ -4,15 +4,22 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
 
 import anyio
 import uvicorn
+from starlette.applications import Starlette
 
 from dcf.application import Application, open_application
 from dcf.errors import InvalidArgument
 from dcf.settings import Settings
+from dcf.stub.config_file import ConfigFile
+from dcf.stub.server import build_app
+from dcf.stub.service import Service
 from dcf.tools.client import connect
 from dcf.tools.server import build_http_app, build_server, select_tools
 from dcf.worker import TaskFunction, Worker
@@ -53,15 +60,26 @@ def _end_at_once_when_told(stack: ExitStack) -> None:
         signal.signal(number, end)
 
 
+def serve_stub(path: Path, settings: Settings, seed: int, announce: Announce) -> None:
+    """Serve the tools of a stub configuration until told to stop."""
+    service = Service(ConfigFile(path), seed=seed, now=lambda: datetime.now(UTC), monotonic=time.monotonic)
+    with _listener(settings) as listener:
+        _serve_app(build_app(service, settings), listener, announce)
+
+
 def _serve_http(application: Application, fd: int | None, announce: Announce) -> None:
     settings = application.settings
     with _listener(settings) if fd is None else socket.socket(fileno=fd) as listener:
-        host, port = listener.getsockname()[:2]
-        url = f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
-        _say(f"MCP on {url}")
-        announce({"url": url})
-        config = uvicorn.Config(build_http_app(application), log_level="warning", timeout_graceful_shutdown=3)
-        anyio.run(uvicorn.Server(config).serve, [listener])
+        _serve_app(build_http_app(application), listener, announce)
+
+
+def _serve_app(app: Starlette, listener: socket.socket, announce: Announce) -> None:
+    host, port = listener.getsockname()[:2]
+    url = f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+    _say(f"MCP on {url}")
+    announce({"url": url})
+    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
+    anyio.run(uvicorn.Server(config).serve, [listener])
 
 
 def _listener(settings: Settings) -> socket.socket:

@@ -10,6 +10,11 @@
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation (before the run's keys); `live` is swept when a run is over | for ever |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
 | `cp:idx:sent:<agent>:<event>` | string | delivery, to recognise a repetition | a day |
+| `cp:idx:agent:<agent>` | JSON | the mailbox platform: the agent's name, tags, blocks and tools | until it is deleted |
+| `cp:idx:agents:tag:<tag>`, `:name:<name>` | sorted set | the mailbox platform (before the record): agents by creation time | with their agents |
+| `cp:idx:skills:<agent>` | JSON | loading and unloading: what skills the agent has, and what each of them brought | until it has none |
+| `cp:idx:workers:<id>` | JSON | creating and deleting the agents of a run: who was made for which state | with the run's retention, or a month |
+| `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
 On Redis Cluster the id stands in literal braces, so that one run lives in one slot. Index keys are outside the
 run's slot and so never part of its transaction.
@@ -49,6 +54,36 @@ def inbox(agent_id: str) -> str:
 def sent(agent_id: str, event_id: str) -> str:
     """Name the key that remembers which message carried this event to this agent."""
     return f"cp:idx:sent:{agent_id}:{event_id}"
+
+
+def agent(agent_id: str) -> str:
+    """Name the key of an agent's record."""
+    return f"cp:idx:agent:{agent_id}"
+
+
+def agents_tagged(tag: str) -> str:
+    """Name the key of the agents that carry a tag."""
+    return f"cp:idx:agents:tag:{encode_state(tag)}"
+
+
+def agents_named(name: str) -> str:
+    """Name the key of the agents of a name."""
+    return f"cp:idx:agents:name:{encode_state(name)}"
+
+
+def skills(agent_id: str) -> str:
+    """Name the key of what an agent has loaded."""
+    return f"cp:idx:skills:{agent_id}"
+
+
+def workers(workflow_id: str) -> str:
+    """Name the key of the agents that were made for a run."""
+    return f"cp:idx:workers:{workflow_id}"
+
+
+def assigned(agent_id: str) -> str:
+    """Name the key of the runs that an agent was made for."""
+    return f"cp:idx:assigned:{agent_id}"
 
 
 @dataclass(frozen=True, slots=True)

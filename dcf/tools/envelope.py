@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from dcf.application import Application
 from dcf.core.json_text import Json
-from dcf.errors import DcfError, InternalError, InvalidArgument, InvalidDefinition
+from dcf.errors import DcfError, InternalError, InvalidArgument, InvalidDefinition, PlatformUnavailable
 from dcf.tools.registry import Answer, Arguments, ToolSpec
 
 log = logging.getLogger(__name__)
@@ -103,7 +103,9 @@ def _printable(text: str) -> str:
 def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> dict[str, Json]:
     """Make the tool's own answer, empty but for the error and the ids that the caller sent."""
     told, hint = _printable(f"{error.code}: {error.message}"), _printable(error.hint)
-    payload = spec.answer(error=told, code=error.code, hint=hint, **_echo(spec, arguments)).payload()
+    wait = error.retry_after_s if isinstance(error, PlatformUnavailable) else None
+    answer = spec.answer(error=told, code=error.code, hint=hint, retry_after_s=wait, **_echo(spec, arguments))
+    payload = answer.payload()
     if isinstance(error, InvalidDefinition):
         payload["problems"] = [
             {"path": found.path, "code": found.code, "message": found.message, "hint": found.hint}

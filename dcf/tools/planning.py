@@ -12,7 +12,7 @@ from dcf.core.finalization import Finalize
 from dcf.core.identifiers import check_agents, check_id
 from dcf.core.json_text import Json, parse
 from dcf.core.model import RunStatus
-from dcf.errors import InvalidArgument
+from dcf.errors import DcfError, InvalidArgument
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
 
 _MAX_DEFINITION = 1024 * 1024
@@ -111,7 +111,7 @@ class FinalizeWorkflow(Arguments):
     )
     finalize_note: str | None = Field(default=None, max_length=2000, description="Free text for the audit record.")
     delete_worker_agents: bool = Field(
-        default=True, description="Delete agents that were created for this run (mailbox agents need no deletion)."
+        default=True, description="Delete the agents that create_worker_agents made for this run, and no others."
     )
     preserve_planner: bool = Field(default=True, description="Never delete the planner.")
 
@@ -137,19 +137,37 @@ def finalize_workflow(app: Application, args: FinalizeWorkflow) -> WorkflowFinal
     )
     answer = app.control_plane.finalize(args.workflow_id, request)
     audit = dict(answer.audit)
+    warnings = ["The run was finalized before; this is the first result."] if answer.repeated else []
+    agents = _delete_workers(app, args, warnings) if args.delete_worker_agents else []
     return WorkflowFinalized(
         status="finalized",
         workflow_id=args.workflow_id,
-        summary=_summary(audit),
-        warnings=["The run was finalized before; this is the first result."] if answer.repeated else [],
+        summary=_summary(audit, agents),
+        agents=agents,
+        warnings=warnings,
         audit=audit,
     )
 
 
-def _summary(audit: dict[str, Json]) -> dict[str, Json]:
+def _delete_workers(app: Application, args: FinalizeWorkflow, warnings: list[str]) -> list[dict[str, Json]]:
+    """Delete the run's own agents; a failure is a warning, since the run is closed and the call may be repeated."""
+    planner = (app.control_plane.read(args.workflow_id, ()).meta_document or {}).get("planner_agent_id")
+    spare = (planner,) if args.preserve_planner and isinstance(planner, str) else ()
+    try:
+        results = app.workforce.delete_workers(args.workflow_id, spare)
+    except DcfError as error:
+        warnings.append(f"The run's agents could not be deleted: {error.message} Repeat the call to delete them.")
+        return []
+    return [
+        {"state": one.state, "agent_id": one.agent_id, "deleted": one.deleted, "error": one.error} for one in results
+    ]
+
+
+def _summary(audit: dict[str, Json], agents: list[dict[str, Json]]) -> dict[str, Json]:
+    deleted = sum(bool(one["deleted"]) for one in agents)
     return {
         "states": audit.get("counts"),
-        "agents": audit.get("agents"),
+        "agents": {"to_delete": len(agents), "deleted": deleted, "delete_errors": len(agents) - deleted},
         "final_status": audit.get("final_status"),
         "amsp": None,
     }

@@ -6,6 +6,7 @@ to choose the tool, its field descriptions are what it reads to fill them in.
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -32,6 +33,7 @@ LeaseToken = Annotated[
 Ttl = Annotated[
     int, Field(ge=1, le=3600, description="Seconds until the lease expires unless you renew it (1 to 3600).")
 ]
+ONLY_CONFIGURED = "Leave out: the server knows its {}; any other path is refused."
 JsonObject: TypeAlias = str | dict[str, Any]
 JsonArray: TypeAlias = str | list[Any]
 
@@ -137,6 +139,12 @@ def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswe
         retry_after_s=refusal.retry_after_s,
         **echo,
     )
+
+
+def refuse_other(name: str, given: str | None, configured: Path) -> None:
+    """Refuse a path unless it is the configured one; nothing is looked up at the other place."""
+    if given is not None and Path(given).absolute() != configured.absolute():
+        raise InvalidArgument(f"{name} may not be chosen by the caller.", f"Leave {name} out of the call.")
 
 
 def read_names(value: str | list[Any], *, name: str) -> tuple[str, ...]:

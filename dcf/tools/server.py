@@ -27,7 +27,7 @@ from dcf.application import Application
 from dcf.core.json_text import Json, dump
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings
-from dcf.tools import execution, leases, notification, planning, validation
+from dcf.tools import agents, authoring, execution, leases, notification, planning, skills, validation
 from dcf.tools.envelope import call
 from dcf.tools.registry import TOOLS, ToolSpec
 
@@ -35,18 +35,28 @@ log = logging.getLogger(__name__)
 
 _PATH = "/mcp"
 
-_TOOLSETS = {"planning": (planning, validation), "execution": (execution, leases), "notification": (notification,)}
+_TOOLSETS = {
+    "planning": (planning, validation),
+    "execution": (execution, leases),
+    "notification": (notification,),
+    "agents": (agents,),
+    "skills": (skills,),
+    "authoring": (authoring,),
+}
 """Importing a module registers its tools; the order of toolsets is the order in which clients see them."""
 
 _RANKS = {module.__name__: rank for rank, module in enumerate(sum(_TOOLSETS.values(), ()))}
 
+_TYPES = ("object", "array", "string", "number", "boolean", "null")
+_SAYS_TYPE = frozenset({"type", "anyOf", "$ref", "const", "enum"})
 _SAYS_NOTHING = frozenset({("title", str), ("default", type(None)), ("additionalProperties", bool)})
 
-INSTRUCTIONS = """dcf coordinates agents that carry out a workflow together. Planner: create_workflow_control_plane,
-notify_next_worker_agent (starts it), await_workflow_event, finalize_workflow. Worker: await_workflow_event (or
-claim_ready_state), acquire_state_lease, do the work, renew_state_lease while it lasts, update_workflow_control_plane
-with new_status and output_json, notify_next_worker_agent with your state, release_state_lease. Every answer has a code;
-when it is not ok, error says what is wrong and hint what to do next."""
+INSTRUCTIONS = """dcf coordinates agents that carry out a workflow together. Planner: get_skillset, validate_workflow,
+create_workflow_control_plane, create_worker_agents, notify_next_worker_agent (starts it), await_workflow_event,
+finalize_workflow. Worker: await_workflow_event (or claim_ready_state), then get_my_assignment, whose `next` lists the
+calls in order: acquire_state_lease, load_skill, do the work, renew_state_lease while it lasts,
+update_workflow_control_plane with new_status and output_json, notify_next_worker_agent with your state, unload_skill,
+release_state_lease. Every answer has a code; when it is not ok, error says what is wrong and hint what to do next."""
 
 
 class RegisteredTool(Tool):
@@ -185,9 +195,26 @@ def _registered(spec: ToolSpec, application: Application) -> RegisteredTool:
 
 def _parameters(spec: ToolSpec) -> dict[str, Json]:
     """Make the input schema; the tool's description is not told twice."""
-    found = _schema(spec.arguments.model_json_schema())
+    found = _typed(_schema(spec.arguments.model_json_schema()))
     del found["description"]
     return {**found, "additionalProperties": False}
+
+
+def _typed(node: Json) -> Json:
+    """Say of every property and item which types it may have, and be it any.
+
+    Letta 0.16.8 leaves out a tool, without a word, one of whose parameters has no type (measured).
+    """
+    if not isinstance(node, dict):
+        return node
+    found: dict[str, Json] = dict(node)
+    if "anyOf" in found:
+        found["anyOf"] = [_typed(one) for one in found["anyOf"]]
+    if "items" in found:
+        found["items"] = _typed(found["items"])
+    if "properties" in found:
+        found["properties"] = {name: _typed(part) for name, part in found["properties"].items()}
+    return found if found.keys() & _SAYS_TYPE else {**found, "type": list(_TYPES), "items": {}}
 
 
 def _schema(found: Json) -> Json:

@@ -6,13 +6,12 @@ from typing import Any, Final
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.errors import InvalidArgument
-from dcf.tools.registry import Answer, Arguments, JsonObject, tool
+from dcf.data import find_directory
+from dcf.tools.registry import ONLY_CONFIGURED, Answer, Arguments, JsonObject, refuse_other, tool
 from dcf.validation import Validation, validate_document
 from dcf.validation.schema import SCHEMA_NAME, read_schema
 from dcf.validation.verdict import EXIT_CODES
 
-_ONLY_CONFIGURED: Final = "Leave out: the server knows its {}; any other path is refused."
 _SHOWN: Final = 50
 
 
@@ -24,12 +23,12 @@ class ValidateWorkflow(Arguments):
     """
 
     workflow_json: JsonObject = Field(description="The workflow document: an object, or JSON text.")
-    schema_path: str | None = Field(default=None, max_length=1000, description=_ONLY_CONFIGURED.format("schema"))
+    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
     imports_base_dir: str | None = Field(
-        default=None, max_length=1000, description=_ONLY_CONFIGURED.format("directory for af_imports")
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory for af_imports")
     )
     skills_base_dir: str | None = Field(
-        default=None, max_length=1000, description=_ONLY_CONFIGURED.format("directory for skill_imports")
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory for skill_imports")
     )
 
 
@@ -49,22 +48,17 @@ class WorkflowValidated(Answer):
 def validate_workflow(app: Application, args: ValidateWorkflow) -> WorkflowValidated:
     """Judge a workflow document."""
     settings = app.settings
-    _refuse_other("imports_base_dir", args.imports_base_dir, settings.workflows_dir)
-    _refuse_other("skills_base_dir", args.skills_base_dir, settings.manifests_dir)
-    _refuse_other("schema_path", args.schema_path, settings.workflow_schema or Path("schemas") / SCHEMA_NAME)
+    refuse_other("imports_base_dir", args.imports_base_dir, settings.workflows_dir)
+    refuse_other("skills_base_dir", args.skills_base_dir, settings.manifests_dir)
+    refuse_other("schema_path", args.schema_path, settings.workflow_schema or Path("schemas") / SCHEMA_NAME)
     verdict = validate_document(
         args.workflow_json,
         imports_base_dir=settings.workflows_dir,
-        skills_base_dir=settings.manifests_dir,
+        skills_base_dir=find_directory(settings.manifests_dir),
+        agents_dir=find_directory(settings.agents_dir),
         schema=None if settings.workflow_schema is None else read_schema(settings.workflow_schema),
     )
     return _answer(verdict)
-
-
-def _refuse_other(name: str, given: str | None, configured: Path) -> None:
-    """Refuse a path unless it is the configured one; nothing is looked up at the other place."""
-    if given is not None and Path(given).absolute() != configured.absolute():
-        raise InvalidArgument(f"{name} may not be chosen by the caller.", f"Leave {name} out of the call.")
 
 
 def _answer(verdict: Validation) -> WorkflowValidated:

@@ -26,15 +26,20 @@ def validate_document(
     *,
     imports_base_dir: Path,
     skills_base_dir: Path,
+    agents_dir: Path | None = None,
     schema: Mapping[str, Json] | None = None,
 ) -> Validation:
-    """Judge a Letta-ASL document, given as JSON text or as a native value."""
+    """Judge a Letta-ASL document, given as JSON text or as a native value.
+
+    Agent files are looked for in `imports_base_dir`, then in `agents_dir`.
+    """
     document, refusal = _read(workflow)
     if refusal is not None:
         return Validation(problems=(refusal,))
     form = check_schema(document, schema)
     fields: dict[str, Json] = document if isinstance(document, dict) else {}
-    imported = load_imports(fields, imports_base_dir, skills_base_dir)
+    places = (imports_base_dir,) if agents_dir is None else (imports_base_dir, agents_dir)
+    imported = load_imports(fields, places, skills_base_dir)
     references = check_references(fields.get("asl"), imported)
     graph, doubts, summary = check_graph(fields["asl"], "/asl") if "asl" in fields else ([], [], {})
     problems = [*form, *_embedded(fields), *imported.problems, *references.problems, *_not_said_before(form, graph)]

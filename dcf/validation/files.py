@@ -34,14 +34,15 @@ class Unreadable(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Reader:
-    """Reads JSON files below a directory; all of them together are bounded."""
+    """Reads JSON files below a directory, or one of several; all of them together are bounded."""
 
     base: Path
+    others: tuple[Path, ...] = ()
     left: int = MAX_TOTAL
 
     def read(self, uri: str, integrity: str | None) -> tuple[Json, str]:
         """Read a file and tell its SHA-256; raise Unreadable."""
-        content = self._content(self._confined(uri))
+        content = self._content(self._place(uri))
         if integrity is not None and not _agrees(content, integrity):
             raise Unreadable("integrity_mismatch", "The file is not the one that integrity describes.")
         try:
@@ -49,16 +50,12 @@ class Reader:
         except (ValueError, RecursionError):
             raise Unreadable("import_not_json", "The file is not valid JSON.") from None
 
-    def _confined(self, uri: str) -> Path:
-        base = Path(os.path.realpath(self.base))
-        try:
-            # realpath follows links and, unlike Path.resolve, does not raise when they go round in circles.
-            target = Path(os.path.realpath(base / _local_path(uri)))
-        except ValueError:
-            raise Unreadable("import_refused", "The URI is not a path.") from None
-        if not target.is_relative_to(base):
+    def _place(self, uri: str) -> Path:
+        """Choose the first directory that has the file; without any, the first one that it may lie in."""
+        allowed = [place for base in (self.base, *self.others) if (place := _confined(base, uri)) is not None]
+        if not allowed:
             raise Unreadable("import_refused", "The path leads out of the directory for imports.")
-        return target
+        return next(filter(_is_there, allowed), allowed[0])
 
     def _content(self, path: Path) -> bytes:
         try:
@@ -72,6 +69,23 @@ class Reader:
         if len(content) > MAX_FILE or self.left < 0:
             raise Unreadable("import_too_large", f"The file is larger than {MAX_FILE} bytes, or all imports together.")
         return content
+
+
+def _confined(base: Path, uri: str) -> Path | None:
+    root = Path(os.path.realpath(base))
+    try:
+        # realpath follows links and, unlike Path.resolve, does not raise when they go round in circles.
+        target = Path(os.path.realpath(root / _local_path(uri)))
+    except ValueError:
+        raise Unreadable("import_refused", "The URI is not a path.") from None
+    return target if target.is_relative_to(root) else None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def _local_path(uri: str) -> str:

@@ -1,6 +1,6 @@
 """Stage 2, first half: the agents and skills that a document imports, indexed by every name they go by."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 from dcf.asl.path_syntax import clip
 from dcf.core.json_text import Json
 from dcf.validation.files import Reader, Unreadable
+from dcf.validation.manifests import aliases_of, manifests_in
 from dcf.validation.verdict import Finding, found
 
 _HINTS: Final = {
@@ -50,11 +51,11 @@ class Imported:
     warnings: list[str] = field(default_factory=list)
 
 
-def load_imports(document: Mapping[str, Json], agents_dir: Path, skills_dir: Path) -> Imported:
-    """Read everything that a document imports."""
+def load_imports(document: Mapping[str, Json], agents_dirs: Sequence[Path], skills_dir: Path) -> Imported:
+    """Read everything that a document imports; the first directory that has an agent file wins."""
     imported = Imported()
-    _load(document, "af_imports", agents_dir, imported, _index_bundle)
-    _load(document, "skill_imports", skills_dir, imported, _index_manifests)
+    _load(document, "af_imports", agents_dirs, imported, _index_bundle)
+    _load(document, "skill_imports", (skills_dir,), imported, _index_manifests)
     for at, agent in enumerate(_objects(document.get("agents"))):
         reference = agent.get("agent_ref")
         reference = reference if isinstance(reference, dict) else {}
@@ -67,8 +68,8 @@ _Index = Callable[[str, Json, Imported], dict[str, Json]]
 """Indexes what a file holds and tells how much that was; raises Unreadable."""
 
 
-def _load(document: Mapping[str, Json], name: str, base: Path, imported: Imported, index: _Index) -> None:
-    reader = Reader(base=base)
+def _load(document: Mapping[str, Json], name: str, bases: Sequence[Path], imported: Imported, index: _Index) -> None:
+    reader = Reader(base=bases[0], others=tuple(bases[1:]))
     entries = document.get(name)
     for at, entry in enumerate(entries if isinstance(entries, list) else ()):
         if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str):
@@ -98,33 +99,14 @@ def _index_bundle(where: str, content: Json, imported: Imported) -> dict[str, Js
 
 
 def _index_manifests(_: str, content: Json, imported: Imported) -> dict[str, Json]:
-    several = content.get("skills") if isinstance(content, dict) else None
-    manifests = [one for one in _objects(several if several is not None else [content]) if _has_name(one)]
-    if not manifests or (isinstance(several, list) and len(manifests) < len(several)):
-        raise Unreadable("import_not_usable", "The file holds something that is no skill manifest with a manifestId.")
+    manifests = manifests_in(content)
     for manifest in manifests:
-        for alias in _aliases(manifest):
+        for alias in aliases_of(manifest):
             known = imported.skills.setdefault(alias, manifest["manifestId"])
             if known != manifest["manifestId"]:
                 shown = f"'{clip(alias)}' is both '{clip(known)}' and '{clip(manifest['manifestId'])}'"
                 imported.warnings.append(f"The skill {shown}; the first is used.")
     return {"skills": len(manifests)}
-
-
-def _has_name(manifest: Mapping[str, Json]) -> bool:
-    return isinstance(manifest.get("manifestId"), str) and bool(manifest["manifestId"])
-
-
-def _aliases(manifest: Mapping[str, Json]) -> Iterator[str]:
-    version = manifest.get("skillVersion")
-    package, name = (manifest.get(key) for key in ("skillPackageId", "skillName"))
-    yield manifest["manifestId"]
-    if isinstance(package, str) and package:
-        yield package
-        yield f"skill://{package}@{version}"
-    if isinstance(name, str) and name:
-        versioned = f"{name}@{version}"
-        yield from dict.fromkeys((versioned, versioned.lower(), f"skill://{versioned}"))
 
 
 def _objects(value: Json) -> list[dict[str, Json]]:

@@ -7,6 +7,7 @@ from dcf.asl.fields import token
 from dcf.asl.path_syntax import clip
 from dcf.core.json_text import Json
 from dcf.validation.imports import Agents, Imported
+from dcf.validation.manifests import look_up
 from dcf.validation.verdict import Finding, found
 
 
@@ -105,7 +106,7 @@ def _check_skills(
     for at, skill in enumerate(skills if isinstance(skills, list) else ()):
         if not isinstance(skill, str):
             continue
-        manifest = imported.skills.get(skill) or imported.skills.get(skill.lower())
+        manifest = look_up(imported.skills, skill)
         if manifest is not None:
             references.state_skill_map.setdefault(state, []).append({"skill": skill, "manifestId": manifest})
             continue

@@ -28,9 +28,9 @@ _Told = Iterator[tuple[tuple[str, ...], str, str, str]]
 """What is wrong: steps below the place of the error, code, message, hint."""
 
 
-def check_schema(document: Json, schema: Mapping[str, Json] | None = None) -> list[Finding]:
-    """List what does not fit the schema, by default the one that is shipped."""
-    checker = _shipped() if schema is None else _validator(schema)
+def check_schema(document: Json, schema: Mapping[str, Json] | None = None, name: str = SCHEMA_NAME) -> list[Finding]:
+    """List what does not fit the schema, by default the shipped one of this name."""
+    checker = _shipped(name) if schema is None else _validator(schema)
     findings: dict[tuple[str, str, str], Finding] = {}
     try:
         for error in islice(checker.iter_errors(document), MAX_FINDINGS):
@@ -59,8 +59,8 @@ def schema_text(finding: Finding) -> str:
 
 
 @cache
-def _shipped() -> Draft202012Validator:
-    path = next(place / SCHEMA_NAME for place in _PLACES if (place / SCHEMA_NAME).is_file())
+def _shipped(name: str) -> Draft202012Validator:
+    path = next(place / name for place in _PLACES if (place / name).is_file())
     return _validator(read_schema(path))
 
 
@@ -75,7 +75,8 @@ def _validator(schema: Mapping[str, Json]) -> Draft202012Validator:
 
 def _useless() -> InvalidArgument:
     return InvalidArgument(
-        "The workflow schema cannot be read as JSON Schema 2020-12.", "Check the file that DCF_WORKFLOW_SCHEMA names."
+        "The configured schema cannot be read as JSON Schema 2020-12.",
+        "Check the file that DCF_WORKFLOW_SCHEMA or DCF_SKILL_SCHEMA names.",
     )
 
 
@@ -122,7 +123,8 @@ def _empty(_: ValidationError) -> _Told:
 
 
 def _pattern(error: ValidationError) -> _Told:
-    hint = "Write a semantic version such as 1.0.0." if list(error.absolute_path)[-1:] == ["version"] else "Correct it."
+    versions = (["version"], ["skillVersion"])
+    hint = "Write a semantic version such as 1.0.0." if list(error.absolute_path)[-1:] in versions else "Correct it."
     yield (), "invalid_value", f"'{clip(str(error.instance))}' does not have the required form.", hint
 
 
@@ -132,7 +134,7 @@ def _long(error: ValidationError) -> _Told:
 
 def _other(error: ValidationError) -> _Told:
     rule = clip(str(error.validator))
-    yield (), "invalid_value", f"This breaks the schema's rule '{rule}'.", "Compare it with the workflow schema."
+    yield (), "invalid_value", f"This breaks the schema's rule '{rule}'.", "Compare it with the schema."
 
 
 _NOUNS: Final = {

@@ -7,9 +7,16 @@ from typing import Final, Literal
 from dcf.core.json_text import Json
 from dcf.errors import Problem
 
-Stage = Literal["input", "schema", "imports", "references", "graph"]
+Stage = Literal["input", "schema", "imports", "references", "static", "graph"]
 
-EXIT_CODES: Final[Mapping[Stage, int]] = {"schema": 1, "imports": 2, "references": 2, "graph": 3, "input": 4}
+EXIT_CODES: Final[Mapping[Stage, int]] = {
+    "schema": 1,
+    "imports": 2,
+    "references": 2,
+    "static": 2,
+    "graph": 3,
+    "input": 4,
+}
 _ORDER: Final = tuple(EXIT_CODES)
 """The stages in the order of the pipeline; without readable input there is no other stage."""
 

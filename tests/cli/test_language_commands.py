@@ -93,11 +93,16 @@ def test_what_is_no_json_or_no_file_has_exit_code_4(call: Call, write: Callable[
     assert json.loads(call("validate", write("{"), "--json").output)["problems"][0]["line"] is None
 
 
-def test_imports_may_lie_in_a_directory_that_is_named(call: Call, write: Callable[..., Path], tmp_path: Path) -> None:
+def test_imports_may_lie_in_a_directory_that_is_named(
+    call: Call, write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "elsewhere").mkdir()
     path = write(GOOD, "elsewhere/workflow.json")
+    monkeypatch.setenv("DCF_AGENTS_DIR", str(tmp_path / "nowhere"))
     assert call("validate", path).exit_code == 2
     assert call("validate", path, "--imports-dir", tmp_path).exit_code == 0
+    monkeypatch.setenv("DCF_AGENTS_DIR", str(tmp_path))
+    assert call("validate", path).exit_code == 0
 
 
 def test_text_from_a_file_cannot_command_the_terminal(call: Call, write: Callable[..., Path]) -> None:

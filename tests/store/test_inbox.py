@@ -224,7 +224,7 @@ def test_an_inbox_key_of_a_foreign_type_is_one_clear_error(real: World, read: Re
 
 
 def test_the_mailbox_puts_an_event_in_once(world: World, agent: str) -> None:
-    mailbox = Mailbox(world.inbox)
+    mailbox = Mailbox(world.inbox, world.records)
     first = mailbox.deliver(agent, "run:A:1:state_ready", {"n": 1})
     again = mailbox.deliver(agent, "run:A:1:state_ready", {"n": 1})
     assert (first.duplicate, again.duplicate) == (False, True)

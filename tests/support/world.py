@@ -18,7 +18,9 @@ from dcf.core.progress import Update
 from dcf.notifications import Notifications
 from dcf.ports import AgentPlatform
 from dcf.store import keys
+from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply
+from dcf.store.documents import Documents
 from dcf.store.history import Happening, History
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
@@ -43,11 +45,14 @@ class World:
         self.outbox = Outbox(self.connections, clustered=self.clustered)
         self.history = History(self.connections, clustered=self.clustered)
         self.inbox = Inbox(self.connections)
+        self.records = AgentRecords(self.connections)
+        self.documents = Documents(self.connections)
+        self.mailbox = Mailbox(self.inbox, self.records)
         self.notifications = self.relay()
 
     def relay(self, platform: AgentPlatform | None = None) -> Notifications:
         """One more deliverer."""
-        return Notifications(self.plane, self.outbox, platform or Mailbox(self.inbox))
+        return Notifications(self.plane, self.outbox, platform or self.mailbox)
 
     def close(self) -> None:
         """Take this test's runs off the list that the clock goes through."""

@@ -46,7 +46,10 @@ BAD_NATIVE: list[Any] = [DEEP, {"a": LARGE}, ["\ud800"], {"\ud800": 1}, [float("
 BAD_NUMBERS: list[Any] = [-1, 10**9, 10**30, float("nan"), float("inf"), "x", "", True, [], {}]
 
 IDS = {"workflow_id", "agent_id", "owner_agent_id", "planner_agent_id"}
-TEXTS = {"lease_token", "request_id", "reason", "finalize_note", "error_name", "error_message"}
+TEXTS = {
+    "lease_token", "request_id", "reason", "finalize_note", "error_name", "error_message", "manifest_id", "agent_name",
+    "agent_name_prefix",
+}  # fmt: skip
 """Free text, which is data: whatever is valid Unicode and not too long is accepted."""
 
 
@@ -75,8 +78,10 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
 
 def _cases() -> Iterator[Any]:
     for name, spec in sorted(TOOLS.items()):
+        if spec.toolset == "authoring":
+            continue  # tests/authoring: these write files
         for argument in spec.arguments.model_fields:
-            if (name, argument) == ("validate_workflow", "workflow_json"):
+            if (name, argument) in {("validate_workflow", "workflow_json"), ("validate_skill_manifest", "skill_json")}:
                 continue  # a bad document is what it is asked about: the verdict is its answer, not an error
             yield pytest.param(name, argument, id=f"{name}-{argument}")
 
@@ -87,6 +92,9 @@ VALID: dict[str, Any] = {
     "owner_agent_id": "worker-1",
     "agent_id": "worker-1",
     "lease_token": "wrong-token",
+    "skill_json": "skill://none@1.0.0",
+    "manifest_id": "skill.none@1.0.0",
+    "agent_name": "nobody",
 }
 
 
@@ -100,7 +108,15 @@ def _arguments(tool: str, workflow_id: str) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     """A Redis of its own, so that all of it can be compared."""
-    with open_application(Settings(redis_url=None, data_dir=tmp_path_factory.mktemp("data"))) as opened:
+    place = tmp_path_factory.mktemp("files")
+    settings = Settings(
+        redis_url=None,
+        data_dir=tmp_path_factory.mktemp("data"),
+        manifests_dir=place / "manifests",
+        skills_catalog=place / "catalog.json",
+        stub_config=place / "stub.json",
+    )
+    with open_application(settings) as opened:
         yield opened
 
 
@@ -154,7 +170,7 @@ async def test_a_bad_value_is_refused_in_words_and_changes_nothing(
     for value in _bad_values(argument, properties[argument]):
         answer = await _answer(application, tools, tool, _arguments(tool, workflow_id) | {argument: value})
         shown = f"{argument}={str(value)[:60]!r}: {answer.text[:300]}"
-        assert answer.code in {"invalid_argument", "invalid_definition", "unknown_state"}, shown
+        assert answer.code in {"invalid_argument", "invalid_definition", "unknown_state", "unknown_skill"}, shown
         assert answer.broken, shown
         assert argument in answer.error or answer.code != "invalid_argument", shown
         assert "evil" not in answer.text

@@ -7,6 +7,7 @@ import pytest
 from mcp.client import Client
 
 from dcf.application import Application
+from dcf.errors import PlatformUnavailable
 from dcf.tools.registry import TOOLS, Answer, Arguments, tool
 from dcf.tools.server import build_server
 from tests.tools.calls import Tools
@@ -55,3 +56,17 @@ async def test_the_server_goes_on_after_a_defect(broken: str, application: Appli
         tools = await Tools.of(client)
         await tools.refused("internal_error", broken)
         await tools.refused("unknown_run", "read_workflow_control_plane", workflow_id="nobody")
+
+
+async def test_a_platform_that_is_down_is_said_to_be_and_when_to_try_again(application: Application) -> None:
+    def down_tool(app: Application, args: _Nothing) -> Answer:
+        raise PlatformUnavailable("The agent platform does not answer.", retry_after_s=7)
+
+    tool(toolset="planning", arguments=_Nothing, answer=Answer)(down_tool)
+    try:
+        async with Client(build_server(application)) as client:
+            answer = await (await Tools.of(client)).refused("platform_unavailable", "down_tool")
+    finally:
+        del TOOLS["down_tool"]
+    assert answer["retry_after_s"] == 7
+    assert answer.broken

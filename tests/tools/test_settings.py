@@ -91,6 +91,10 @@ def test_lists_are_separated_by_commas_and_blanks_dropped(monkeypatch: pytest.Mo
         ("DCF_PULSE_INTERVAL_S", "nan", "60 or less"),
         ("DCF_PULSE_INTERVAL_S", "61", "60 or less"),
         ("DCF_SERVER_URL", "localhost:8337", "a URL that begins with http:// or https://"),
+        ("ALLOW_MCP_SKILLS", "maybe", "true or false"),
+        ("SKILL_MAX_TEXT_CHARS", "x", "a whole number"),
+        ("SKILL_PREVIEW_CHARS", "0", "1 or more"),
+        ("DCF_SKILL_EGRESS", "moon", "'none', 'intranet' or 'internet'"),
     ],
 )
 def test_a_wrong_variable_is_named_with_what_it_should_be(
@@ -101,6 +105,18 @@ def test_a_wrong_variable_is_named_with_what_it_should_be(
         read_settings()
     assert refused.value.message == f"{variable} must be {wanted}."
     assert refused.value.hint.startswith("It sets: ")
+
+
+def test_the_settings_of_skills_have_the_names_of_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SKILL_REGISTRY_PATH", "elsewhere/registry.json")
+    monkeypatch.setenv("SKILL_STATE_BLOCK_LABEL", "my_skills")
+    monkeypatch.setenv("ALLOW_MCP_SKILLS", "no")
+    monkeypatch.setenv("ALLOW_PYTHON_SOURCE_SKILLS", "1")
+    monkeypatch.setenv("DCF_SKILL_SECRETS", "API_KEY, OTHER")
+    found = read_settings()
+    assert (found.skill_registry, found.skill_state_label) == (Path("elsewhere/registry.json"), "my_skills")
+    assert (found.allow_mcp_skills, found.allow_python_source_skills) == (False, True)
+    assert found.skill_secrets == ("API_KEY", "OTHER")
 
 
 def test_a_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

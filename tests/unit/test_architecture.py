@@ -94,7 +94,8 @@ def test_errors_import_nothing_of_dcf() -> None:
     ("library", "places"),
     [
         ("redis", ("dcf.store.",)),
-        ("mcp", ("dcf.tools.",)),
+        ("mcp", ("dcf.tools.", "dcf.stub.server")),
+        ("yaml", ("dcf.authoring.yaml_text",)),
         ("letta_client", ("dcf.adapters.letta",)),
     ],
 )

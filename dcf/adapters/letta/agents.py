@@ -1,0 +1,143 @@
+"""Agents on Letta: made, found, looked up, deleted.
+
+Finding always asks by tags or exact name, so that it costs the same however many agents there are.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from letta_client.types import AgentState
+
+from dcf.adapters.letta.bundles import read_agent
+from dcf.adapters.letta.client import LettaClient, agent_unknown, asking, check_text
+from dcf.adapters.letta.options import LettaOptions
+from dcf.adapters.letta.tools import Tools
+from dcf.core.json_text import Json
+from dcf.errors import AgentUnknown, InvalidArgument
+from dcf.ports import AgentFound, AgentWish
+
+OWNED = "dcf:owned"
+"""Tag of the blocks that dcf made: only these go when their agent goes."""
+
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9 _'-]")
+_PAGE = 50
+
+
+def letta_name(name: str) -> str:
+    """Make a name Letta takes: other characters than letters, digits, space, - _ ' end in a 500 there (measured)."""
+    return _NOT_IN_NAMES.sub("-", name)
+
+
+class Agents:
+    """Makes and finds agents."""
+
+    def __init__(self, client: LettaClient, tools: Tools, options: LettaOptions) -> None:
+        self._client = client
+        self._tools = tools
+        self._options = options
+
+    def create(self, wish: AgentWish) -> str:
+        """Make the agent with its tags, blocks and tools in one request: it is there and can be found, or is not."""
+        blueprint = read_agent(wish.agent, wish.bundle)
+        arguments: dict[str, Any] = {**blueprint.arguments, **self._model(blueprint.arguments)}
+        if "system" in arguments:
+            check_text(str(arguments["system"]), "system prompt")
+        tool_ids = self._tools.bundled(blueprint.tools)
+        with asking():
+            made = self._client.write.agents.create(
+                **arguments,
+                name=letta_name(wish.name),
+                tags=list(dict.fromkeys((*blueprint.tags, *wish.tags))),
+                memory_blocks=[{**block, "tags": [OWNED]} for block in blueprint.blocks],  # type: ignore[typeddict-item]
+                tool_ids=tool_ids,
+            )
+        return made.id
+
+    def find(self, tags: tuple[str, ...], name: str | None) -> list[AgentFound]:
+        """Find agents by all of these tags and exactly this name, oldest first."""
+        if not tags and name is None:
+            raise InvalidArgument("Agents are looked for by tags or by name.")
+        wanted: dict[str, Any] = {}
+        if tags:
+            wanted |= {"tags": list(tags), "match_all_tags": True}
+        if name is not None:
+            wanted["name"] = letta_name(name)
+        with asking():
+            page = self._client.read.agents.list(
+                **wanted, include=["agent.tags"], order="asc", order_by="created_at", limit=_PAGE
+            )
+            found = list(page.items)
+            while len(page.items) == _PAGE:  # the client itself would ask once more after every last page
+                page = page.get_next_page()
+                found += page.items
+            return list(map(_found, found))
+
+    def retrieve(self, agent_id: str) -> AgentFound:
+        """Look the agent up, with its tools: without being asked for them Letta shows neither tags nor tools."""
+        with asking(unknown=lambda: agent_unknown(agent_id)):
+            return _found(self._client.read.agents.retrieve(_checked(agent_id), include=["agent.tags", "agent.tools"]))
+
+    def delete(self, agent_id: str) -> bool:
+        """Delete the agent, then those of dcf's blocks that no other agent has: Letta itself keeps blocks."""
+        try:
+            owned = self._owned_blocks(agent_id)
+            with asking(unknown=lambda: agent_unknown(agent_id)):
+                self._client.write.agents.delete(agent_id)
+        except AgentUnknown:
+            return False
+        for block_id in owned:
+            self.delete_block_if_unused(block_id)
+        return True
+
+    def delete_block_if_unused(self, block_id: str) -> None:
+        """Delete a block that no agent has any more; one that is gone is fine."""
+        try:
+            with asking(unknown=lambda: agent_unknown(block_id)):
+                if not self._client.read.blocks.agents.list(block_id, limit=1).items:
+                    self._client.write.blocks.delete(block_id)
+        except AgentUnknown:
+            return
+
+    def recompile(self, agent_id: str) -> None:
+        """Rebuild the system prompt: blocks attached meanwhile do not reach the model before (measured)."""
+        with asking(unknown=lambda: agent_unknown(agent_id)):
+            self._client.write.agents.recompile(_checked(agent_id))
+
+    def _owned_blocks(self, agent_id: str) -> list[str]:
+        with asking(unknown=lambda: agent_unknown(agent_id)):
+            held = self._client.read.agents.blocks.list(_checked(agent_id), limit=1000).items
+        return [block.id for block in held if block.id and OWNED in (block.tags or [])]
+
+    def _model(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
+        """Take the configured model in place of everything the template says about its own: parts of two never mix."""
+        chosen: dict[str, Json] = {}
+        if self._options.model is not None:
+            chosen = {"model": self._options.model, "llm_config": None, "model_settings": None}
+        elif "model" not in arguments and "llm_config" not in arguments:
+            raise InvalidArgument(
+                "The agent's template names no model.", "Give it an llm_config, or set LETTA_MODEL to a model's handle."
+            )
+        if self._options.embedding is not None:
+            chosen |= {"embedding": self._options.embedding, "embedding_config": None}
+        return chosen
+
+
+def _found(agent: AgentState) -> AgentFound:
+    if not isinstance(agent.id, str) or not isinstance(agent.name, str):  # the client does not look
+        raise TypeError("this is no agent")
+    made = agent.created_at.isoformat() if agent.created_at is not None else ""
+    return AgentFound(
+        agent_id=agent.id,
+        name=agent.name,
+        tags=tuple(agent.tags or ()),
+        created_at=made,
+        tool_ids=tuple(tool.id for tool in agent.tools or ()),
+    )
+
+
+def _checked(agent_id: str) -> str:
+    """Refuse an empty id here: the client raises an error of its own for it."""
+    if not agent_id.strip():
+        raise agent_unknown(agent_id)
+    return agent_id

@@ -1,0 +1,131 @@
+"""Reads an agent out of an .af v2 bundle: what Letta is to be asked for when the agent is made. Pure.
+
+The agent is made by one `agents.create`, not by importing the file. An import leaves blocks and tools behind when it
+fails, overwrites tools of the same name for everyone, makes agents that answer every message with a 500 when the file
+has no system message, and needs a recompile (all measured); `agents.create` makes the agent and its blocks or nothing.
+The price: messages of the bundle are not taken over, so a worker begins without a past.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dcf.core.json_text import Json
+from dcf.errors import InvalidArgument
+
+_COPIED = (
+    "agent_type", "compaction_settings", "context_window_limit", "description", "embedding", "embedding_config",
+    "llm_config", "max_tokens", "message_buffer_autoclear", "metadata", "model", "model_settings",
+    "parallel_tool_calls", "response_format", "secrets", "system", "timezone", "tool_exec_environment_variables",
+    "tool_rules",
+)  # fmt: skip
+_COPIED_OF_BLOCK = ("label", "value", "description", "read_only", "limit", "metadata")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BundledTool:
+    """A tool that a bundle names. `server` is set for a tool of an MCP server, `source` for one in Python."""
+
+    name: str
+    server: str | None = None
+    source: str | None = None
+    json_schema: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Blueprint:
+    """An agent of a bundle with its local ids resolved: arguments of `agents.create`, tools, tags."""
+
+    arguments: Mapping[str, Json]
+    blocks: tuple[Mapping[str, Json], ...]
+    tools: tuple[BundledTool, ...]
+    tags: tuple[str, ...]
+
+
+def read_agent(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Blueprint:
+    """Resolve the agent's blocks and tools in its bundle; raise InvalidArgument for what the bundle lacks."""
+    blocks = [*_inline_blocks(agent), *_resolved(agent, bundle, "block")]
+    labels = [block["label"] for block in blocks]
+    if len(set(labels)) < len(labels):
+        raise InvalidArgument(f"The template {_name(agent)} has two blocks with the same label.")
+    tools = [_tool(entry, agent) for entry in _resolved(agent, bundle, "tool")]
+    tools += [BundledTool(name=name) for name in _strings(agent, "tools")]
+    return Blueprint(
+        arguments={key: agent[key] for key in _COPIED if agent.get(key) is not None}
+        | {"include_base_tools": agent.get("include_base_tools") is True},
+        blocks=tuple(blocks),
+        tools=tuple({tool.name: tool for tool in tools}.values()),
+        tags=_strings(agent, "tags"),
+    )
+
+
+def _inline_blocks(agent: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
+    for block in _objects(agent, "memory_blocks"):
+        yield _block(block, agent)
+
+
+def _resolved(agent: Mapping[str, Json], bundle: Mapping[str, Json], kind: str) -> Iterator[Mapping[str, Json]]:
+    """Find what the agent's `block_ids` or `tool_ids` stand for."""
+    entries = {entry.get("id"): entry for entry in _objects(bundle, f"{kind}s")}
+    for local_id in _strings(agent, f"{kind}_ids"):
+        if local_id not in entries:
+            raise InvalidArgument(
+                f"The template {_name(agent)} needs {kind} '{local_id[:40]}', which its bundle does not hold.",
+                f"Export the agent again, or take the id out of {kind}_ids.",
+            )
+        yield _block(entries[local_id], agent) if kind == "block" else entries[local_id]
+
+
+def _block(block: Mapping[str, Json], agent: Mapping[str, Json]) -> Mapping[str, Json]:
+    if not all(isinstance(block.get(key), str) and "\0" not in block[key] for key in ("label", "value")):
+        raise InvalidArgument(f"A block of the template {_name(agent)} has no label or value.")
+    return {key: block[key] for key in _COPIED_OF_BLOCK if block.get(key) is not None}
+
+
+def _tool(entry: Mapping[str, Json], agent: Mapping[str, Json]) -> BundledTool:
+    name = entry.get("name")
+    if not isinstance(name, str) or not name:
+        raise InvalidArgument(f"A tool of the template {_name(agent)} has no name.")
+    if entry.get("tool_type") == "external_mcp":
+        return BundledTool(name=name, server=_server_of(entry, name))
+    source = entry.get("source_code")
+    if entry.get("tool_type", "custom") == "custom" and isinstance(source, str):
+        schema = entry.get("json_schema")
+        return BundledTool(name=name, source=source, json_schema=schema if isinstance(schema, dict) else None)
+    return BundledTool(name=name)
+
+
+def _server_of(entry: Mapping[str, Json], name: str) -> str:
+    """Find the name of a tool's MCP server: in its metadata, else in its `mcp:` tag."""
+    metadata = entry.get("metadata_") or entry.get("metadata")
+    mcp = metadata.get("mcp") if isinstance(metadata, dict) else None
+    if isinstance(mcp, dict) and isinstance(mcp.get("server_name"), str):
+        return str(mcp["server_name"])
+    for tag in _strings(entry, "tags"):
+        if tag.startswith("mcp:"):
+            return tag.removeprefix("mcp:")
+    raise InvalidArgument(f"The template's tool '{name[:80]}' does not say which MCP server it belongs to.")
+
+
+def _objects(holder: Mapping[str, Json], field: str) -> list[Mapping[str, Json]]:
+    found = _sequence(holder, field)
+    if not all(isinstance(one, Mapping) for one in found):
+        raise InvalidArgument(f"The template's {field} must be a list of objects.")
+    return list(found)
+
+
+def _strings(holder: Mapping[str, Json], field: str) -> tuple[str, ...]:
+    found = _sequence(holder, field)
+    if not all(isinstance(one, str) and one for one in found):
+        raise InvalidArgument(f"The template's {field} must be a list of strings.")
+    return tuple(found)
+
+
+def _sequence(holder: Mapping[str, Json], field: str) -> Sequence[Json]:
+    found = holder.get(field) or []
+    if not isinstance(found, list | tuple):
+        raise InvalidArgument(f"The template's {field} must be a list.")
+    return found
+
+
+def _name(agent: Mapping[str, Json]) -> str:
+    return f"'{str(agent.get('name') or agent.get('id') or '?')[:60]}'"

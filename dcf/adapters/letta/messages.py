@@ -1,0 +1,86 @@
+"""Wakes agents: one event is one message that starts a run, and only when the agent has no other run.
+
+Letta queues nothing: several messages at once are processed at the same time and forget each other (measured), so an
+agent with a run under way is left alone and the event stays owed. How a run ends says little: failed tools end as
+`completed`. Only a run that failed, was cancelled or was lost did not hear its event, and is started again.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from letta_client.types.agents import Run
+
+from dcf.adapters.letta.client import LettaClient, agent_unknown, asking
+from dcf.adapters.letta.deliveries import Deliveries
+from dcf.adapters.letta.options import LettaOptions
+from dcf.core.json_text import Json, dump
+from dcf.errors import AgentUnknown, DcfError, PlatformUnavailable
+from dcf.ports import Delivery
+
+_ACTIVE = frozenset({"created", "running"})
+_LOOKED_AT = 10
+
+
+class Messages:
+    """Delivers events to agents on Letta."""
+
+    def __init__(self, client: LettaClient, deliveries: Deliveries, options: LettaOptions) -> None:
+        self._client = client
+        self._deliveries = deliveries
+        self._options = options
+
+    def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
+        """Start a run with the event; never raises for what Letta does, so that the caller keeps what is owed."""
+        with self._deliveries.turn(agent_id) as mine:
+            if not mine:
+                return Delivery(error="Another delivery to this agent is under way.")
+            try:
+                return self._deliver(agent_id, event_id, event)
+            except PlatformUnavailable as error:
+                return Delivery(error=f"{error.message} It is tried again in about {error.retry_after_s:g} s.")
+            except DcfError as error:
+                return Delivery(error=error.message)
+
+    def _deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
+        known = self._deliveries.find(agent_id, event_id)
+        if known is not None and self._was_heard(known):
+            return Delivery(message_id=event_id, run_id=known, duplicate=True)
+        if self._is_busy(agent_id):
+            return Delivery(error="The agent is busy with another message.")
+        run_id = self._send(agent_id, event)
+        self._deliveries.remember(agent_id, event_id, run_id)
+        return Delivery(message_id=event_id, run_id=run_id)
+
+    def _was_heard(self, run_id: str) -> bool:
+        """Whether the run got its event, or still may: not if it failed, was cancelled, is gone or is lost."""
+        try:
+            with asking(unknown=lambda: agent_unknown(run_id)):
+                run = self._client.read.runs.retrieve(run_id)
+        except AgentUnknown:
+            return False
+        return run.status == "completed" or self._is_under_way(run)
+
+    def _is_busy(self, agent_id: str) -> bool:
+        with asking(unknown=lambda: agent_unknown(agent_id)):
+            runs = self._client.read.runs.list(agent_id=agent_id, active=True, order="desc", limit=_LOOKED_AT).items
+        return any(map(self._is_under_way, runs))
+
+    def _is_under_way(self, run: Run) -> bool:
+        """Tell a run that works from one that a restart of Letta has left as `created` for ever, by its age."""
+        if run.status not in _ACTIVE:
+            return False
+        if run.created_at is None:
+            return True
+        age = datetime.now(UTC) - run.created_at.astimezone(UTC)
+        return age.total_seconds() < self._options.run_deadline_s
+
+    def _send(self, agent_id: str, event: Mapping[str, Json]) -> str:
+        """Start the run. The event names the agent, who may not know its own id."""
+        text = dump({**event, "agent_id": agent_id})
+        with asking(unknown=lambda: agent_unknown(agent_id)):
+            run = self._client.write.agents.messages.create_async(
+                agent_id,
+                messages=[{"role": self._options.message_role, "content": text}],
+                max_steps=self._options.max_steps,
+            )
+        return run.id

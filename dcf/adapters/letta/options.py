@@ -1,0 +1,40 @@
+"""How a Letta server is reached and used. Read from the environment by whoever puts the process together, not here."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dcf.core.json_text import Json
+from dcf.errors import InvalidArgument
+
+_URL = re.compile(r"https?://[^\s/]+\S*\Z")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LettaOptions:
+    """Settings of the adapter; times are in seconds.
+
+    `model` and `embedding` are handles (`openai/gpt-4o-mini`) used in place of what a template names. `mcp_servers`
+    says how Letta reaches the MCP servers that templates name (`{"dcf": {"name": "dcf", "transport":
+    "streamable_http", "url": ...}}`): a template's own addresses are never used, since a template may come from a
+    workflow document. A run older than `run_deadline_s` counts as lost: Letta forgets its running runs when it is
+    restarted and calls them `created` for ever.
+    """
+
+    base_url: str
+    api_key: str | None = field(default=None, repr=False)
+    model: str | None = None
+    embedding: str | None = None
+    mcp_servers: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    allow_python_source: bool = False
+    connect_timeout_s: float = 3.0
+    read_timeout_s: float = 10.0
+    write_timeout_s: float = 30.0
+    run_deadline_s: float = 300.0
+    max_steps: int = 50
+    message_role: Literal["user", "system"] = "user"
+
+    def __post_init__(self) -> None:
+        if not _URL.match(self.base_url):
+            raise InvalidArgument("LETTA_BASE_URL must be a URL that begins with http:// or https://.")

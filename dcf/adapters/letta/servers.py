@@ -1,0 +1,154 @@
+"""MCP servers registered with Letta. They are shared by all agents and never deleted here.
+
+Deleting one would take its tools from every agent, and those of a server with equal tool names too (measured). Tool
+names are global: a second server that serves a name takes it over for everyone, so a name that another server holds
+is refused before ours is registered.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from letta_client.types import Tool
+
+from dcf.adapters.letta.client import LettaClient, asking
+from dcf.core.json_text import Json
+from dcf.errors import InvalidArgument, ToolUnavailable
+
+_TRANSPORTS = {"http": "streamable_http", "streamable_http": "streamable_http", "sse": "sse", "stdio": "stdio"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """How Letta reaches an MCP server: an URL, or a command that it starts itself."""
+
+    kind: str
+    url: str | None = None
+    command: str | None = None
+    args: tuple[str, ...] = ()
+
+    def config(self, headers: Mapping[str, str]) -> dict[str, Json]:
+        """Write the address as `mcp_servers.create` wants it."""
+        if self.kind == "stdio":
+            return {"mcp_server_type": "stdio", "command": self.command, "args": list(self.args)}
+        found: dict[str, Json] = {"mcp_server_type": self.kind, "server_url": self.url}
+        return found | ({"custom_headers": dict(headers)} if headers else {})
+
+
+class Servers:
+    """Registers MCP servers and finds their tools."""
+
+    def __init__(self, client: LettaClient) -> None:
+        self._client = client
+
+    def tool_ids(self, server: Mapping[str, Json], names: tuple[str, ...]) -> dict[str, str]:
+        """Find these tools of the server, which is registered first if Letta does not know it: ids by name."""
+        name = _name(server)
+        server_id = self._find(server) or self._register(server, names)
+        found = self._tools(server_id)
+        if not set(names) <= found.keys():
+            self._refresh(server_id, name)  # the server has learned something, or was down when it was registered
+            found = self._tools(server_id)
+        for tool in names:
+            if tool not in found:
+                raise ToolUnavailable(f"The MCP server '{name}' serves no tool '{tool[:80]}'.")
+            if _owner(found[tool]) != name:
+                raise _taken(tool)
+        return {tool: found[tool].id for tool in names}
+
+    def _find(self, server: Mapping[str, Json]) -> str | None:
+        """Find the server by name; one of the same name at another address is not ours to use or to change."""
+        name, address = _name(server), read_address(server)
+        with asking():
+            known = self._client.read.mcp_servers.list()
+        for one in known:
+            if one.server_name == name:
+                if _address_of(one) != address:
+                    raise ToolUnavailable(
+                        f"Letta knows an MCP server '{name}' at another address.",
+                        "Rename the server in the registry, or change its address in Letta.",
+                    )
+                return one.id
+        return None
+
+    def _register(self, server: Mapping[str, Json], names: tuple[str, ...]) -> str:
+        name, headers = _name(server), server.get("headers") or {}
+        self._check_names_are_free(names, name)
+        config: Any = read_address(server).config(headers)
+        try:
+            with asking(refused=lambda: _not_registered(name)):
+                made = self._client.write.mcp_servers.create(server_name=name, config=config)
+        except ToolUnavailable:
+            found = self._find(server)  # another process may have registered it at the same moment
+            if found is None:
+                raise
+            return found
+        return made.id or ""
+
+    def _check_names_are_free(self, names: tuple[str, ...], server: str) -> None:
+        with asking():
+            known = self._client.read.tools.list(names=list(names), limit=len(names)).items
+        for tool in known:
+            if _owner(tool) != server:
+                raise _taken(tool.name or "?")
+
+    def _tools(self, server_id: str) -> dict[str, Tool]:
+        with asking(refused=lambda: ToolUnavailable("An MCP server was taken out of Letta meanwhile.")):
+            return {tool.name: tool for tool in self._client.read.mcp_servers.tools.list(server_id) if tool.name}
+
+    def _refresh(self, server_id: str, name: str) -> None:
+        with asking(refused=lambda: _unreachable(name)):
+            self._client.write.mcp_servers.refresh(server_id)
+
+
+def read_address(server: Mapping[str, Json]) -> Address:
+    """Read a registry's description of a server."""
+    kind = _TRANSPORTS.get(str(server.get("transport", "streamable_http")))
+    if kind is None:
+        raise ToolUnavailable(
+            f"Letta has no transport '{str(server.get('transport'))[:40]}'.", "Use streamable_http, sse or stdio."
+        )
+    field = "command" if kind == "stdio" else "url"
+    if not isinstance(server.get(field), str) or not server[field]:
+        raise InvalidArgument(f"The registry's server '{_name(server)}' has no {field}.")
+    if kind != "stdio":
+        return Address(kind=kind, url=server["url"])
+    return Address(kind=kind, command=server["command"], args=tuple(map(str, server.get("args") or ())))
+
+
+def _address_of(known: Any) -> Address:
+    kind = known.mcp_server_type
+    if kind == "stdio":
+        return Address(kind=kind, command=known.command, args=tuple(known.args))
+    return Address(kind=str(kind), url=known.server_url)
+
+
+def _name(server: Mapping[str, Json]) -> str:
+    name = server.get("name")
+    if not isinstance(name, str) or not name or ":" in name:  # Letta finds a tool's server by what follows `mcp:`
+        raise InvalidArgument("A registry's server needs a name without colons.")
+    return name
+
+
+def _owner(tool: Tool) -> str | None:
+    """Name the MCP server that a call of this tool goes to."""
+    tags = (tag.removeprefix("mcp:") for tag in tool.tags or () if tag.startswith("mcp:"))
+    return next(tags, None)
+
+
+def _taken(tool: str) -> ToolUnavailable:
+    return ToolUnavailable(
+        f"In Letta the tool name '{tool[:80]}' belongs to something else.",
+        "Tool names are global there: rename the tool, for example with its server's name in front.",
+    )
+
+
+def _not_registered(name: str) -> ToolUnavailable:
+    return ToolUnavailable(
+        f"Letta refuses to connect to the MCP server '{name}'.",
+        "Since 0.16.7 it takes only public addresses over HTTP: serve it at one, or have Letta start it over stdio.",
+    )
+
+
+def _unreachable(name: str) -> ToolUnavailable:
+    return ToolUnavailable(f"The MCP server '{name}' does not answer Letta.", "Start it, then load the skill again.")

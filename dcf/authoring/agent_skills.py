@@ -1,0 +1,130 @@
+"""Skills as Agent Skills folders: SKILL.md with frontmatter and body, references/*.md, and a file beside it.
+
+The standard's fields give description and directives; every reference becomes a data source. What it cannot express
+stands in `dcf.yaml` beside SKILL.md: the dotted name, tags, permissions, tools, and the stub tools with their cases.
+"""
+
+import re
+from pathlib import PurePosixPath
+from typing import Final
+
+from dcf.authoring.files import SourceFiles
+from dcf.authoring.records import SkillEntry, ToolEntry
+from dcf.authoring.yaml_source import document, references, servers
+from dcf.authoring.yaml_text import read_yaml
+from dcf.located import Fields, Located, Members, Place
+
+SKILL_FILE: Final = "SKILL.md"
+SIDECAR: Final = "dcf.yaml"
+
+_NAME: Final = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_LONGEST_NAME: Final = 64
+_FRONTMATTER: Final = ("name", "description", "license", "compatibility", "metadata", "allowed-tools")
+_SIDECAR: Final = ("manifestId", "packageId", "name", "version", "tags", "permissions", "complexityProfile")
+_FENCE: Final = "---"
+
+
+def skill_folders(files: SourceFiles) -> list[str]:
+    """List the folders that hold a skill."""
+    return [str(PurePosixPath(name).parent) for name in files.find(f"**/{SKILL_FILE}")]
+
+
+def read(files: SourceFiles) -> tuple[list[SkillEntry], list[ToolEntry]]:
+    """Read every folder: the skills, and the stub tools that their sidecars define."""
+    skills: list[SkillEntry] = []
+    tools: list[ToolEntry] = []
+    for folder in skill_folders(files):
+        found = _read_folder(files, folder)
+        if found is not None:
+            skills.append(found[0])
+            tools += found[1]
+    return skills, tools
+
+
+def _read_folder(files: SourceFiles, folder: str) -> tuple[SkillEntry, list[ToolEntry]] | None:
+    name = str(PurePosixPath(folder) / SKILL_FILE)
+    text = files.read(name)
+    parts = None if text is None else _split(text, name, files)
+    if parts is None:
+        return None
+    front, body = parts
+    fields = Fields(front, files.report, _FRONTMATTER)
+    _check_front(fields, folder, files)
+    members: Members = {"name": fields.members.get("name", front), "directives": body}
+    if "description" in fields:
+        members["description"] = fields.members["description"]
+    metadata = fields.part("metadata")
+    if isinstance(metadata.value, dict) and "version" in metadata.value:
+        members["version"] = metadata.value["version"]
+    sidecar_members, tools, described = _read_sidecar(files, folder)
+    members |= sidecar_members
+    members["dataSources"] = Located(_data_sources(files, folder, described), front.place)
+    return SkillEntry(Located(members, front.place), folder), tools
+
+
+def _split(text: str, name: str, files: SourceFiles) -> tuple[Located, Located] | None:
+    """Divide the file into its frontmatter and its body."""
+    lines = text.split("\n")
+    end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
+    if lines[0].rstrip() != _FENCE or end is None:
+        message = "The file does not begin with frontmatter between two lines of ---."
+        files.report.refuse(Place(name, 1), "no_frontmatter", message, "Begin with ---, name, description, ---.")
+        return None
+    front = read_yaml("\n".join(lines[1:end]), name, files.report, first_line=2)
+    if front is None:
+        return None
+    return front, Located("\n".join(lines[end + 1 :]), Place(name, end + 2, "body"))
+
+
+def _check_front(fields: Fields, folder: str, files: SourceFiles) -> None:
+    """Check what the standard demands, and say what of it has no place in a manifest."""
+    fields.require("name", "description")
+    name = fields.text("name", longest=_LONGEST_NAME)
+    if "name" in fields and not _NAME.fullmatch(name):
+        hint = "Write lower-case letters, digits and single hyphens."
+        files.report.refuse(fields.place_of("name"), "invalid_name", f"'{name[:80]}' is no name of a skill.", hint)
+    elif "name" in fields and name != PurePosixPath(folder).name:
+        message = f"The folder is not called '{name}'."
+        files.report.refuse(fields.place_of("name"), "wrong_folder", message, "Give both the same name.")
+    fields.text("description", longest=1024)
+    if "allowed-tools" in fields:
+        files.report.warn(
+            fields.place_of("allowed-tools"), f"allowed-tools is not carried over; name tools in {SIDECAR}."
+        )
+    for kind in ("scripts", "assets"):
+        if files.find(f"{folder}/{kind}/**/*"):
+            files.report.warn(fields.place, f"{kind}/ is not carried over; a manifest has no place for it.")
+
+
+def _read_sidecar(files: SourceFiles, folder: str) -> tuple[Members, list[ToolEntry], dict[str, Located]]:
+    name = str(PurePosixPath(folder) / SIDECAR)
+    if not files.has(name):
+        return {}, [], {}
+    fields = document(files, name, "skill-sidecar/v1", "SkillSidecar", *_SIDECAR, "tools", "references", "servers")
+    if fields is None:
+        return {}, [], {}
+    members = {key: part for key, part in fields.members.items() if key in _SIDECAR}
+    if "tools" in fields:
+        members["tools"] = references(fields)
+    return members, list(servers(fields)), dict(fields.pairs("references"))
+
+
+def _data_sources(files: SourceFiles, folder: str, described: dict[str, Located]) -> list[Located]:
+    """Make a data source of each reference; the sidecar may say more about one, by its file's name."""
+    found = []
+    names = files.find(f"{folder}/references/**/*.md")
+    by_stem = {PurePosixPath(name).stem: name for name in names}
+    for stem in described.keys() - by_stem.keys():
+        message = f"There is no references/{stem[:80]}.md."
+        files.report.refuse(described[stem].place, "unknown_reference", message, "Add it, or remove this entry.")
+    for name in names:
+        path = PurePosixPath(name)
+        place = Place(name)
+        extra = Fields(described.get(path.stem, Located({}, place)), files.report, ("description", "destination"))
+        members: Members = {
+            **extra.members,
+            "id": Located(path.stem, place),
+            "file": Located(str(path.relative_to(folder)), place),
+        }
+        found.append(Located(members, place))
+    return found

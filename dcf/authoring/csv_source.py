@@ -1,0 +1,235 @@
+"""Skills and stub tools in four CSV tables, with the columns that the seed names.
+
+    skills.csv           one skill a row
+    skill_tool_refs.csv  one tool of one skill a row, by manifestId
+    mcp_tools.csv        one stub tool a row
+    mcp_cases.csv        one case of one stub tool a row, by serverId and toolName
+
+Two columns are ours: responseTemplate.json and flakyRate of a case, and permissions.riskLevel of a skill.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from dcf.authoring.csv_text import Cell, Row, flag_cell, json_cell, list_cell, number_cell, read_table, text_cell
+from dcf.authoring.files import SourceFiles
+from dcf.authoring.records import SkillEntry, ToolEntry
+from dcf.located import Fields, Located, Members, Report
+
+SKILLS: Final = "skills.csv"
+REFERENCES: Final = "skill_tool_refs.csv"
+TOOLS: Final = "mcp_tools.csv"
+CASES: Final = "mcp_cases.csv"
+
+_SKILL_COLUMNS: Final[Mapping[str, Cell]] = {
+    "manifestId": text_cell,
+    "manifestApiVersion": text_cell,
+    "skillPackageId": text_cell,
+    "packageId": text_cell,
+    "skillName": text_cell,
+    "skillVersion": text_cell,
+    "description": text_cell,
+    "tags": list_cell,
+    "permissions.egress": text_cell,
+    "permissions.secrets": json_cell,
+    "permissions.riskLevel": text_cell,
+    "skillDirectives": text_cell,
+    "dataSources.json": json_cell,
+}
+_REFERENCE_COLUMNS: Final[Mapping[str, Cell]] = {
+    "manifestId": text_cell,
+    "serverId": text_cell,
+    "toolName": text_cell,
+    "required": flag_cell,
+    "notes": text_cell,
+    "description": text_cell,
+    "json_schema": json_cell,
+}
+_TOOL_COLUMNS: Final[Mapping[str, Cell]] = {
+    "serverId": text_cell,
+    "toolName": text_cell,
+    "version": text_cell,
+    "description": text_cell,
+    "paramsSchema.json": json_cell,
+    "resultSchema.json": json_cell,
+    "defaultResponse.json": json_cell,
+    "rateLimit.rps": number_cell,
+    "latencyMs.default": number_cell,
+}
+_CASE_COLUMNS: Final[Mapping[str, Cell]] = {
+    "serverId": text_cell,
+    "toolName": text_cell,
+    "caseId": text_cell,
+    "match.strategy": text_cell,
+    "match.expr": text_cell,
+    "match.value": text_cell,
+    "response.json": json_cell,
+    "responseTemplate.json": json_cell,
+    "latencyMs.override": number_cell,
+    "errorMode": text_cell,
+    "flakyRate": number_cell,
+    "weight": number_cell,
+}
+
+
+def read_skills(files: SourceFiles, skills_csv: str, references_csv: str | None) -> list[SkillEntry]:
+    """Read the skills, and the tools that they refer to unless there is no table of them."""
+    rows = _table(files, skills_csv, _SKILL_COLUMNS, ("manifestId", "skillName", "skillVersion", "skillDirectives"))
+    wanted = ("manifestId", "serverId", "toolName")
+    references = [] if references_csv is None else _table(files, references_csv, _REFERENCE_COLUMNS, wanted)
+    by_skill = _grouped(references, ("manifestId",), files.report)
+    known = {_key(row, ("manifestId",)) for row in rows}
+    for key in by_skill.keys() - known:
+        for row in by_skill[key]:
+            message = f"There is no skill '{key[0][:80]}' in {skills_csv}."
+            files.report.refuse(row.place, "unknown_skill", message, "Add it there, or remove this row.")
+    return [_skill(row, by_skill.get(_key(row, ("manifestId",)), []), files.report) for row in rows]
+
+
+def read_tools(files: SourceFiles, tools_csv: str, cases_csv: str | None) -> list[ToolEntry]:
+    """Read the stub tools, with their cases unless there is no table of them."""
+    key_columns = ("serverId", "toolName")
+    rows = _table(files, tools_csv, _TOOL_COLUMNS, (*key_columns, "paramsSchema.json"))
+    cases = [] if cases_csv is None else _table(files, cases_csv, _CASE_COLUMNS, (*key_columns, "caseId"))
+    by_tool = _grouped(cases, key_columns, files.report)
+    for key in by_tool.keys() - {_key(row, key_columns) for row in rows}:
+        for row in by_tool[key]:
+            message = f"There is no tool '{':'.join(key)[:160]}' in {tools_csv}."
+            files.report.refuse(row.place, "unknown_tool", message, "Add it there, or remove this row.")
+    return [_tool(row, by_tool.get(_key(row, key_columns), [])) for row in rows if _has(row, key_columns, files.report)]
+
+
+def _table(files: SourceFiles, name: str, columns: Mapping[str, Cell], required: Sequence[str]) -> list[Row]:
+    text = files.read(name)
+    return [] if text is None else read_table(text, name, columns, required, files.report)
+
+
+def _grouped(rows: Sequence[Row], columns: Sequence[str], report: Report) -> dict[tuple[str, ...], list[Row]]:
+    found: dict[tuple[str, ...], list[Row]] = {}
+    for row in rows:
+        if _has(row, columns, report):
+            found.setdefault(_key(row, columns), []).append(row)
+    return found
+
+
+def _has(row: Row, columns: Sequence[str], report: Report) -> bool:
+    """Report the cells that tell what the row is about, where they are blank."""
+    return Fields(row, report, row.value).require(*columns)
+
+
+def _key(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(row.value[name].value).strip() if name in row.value else "" for name in columns)
+
+
+def _skill(row: Row, references: Sequence[Row], report: Report) -> SkillEntry:
+    cells: Members = row.value
+    Fields(row, report, cells).require("manifestId")
+    _check_pair(row, "skillPackageId", "packageId", report)
+    permissions = _renamed(cells, {f"permissions.{name}": name for name in ("egress", "secrets", "riskLevel")})
+    names = {
+        "manifestId": "manifestId",
+        "manifestApiVersion": "apiVersion",
+        "packageId": "packageId",
+        "skillPackageId": "packageId",
+        "skillName": "name",
+        "skillVersion": "version",
+        "description": "description",
+        "tags": "tags",
+        "skillDirectives": "directives",
+    }
+    members = _renamed(cells, names) | {
+        "permissions": Located(permissions, row.place),
+        "tools": Located([_reference(one, report) for one in references], row.place),
+    }
+    if "dataSources.json" in cells:
+        members["dataSources"] = _data_sources(cells["dataSources.json"])
+    return SkillEntry(Located(members, row.place))
+
+
+def _reference(row: Row, report: Report) -> Located:
+    _check_pair(row, "notes", "description", report)
+    names = {
+        "serverId": "server",
+        "toolName": "tool",
+        "required": "required",
+        "notes": "description",
+        "description": "description",
+        "json_schema": "schema",
+    }
+    return Located(_renamed(row.value, names), row.place)
+
+
+def _data_sources(cell: Located) -> Located:
+    """Read the entries in their short form, or as a manifest writes them."""
+    if not isinstance(cell.value, list):
+        return cell
+    return Located([_data_source(entry) for entry in cell.value], cell.place)
+
+
+def _data_source(entry: Located) -> Located:
+    if not isinstance(entry.value, dict) or "dataSourceId" not in entry.value:
+        return entry
+    members = dict(entry.value)
+    members["id"] = members.pop("dataSourceId")
+    content = members.get("content")
+    if content is not None and isinstance(content.value, dict) and content.value.keys() == {"type", "text"}:
+        del members["content"]
+        members["text"] = content.value["text"]
+    return Located(members, entry.place)
+
+
+def _tool(row: Row, cases: Sequence[Row]) -> ToolEntry:
+    server, name = _key(row, ("serverId", "toolName"))
+    names = {
+        "version": "version",
+        "description": "description",
+        "paramsSchema.json": "paramsSchema",
+        "resultSchema.json": "resultSchema",
+        "defaultResponse.json": "defaultResponse",
+    }
+    members = _renamed(row.value, names)
+    members |= _nested(
+        row.value, {"rateLimit.rps": ("rateLimit", "rps"), "latencyMs.default": ("latencyMs", "default")}
+    )
+    members["cases"] = Located([_case(one) for one in cases], row.place)
+    return ToolEntry(server, name, Located(members, row.place))
+
+
+def _case(row: Row) -> Located:
+    names = {
+        "caseId": "caseId",
+        "response.json": "response",
+        "responseTemplate.json": "responseTemplate",
+        "latencyMs.override": "latencyMsOverride",
+        "errorMode": "errorMode",
+        "flakyRate": "flakyRate",
+        "weight": "weight",
+    }
+    match = _renamed(row.value, {f"match.{name}": name for name in ("strategy", "expr", "value")})
+    return Located(_renamed(row.value, names) | {"match": Located(match, row.place)}, row.place)
+
+
+def _renamed(cells: Members, names: Mapping[str, str]) -> Members:
+    return {names[column]: _stripped(cell, column) for column, cell in cells.items() if column in names}
+
+
+def _stripped(cell: Located, column: str) -> Located:
+    """Take blanks around a cell away, except where they may be meant."""
+    if isinstance(cell.value, str) and column not in {"match.value", "skillDirectives"}:
+        return Located(cell.value.strip(), cell.place)
+    return cell
+
+
+def _nested(cells: Members, names: Mapping[str, tuple[str, str]]) -> Members:
+    return {
+        outer: Located({inner: cells[column]}, cells[column].place)
+        for column, (outer, inner) in names.items()
+        if column in cells
+    }
+
+
+def _check_pair(row: Row, first: str, second: str, report: Report) -> None:
+    """Refuse a row that says in two columns what can be said only once."""
+    if first in row.value and second in row.value:
+        message = f"{first} and {second} mean the same, and both are written."
+        report.refuse(row.value[second].place, "two_columns", message, "Keep one of them.")

@@ -1,0 +1,109 @@
+"""The manifest of a skill, made from its record and from the tools that it names.
+
+A tool without a schema is an error here: an agent could call it, and would not know how.
+"""
+
+from collections.abc import Mapping
+from typing import TypeAlias
+
+from dcf.asl.path_syntax import clip
+from dcf.authoring.records import SkillRecord, ToolReference
+from dcf.core.json_text import Json
+from dcf.located import Place, Report
+from dcf.skills.manifest import judge
+from dcf.stub.config import StubTool
+from dcf.validation.pointers import steps_of
+
+Tools: TypeAlias = Mapping[tuple[str, str], StubTool]
+"""Every tool that the sources define, by server and name."""
+
+
+def make_manifest(record: SkillRecord, tools: Tools, report: Report) -> dict[str, Json]:
+    """Make a manifest; what our own validator says against it goes to the report, with the place in the source."""
+    manifest: dict[str, Json] = {
+        "manifestApiVersion": record.api_version,
+        "skillPackageId": record.package_id,
+        "manifestId": record.manifest_id,
+        "skillName": record.name,
+        "skillVersion": record.version,
+        "description": record.description,
+        "tags": list(record.tags),
+        "permissions": dict(record.permissions),
+        "skillDirectives": record.directives,
+        "requiredTools": [_tool(reference, tools, report) for reference in record.tools],
+        "requiredDataSources": [
+            _without_blanks({"dataSourceId": one.ident, "description": one.description, "destination": one.destination})
+            | {"content": {"type": "text_content", "text": one.text}}
+            for one in record.data_sources
+        ],
+    }
+    if record.complexity_profile is not None:
+        manifest["complexityProfile"] = record.complexity_profile
+    _judge(manifest, record, report)
+    return manifest
+
+
+def file_name(manifest_id: str) -> str:
+    """Name the file of a manifest."""
+    return f"{manifest_id.replace('@', '-')}.json"
+
+
+def _tool(reference: ToolReference, tools: Tools, report: Report) -> dict[str, Json]:
+    known = tools.get((reference.server, reference.tool))
+    description = reference.description or ("" if known is None else known.description)
+    definition = {"type": "mcp_server", "serverId": reference.server, "toolName": reference.tool}
+    schema = {
+        "name": reference.tool,
+        "description": description,
+        "parameters": _parameters(reference, known, report),
+    }
+    return {
+        "toolName": reference.tool,
+        "description": description,
+        "definition": definition,
+        "json_schema": schema,
+        "required": reference.required,
+    }
+
+
+def _parameters(reference: ToolReference, known: StubTool | None, report: Report) -> Json:
+    if known is None:
+        if reference.schema is None and reference.server and reference.tool:
+            shown = clip(f"{reference.server}:{reference.tool}")
+            hint = "Define it among the tools with its schema, or correct the reference."
+            report.refuse(reference.place, "unknown_tool", f"No tool '{shown}' is defined.", hint)
+        return _schema_inside(reference.schema)
+    parameters = dict(known.params_schema)
+    if reference.schema is not None and _schema_inside(reference.schema) != parameters:
+        hint = "Keep the schema in one place; that of the tool is enough."
+        report.refuse(reference.place, "two_schemas", f"The tool '{clip(known.key)}' has another schema.", hint)
+    return parameters
+
+
+def _schema_inside(schema: Json) -> Json:
+    """Take the parameters out of a whole tool schema, as the older tables write it."""
+    if isinstance(schema, dict) and isinstance(schema.get("parameters"), dict):
+        return schema["parameters"]
+    return schema
+
+
+def _judge(manifest: Mapping[str, Json], record: SkillRecord, report: Report) -> None:
+    judgement = judge(manifest)
+    told = {(one.place.file, one.place.line) for one in report.problems}
+    for finding in judgement.problems:
+        steps = steps_of(finding.path)
+        place = record.place
+        if steps[:1] == ["requiredTools"] and len(steps) > 1:
+            place = record.tools[int(steps[1])].place
+        elif steps[:1] == ["requiredDataSources"] and len(steps) > 1:
+            place = record.data_sources[int(steps[1])].place
+        if (place.file, place.line) in told:
+            continue  # what is wrong with the source is said already; the manifest only repeats it
+        where = Place(place.file, place.line, finding.path[1:] or place.column)
+        report.refuse(where, finding.code, finding.message, finding.hint)
+    for warning in judgement.warnings:
+        report.warn(record.place, warning)
+
+
+def _without_blanks(members: Mapping[str, str]) -> dict[str, Json]:
+    return {name: value for name, value in members.items() if value}

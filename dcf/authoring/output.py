@@ -1,0 +1,79 @@
+"""Writing what was generated: all files are prepared before the first takes its place, and each takes it at once.
+
+A reader sees the old file or the new one, never a part. A crash in between leaves some files old and some new, every
+one of them whole; generating again mends that.
+"""
+
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from dcf.errors import InvalidArgument
+
+_MODE = 0o644
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """A file to write."""
+
+    path: Path
+    text: str
+
+    @property
+    def is_current(self) -> bool:
+        """Whether the file says this already."""
+        try:
+            return self.path.read_text("utf-8") == self.text
+        except (OSError, UnicodeDecodeError):
+            return False
+
+
+def write_all(outputs: Sequence[Output], stale: Iterable[Path] = ()) -> None:
+    """Write the files and remove the stale ones; raise InvalidArgument, and change nothing, when one cannot be."""
+    prepared: list[tuple[str, Path]] = []
+    try:
+        for output in outputs:
+            output.path.parent.mkdir(parents=True, exist_ok=True)
+            prepared.append((_prepare(output), output.path))
+        for temporary, path in prepared:
+            os.replace(temporary, path)  # noqa: PTH105 - mkstemp's names are texts
+        for path in stale:
+            path.unlink(missing_ok=True)
+        for folder in {output.path.parent for output in outputs}:
+            _sync(folder)
+    except OSError as error:
+        for temporary, _ in prepared:
+            with suppress(OSError):
+                Path(temporary).unlink(missing_ok=True)
+        raise InvalidArgument(
+            f"The generated files cannot be written: {error.strerror or 'the path cannot be used'}.",
+            "Check the output directory and its permissions.",
+        ) from None
+
+
+def _prepare(output: Output) -> str:
+    """Write the text beside its place, where renaming is atomic."""
+    number, temporary = tempfile.mkstemp(prefix=".dcf-", suffix=".new", dir=output.path.parent)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(output.text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        Path(temporary).chmod(_MODE)
+    except OSError:
+        with suppress(OSError):
+            Path(temporary).unlink(missing_ok=True)
+        raise
+    return temporary
+
+
+def _sync(folder: Path) -> None:
+    number = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)

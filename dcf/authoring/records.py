@@ -1,0 +1,192 @@
+"""What a skill is, wherever it was written: the record that manifests are made from.
+
+Each kind of source hands over the same object, with these fields and places of its own: manifestId, apiVersion,
+packageId, name, version, description, tags, permissions, directives, tools [{server, tool, required, description,
+schema}], dataSources [{id, description, destination, text | file}], complexityProfile.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import Final, NamedTuple
+
+from dcf.authoring.files import SourceFiles
+from dcf.core.json_text import Json
+from dcf.located import Fields, Located, Place
+
+MAX_DATA: Final = 500_000
+"""Characters of one data source."""
+
+DESTINATIONS: Final = ("archival_memory", "working_memory")
+EGRESS: Final = ("none", "intranet", "internet")
+RISK_LEVELS: Final = ("low", "medium", "high", "critical")
+API_VERSION: Final = "v2.0.0"
+API_VERSION_WITH_PROFILE: Final = "v2.1.0"
+
+_FIELDS: Final = (
+    "manifestId",
+    "apiVersion",
+    "packageId",
+    "name",
+    "version",
+    "description",
+    "tags",
+    "permissions",
+    "directives",
+    "tools",
+    "dataSources",
+    "complexityProfile",
+)
+
+
+class SkillEntry(NamedTuple):
+    """A skill as a source hands it over; `folder` is where the files that it names are looked up."""
+
+    node: Located
+    folder: str = ""
+
+
+class ToolEntry(NamedTuple):
+    """A stub tool as a source hands it over: `node` is as the stub's configuration writes it."""
+
+    server: str
+    name: str
+    node: Located
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolReference:
+    """A tool that a skill needs. `schema` is the parameters' schema where the skill brings its own."""
+
+    server: str
+    tool: str
+    required: bool
+    description: str
+    schema: Json
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataSource:
+    """A text that a skill brings along."""
+
+    ident: str
+    description: str
+    destination: str
+    text: str
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillRecord:
+    """One skill."""
+
+    place: Place
+    manifest_id: str
+    package_id: str | None
+    name: str
+    version: str
+    description: str
+    tags: tuple[str, ...]
+    permissions: Mapping[str, Json]
+    directives: str
+    tools: tuple[ToolReference, ...]
+    data_sources: tuple[DataSource, ...]
+    complexity_profile: Json
+
+    @property
+    def api_version(self) -> str:
+        """The version of the manifest's form."""
+        return API_VERSION if self.complexity_profile is None else API_VERSION_WITH_PROFILE
+
+
+def read_skill(entry: SkillEntry, files: SourceFiles) -> SkillRecord:
+    """Read a skill; the record may be used only if the report of `files` stays empty."""
+    fields = Fields(entry.node, files.report, _FIELDS)
+    fields.require("name", "version", "directives")
+    name, version = fields.text("name", longest=128), fields.text("version", longest=100)
+    record = SkillRecord(
+        place=fields.place,
+        manifest_id=fields.text("manifestId", f"skill.{name}@{version}", longest=200),
+        package_id=fields.text("packageId", longest=200) or None,
+        name=name,
+        version=version,
+        description=fields.text("description", longest=2000).strip(),
+        tags=fields.texts("tags"),
+        permissions=_permissions(fields),
+        directives=fields.text("directives").strip(),
+        tools=tuple(_references(fields)),
+        data_sources=tuple(_data_sources(fields, entry.folder, files)),
+        complexity_profile=fields.members["complexityProfile"].plain() if "complexityProfile" in fields else None,
+    )
+    if fields.text("apiVersion", record.api_version) != record.api_version:
+        message = f"The manifest of this skill has the version {record.api_version}."
+        hint = "Leave the version out; only a skill with a complexityProfile has another."
+        files.report.refuse(fields.place_of("apiVersion"), "wrong_version", message, hint)
+    return record
+
+
+def _permissions(fields: Fields) -> dict[str, Json]:
+    inner = Fields(fields.part("permissions"), fields.report, ("egress", "secrets", "riskLevel"))
+    found: dict[str, Json] = {
+        "egress": inner.choice("egress", EGRESS, "none"),
+        "secrets": list(inner.texts("secrets")),
+    }
+    if "riskLevel" in inner:
+        found["riskLevel"] = inner.choice("riskLevel", RISK_LEVELS, "low")
+    return found
+
+
+def _references(fields: Fields) -> Iterator[ToolReference]:
+    for node in fields.items("tools"):
+        inner = Fields(node, fields.report, ("server", "tool", "required", "description", "schema"))
+        inner.require("server", "tool")
+        yield ToolReference(
+            server=inner.text("server", longest=100),
+            tool=inner.text("tool", longest=100),
+            required=inner.flag("required", default=True),
+            description=inner.text("description", longest=4000).strip(),
+            schema=inner.members["schema"].plain() if "schema" in inner else None,
+            place=node.place,
+        )
+
+
+def _data_sources(fields: Fields, folder: str, files: SourceFiles) -> Iterator[DataSource]:
+    seen: set[str] = set()
+    for node in fields.items("dataSources"):
+        inner = Fields(node, fields.report, ("id", "description", "destination", "text", "file"))
+        inner.require("id")
+        ident = inner.text("id", longest=100)
+        if ident in seen:
+            hint = "Give each data source of a skill its own id."
+            fields.report.refuse(node.place, "duplicate_data_source", f"The id '{ident}' is there twice.", hint)
+        seen.add(ident)
+        yield DataSource(
+            ident=ident,
+            description=inner.text("description", longest=2000).strip(),
+            destination=inner.choice("destination", DESTINATIONS, DESTINATIONS[0]),
+            text=_text_of(inner, folder, files),
+            place=node.place,
+        )
+
+
+def _text_of(fields: Fields, folder: str, files: SourceFiles) -> str:
+    """Take the text that is written there, or that of the file; exactly one of them must be given."""
+    if ("text" in fields) == ("file" in fields):
+        message = "A data source has either text or file."
+        fields.report.refuse(fields.place, "text_or_file", message, "Write one of them.")
+        return ""
+    if "text" in fields:
+        text = fields.text("text", longest=MAX_DATA)
+    else:
+        name = str(PurePosixPath(folder) / fields.text("file", longest=500))
+        read = files.read(name, named_at=fields.place_of("file"), max_bytes=4 * MAX_DATA)
+        if read is None:
+            return ""
+        text = read
+        if len(text) > MAX_DATA:
+            message = f"The file has more than {MAX_DATA} characters."
+            fields.report.refuse(fields.place_of("file"), "too_long", message, "Divide it.")
+    if not text.strip():
+        fields.report.refuse(fields.place, "empty_text", "The data source has no text.", "Write some, or remove it.")
+    return text.strip()

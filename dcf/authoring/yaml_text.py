@@ -1,0 +1,135 @@
+"""YAML read strictly, with the line of every value.
+
+The node tree of PyYAML is turned into values here, so that no tag can make an object, a repeated key is refused, and
+a few aliases cannot grow into gigabytes. Only JSON's types are known: `yes`, `no`, `on` and dates stay texts.
+"""
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import ClassVar, Final
+
+import yaml
+
+from dcf.core.json_text import MAX_DEPTH, Json
+from dcf.located import Located, Place, Report
+
+MAX_YAML: Final = 256 * 1024
+"""Bytes of one file: PyYAML's scanner takes about a second for these."""
+
+MAX_VALUES: Final = 50_000
+"""Values of one document, each alias counted as often as it is used."""
+
+_LONGEST_NUMBER: Final = 18
+_SCALARS: Final[Mapping[str, Callable[[str], Json]]] = {
+    "tag:yaml.org,2002:null": lambda _: None,
+    "tag:yaml.org,2002:bool": lambda text: text.lower() == "true",
+    "tag:yaml.org,2002:int": int,
+    "tag:yaml.org,2002:float": float,
+    "tag:yaml.org,2002:str": str,
+}
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's scanner and parser with the scalar rules of JSON."""
+
+    yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}  # type: ignore[misc]
+
+
+for _tag, _form, _first in (
+    ("null", r"~|null|Null|NULL|", ["~", "n", "N", ""]),
+    ("bool", r"true|True|TRUE|false|False|FALSE", list("tTfF")),
+    ("int", r"-?(?:0|[1-9][0-9]*)", list("-0123456789")),
+    ("float", r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?", list("-0123456789")),
+):
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_form})\Z"), _first)
+
+
+class _Refused(Exception):
+    """The document is YAML, and refused all the same."""
+
+    def __init__(self, node: yaml.Node, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.node = node
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+def read_yaml(text: str, file: str, report: Report, *, first_line: int = 1) -> Located | None:
+    """Read one document; None, and a problem, when it cannot be used. `first_line` is where it begins in its file."""
+    if len(text.encode()) > MAX_YAML:
+        message = f"The YAML text is larger than {MAX_YAML} bytes."
+        report.refuse(Place(file, first_line), "file_too_large", message, "Divide it into several files.")
+        return None
+    try:
+        node = yaml.compose(text, Loader=_Loader)
+        if node is None:
+            report.refuse(
+                Place(file, first_line), "empty_file", "The file holds nothing.", "Write a document or remove it."
+            )
+            return None
+        return _Reading(file, first_line).located(node, "", 1)
+    except _Refused as error:
+        place = Place(file, first_line + error.node.start_mark.line)
+        report.refuse(place, error.code, error.message, error.hint)
+    except RecursionError:
+        report.refuse(Place(file), "too_deep", f"It is nested deeper than {MAX_DEPTH} levels.", "Make it flatter.")
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = None if mark is None else first_line + mark.line
+        hint = "Check indentation, quotes and colons around there; one document per file."
+        report.refuse(Place(file, line), "invalid_yaml", "This is not valid YAML.", hint)
+    except ValueError:
+        report.refuse(Place(file), "invalid_yaml", "The YAML holds a value that cannot be read.", "Put it into quotes.")
+    return None
+
+
+class _Reading:
+    """Turns the nodes of one document into values, and counts them."""
+
+    def __init__(self, file: str, first_line: int) -> None:
+        self._file = file
+        self._first_line = first_line
+        self._count = 0
+
+    def located(self, node: yaml.Node, column: str, depth: int) -> Located:
+        """Turn a node into a value."""
+        self._count += 1
+        if self._count > MAX_VALUES:
+            hint = "Write fewer aliases, or divide the file."
+            raise _Refused(node, "too_many_values", f"The document has more than {MAX_VALUES} values.", hint)
+        if depth > MAX_DEPTH:
+            raise _Refused(node, "too_deep", f"It is nested deeper than {MAX_DEPTH} levels.", "Make it flatter.")
+        place = Place(self._file, self._first_line + node.start_mark.line, column or None)
+        if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
+            return Located(self._members(node, place, depth), place)
+        if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
+            items = [self.located(item, place.at(at).column or "", depth + 1) for at, item in enumerate(node.value)]
+            return Located(items, place)
+        return Located(_scalar(node), place)
+
+    def _members(self, node: yaml.MappingNode, place: Place, depth: int) -> dict[str, Located]:
+        members: dict[str, Located] = {}
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
+                raise _Refused(key, "invalid_key", "A key must be a text.", "Put it into quotes.")
+            if key.value == "<<":
+                raise _Refused(key, "merge_key", "Merge keys (<<) are not read.", "Write the fields out.")
+            if key.value in members:
+                hint = "Keep one of them."
+                raise _Refused(key, "duplicate_key", f"The key '{key.value[:80]}' is written twice.", hint)
+            members[key.value] = self.located(value, place.at(key.value).column or "", depth + 1)
+        return members
+
+
+def _scalar(node: yaml.Node) -> Json:
+    read = _SCALARS.get(node.tag)
+    if not isinstance(node, yaml.ScalarNode) or read is None:
+        raise _Refused(node, "tag_refused", f"The tag {node.tag[:80]} is not read.", "Write plain values.")
+    if read in {int, float} and len(node.value) > _LONGEST_NUMBER:
+        raise _Refused(node, "invalid_value", "The number is too long.", "Put it into quotes.")
+    value = read(node.value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise _Refused(node, "invalid_value", "The number is too large.", "Put it into quotes.")
+    return value

@@ -1,0 +1,101 @@
+"""Which addresses a skill may make the platform talk to: only listed ones, and metadata services never.
+
+Strict on purpose: what two URL readers could understand differently (user names, odd spellings of an IP address,
+backslashes) is refused, not interpreted.
+"""
+
+import ipaddress
+import re
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from dcf.asl.path_syntax import clip
+from dcf.errors import Forbidden, InvalidArgument
+
+_PORTS: Final = {"http": 80, "https": 443}
+_HOST: Final = re.compile(r"(?=.{1,253}\Z)(?!-)[a-z0-9-]{1,63}(\.(?!-)[a-z0-9-]{1,63})*\Z")
+_NUMERIC: Final = re.compile(r"(0x[0-9a-f]+|[0-9]+)(\.(0x[0-9a-f]+|[0-9]+))*\Z")
+_CHARACTERS: Final = re.compile(r"[!#$%&'()*+,./0-9:;=?@A-Z\[\]_a-z~-]+\Z")
+_METADATA_HOSTS: Final = frozenset({"metadata", "metadata.google.internal", "instance-data", "metadata.azure.internal"})
+_METADATA_NETWORKS: Final = tuple(
+    map(
+        ipaddress.ip_network,
+        ("169.254.0.0/16", "fe80::/10", "fd00:ec2::254/128", "100.100.100.200/32", "192.0.0.192/32"),
+    )
+)
+_LIST_IT: Final = "Ask an operator to put the server into registry.json, or to list the URL in DCF_SKILL_ENDPOINTS."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A URL that was read: nothing in it can be understood in two ways."""
+
+    scheme: str
+    host: str
+    port: int
+    path: str
+
+    def covers(self, other: "Endpoint") -> bool:
+        """Tell whether `other` lies at or below this address."""
+        below = self.path.rstrip("/")
+        same = (self.scheme, self.host, self.port) == (other.scheme, other.host, other.port)
+        return same and (other.path == below or other.path.startswith(f"{below}/"))
+
+
+def read_endpoint(url: str) -> Endpoint:
+    """Read an http(s) URL; raise InvalidArgument, or Forbidden for a metadata service."""
+    endpoint = _read(url)
+    if endpoint is None:
+        hint = "Write http:// or https://, a host name or plain IP address, an optional port, and a path."
+        raise InvalidArgument(f"'{clip(_shown(url))}' is not a usable endpoint.", hint)
+    if _is_metadata(endpoint.host):
+        raise Forbidden(f"The endpoint's host '{clip(endpoint.host)}' is never allowed.", _LIST_IT)
+    return endpoint
+
+
+def _read(url: str) -> Endpoint | None:
+    if not _CHARACTERS.match(url) or "#" in url:
+        return None
+    try:
+        parts = urlsplit(url)
+        scheme, host, port = parts.scheme, _plain_host(parts.hostname or ""), parts.port
+    except ValueError:
+        return None
+    if scheme not in _PORTS or host is None or "@" in parts.netloc or "/.." in parts.path:
+        return None
+    path = parts.path + (f"?{parts.query}" if parts.query else "")
+    return Endpoint(scheme=scheme, host=host, port=port or _PORTS[scheme], path=path or "/")
+
+
+def check_endpoint(url: str, allowed: tuple[str, ...]) -> str:
+    """Return the URL when the list of allowed ones covers it; raise Forbidden or InvalidArgument."""
+    endpoint = read_endpoint(url)
+    if not any(read_endpoint(one).covers(endpoint) for one in allowed):
+        shown = f"{endpoint.scheme}://{endpoint.host}:{endpoint.port}"
+        raise Forbidden(f"The endpoint {clip(shown)} is not on the list of allowed ones.", _LIST_IT)
+    return url
+
+
+def _plain_host(host: str) -> str | None:
+    if "%" in host:
+        return None
+    try:
+        return str(ipaddress.ip_address(host))
+    except ValueError:
+        return host if _HOST.match(host) and not _NUMERIC.match(host) else None
+
+
+def _is_metadata(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return host in _METADATA_HOSTS
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    real = mapped or address
+    return real.is_unspecified or real.is_multicast or any(real in network for network in _METADATA_NETWORKS)
+
+
+def _shown(url: str) -> str:
+    """Leave out what may hold a password."""
+    return url if "@" not in url else "a URL with a user name"

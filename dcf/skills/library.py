@@ -1,0 +1,146 @@
+"""Finding a skill: by `skill://name@version`, `name@version`, an id, a file below the directory, or as JSON itself.
+
+One resolver for everybody who names a skill. Files are read only below the configured directory, whatever is asked
+for; no message tells where that is.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeVar
+
+from dcf.asl.path_syntax import clip
+from dcf.core.json_text import Json
+from dcf.errors import InvalidArgument, SkillUnknown
+from dcf.skills.manifest import MAX_MANIFEST, Manifest, read_manifest
+from dcf.validation.files import Reader, Unreadable
+from dcf.validation.manifests import SCHEME, aliases_of, look_up, manifests_in
+
+MAX_MANIFESTS: Final = 2_000
+"""Files of a directory that are looked at."""
+
+_MAX_REFERENCE: Final = 1_000
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A file of the directory as it was when it was read: its manifests, or why there are none."""
+
+    path: str
+    stamp: tuple[int, int]
+    documents: tuple[dict[str, Json], ...] = ()
+    error: str | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Library:
+    """The manifests of a directory (`*.json`, not below), read again when they change.
+
+    `schema` takes the place of the shipped JSON Schema of manifests.
+    """
+
+    directory: Path
+    schema: Mapping[str, Json] | None = None
+    _entries: dict[str, Entry] = field(default_factory=dict)
+
+    def entries(self) -> list[Entry]:
+        """List the files, by name; raise InvalidArgument where there is no such directory."""
+        known, entries = self._entries, {}
+        for name, stamp in self._files():
+            entry = known.get(name)
+            entries[name] = entry if entry is not None and entry.stamp == stamp else self._read(name, stamp)
+        self._entries = entries
+        return [entries[name] for name in sorted(entries)]
+
+    def resolve(self, reference: Json, imports: Iterable[Mapping[str, Json]] = ()) -> Manifest:
+        """Find the manifest that is meant; `imports`, a workflow's own, come before the directory's.
+
+        Raise SkillUnknown, InvalidArgument (not readable) or InvalidDefinition (not a valid manifest).
+        """
+        return read_manifest(self.document(reference, imports), self.schema, "skill_json")
+
+    def document(self, reference: Json, imports: Iterable[Mapping[str, Json]] = ()) -> Json:
+        """Find the manifest that is meant, unchecked."""
+        if not isinstance(reference, str):
+            return reference
+        text = reference.strip()
+        if text.startswith(("{", "[")):
+            return text
+        if not text or len(text) > _MAX_REFERENCE or not text.isprintable():
+            raise InvalidArgument("skill_json is neither JSON nor the name of a skill.", _WRITE_A_NAME)
+        found = look_up(index_of(imports), text) or look_up(index_of(self._documents()), text)
+        if found is not None:
+            return found
+        if text.startswith(SCHEME) or not _looks_like_a_path(text):
+            raise SkillUnknown(clip(text))
+        return self._file(text)
+
+    def _documents(self) -> Iterator[dict[str, Json]]:
+        entries = self.entries() if self.directory.is_dir() else []
+        return (document for entry in entries for document in entry.documents)
+
+    def _file(self, uri: str) -> Json:
+        try:
+            content, _ = Reader(base=self.directory, left=MAX_MANIFEST).read(uri, None)
+            documents = manifests_in(content) if isinstance(content, dict) and "skills" in content else [content]
+        except Unreadable as error:
+            raise InvalidArgument(f"The manifest file cannot be used: {error}", _WRITE_A_NAME) from None
+        if len(documents) != 1:
+            raise InvalidArgument("The file holds several manifests.", "Name one of them by skill://name@version.")
+        return documents[0]
+
+    def _files(self) -> Iterator[tuple[str, tuple[int, int]]]:
+        try:
+            with os.scandir(self.directory) as found:
+                names = sorted(entry.name for entry in found if entry.name.endswith(".json"))
+            for name in names[:MAX_MANIFESTS]:
+                status = (self.directory / name).stat()
+                yield name, (status.st_mtime_ns, status.st_size)
+        except OSError:
+            raise InvalidArgument(
+                "The directory of skill manifests cannot be read.", "Generate the manifests, or set DCF_MANIFESTS_DIR."
+            ) from None
+
+    def _read(self, name: str, stamp: tuple[int, int]) -> Entry:
+        path = str(self.directory / name)
+        try:
+            content, _ = Reader(base=self.directory, left=MAX_MANIFEST).read(name, None)
+            return Entry(path=path, stamp=stamp, documents=tuple(manifests_in(content)))
+        except Unreadable as error:
+            return Entry(path=path, stamp=stamp, error=str(error))
+
+
+def index_of(documents: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
+    """Index manifests by every name they go by; the first of several wins."""
+    index: dict[str, Json] = {}
+    for document in documents:
+        for alias in aliases_of(document):
+            index.setdefault(alias, document)
+    return index
+
+
+def imported_manifests(definition: Mapping[str, Json], directory: Path) -> list[dict[str, Json]]:
+    """Read the manifests that a workflow imports; what cannot be read is left out, since validation names it."""
+    reader, found = Reader(base=directory), list[dict[str, Json]]()
+    imports = definition.get("skill_imports")
+    for entry in imports if isinstance(imports, list) else ():
+        uri = entry.get("uri") if isinstance(entry, dict) else None
+        integrity = entry.get("integrity") if isinstance(entry, dict) else None
+        if not isinstance(uri, str):
+            continue
+        try:
+            content, _ = reader.read(uri, integrity if isinstance(integrity, str) else None)
+            found += manifests_in(content)
+        except Unreadable:
+            continue
+    return found
+
+
+_WRITE_A_NAME: Final = "Send the manifest as JSON, or its name as skill://name@version from get_skillset."
+
+
+def _looks_like_a_path(text: str) -> bool:
+    return text.startswith("file:") or text.endswith(".json") or "/" in text

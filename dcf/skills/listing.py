@@ -1,0 +1,138 @@
+"""What there is to choose from: every manifest of a directory or a catalogue as one item, broken ones included."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from dcf.core.json_text import Json
+from dcf.errors import InvalidArgument
+from dcf.skills.library import Library
+from dcf.skills.manifest import MAX_MANIFEST, judge
+from dcf.validation.files import Reader, Unreadable
+from dcf.validation.manifests import aliases_of, manifests_in
+
+_CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
+_MAX_ERRORS: Final = 10
+_NEEDED: Final = ("manifestId", "skillName", "skillVersion")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Skillset:
+    """The items, sorted by name, version and id, and what is wrong with the catalogue's entries."""
+
+    items: list[dict[str, Json]] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def list_directory(library: Library, schema: Mapping[str, Json] | None, preview: int | None) -> Skillset:
+    """List the manifests of a directory; `preview` is the length of the directives' beginning, None for none."""
+    found = Skillset()
+    for entry in library.entries():
+        name = Path(entry.path).name
+        if entry.error is not None:
+            found.items.append(_broken(name, entry.error))
+        found.items.extend(_item(document, name, schema, preview) for document in entry.documents)
+    found.items.sort(key=_order)
+    return found
+
+
+def list_catalog(catalog: Path, root: Path, schema: Mapping[str, Json] | None, preview: int | None) -> Skillset:
+    """List the manifests that a catalogue names; they must lie below `root` or beside the catalogue."""
+    reader = Reader(base=catalog.parent, others=(root,))
+    try:
+        content, _ = reader.read(catalog.name, None)
+    except Unreadable as error:
+        raise InvalidArgument(f"The catalogue cannot be used: {error}", _SET_CATALOG) from None
+    skills = content.get("skills") if isinstance(content, dict) else None
+    if not isinstance(skills, list):
+        raise InvalidArgument("Catalog missing 'skills' array.", _SET_CATALOG)
+    found = Skillset()
+    for at, entry in enumerate(skills):
+        path = entry.get("path") if isinstance(entry, dict) else None
+        if not isinstance(path, str) or not path:
+            found.warnings.append(f"Entry {at} of the catalogue names no path.")
+            continue
+        found.items.extend(_catalogued(reader, path, schema, preview))
+    found.items.sort(key=_order)
+    return found
+
+
+_SET_CATALOG: Final = "Generate the catalogue, or set DCF_SKILLS_CATALOG; get_skillset needs none."
+
+
+def _catalogued(
+    reader: Reader, path: str, schema: Mapping[str, Json] | None, preview: int | None
+) -> Iterator[dict[str, Json]]:
+    try:
+        content, _ = Reader(base=reader.base, others=reader.others, left=MAX_MANIFEST).read(path, None)
+        documents = manifests_in(content)
+    except Unreadable as error:
+        yield _broken(path, str(error))
+        return
+    for document in documents:
+        yield _item(document, path, schema, preview)
+
+
+def _item(
+    document: Mapping[str, Json], path: str, schema: Mapping[str, Json] | None, preview: int | None
+) -> dict[str, Json]:
+    judgement = judge(dict(document), schema)
+    tools, data = _list(document.get("requiredTools")), _list(document.get("requiredDataSources"))
+    permissions = document.get("permissions")
+    permissions = permissions if isinstance(permissions, dict) else {}
+    missing = [name for name in _NEEDED if not isinstance(document.get(name), str)]
+    errors = [f"{one.path or '<root>'}: {one.message}" for one in judgement.problems[:_MAX_ERRORS]]
+    return {
+        **{name: document.get(name) for name in ("manifestId", "skillPackageId", "skillName", "skillVersion")},
+        "manifestApiVersion": document.get("manifestApiVersion"),
+        "aliases": [] if missing else list(dict.fromkeys(aliases_of(document))),
+        "description": _text(document.get("description")),
+        "tags": _list(document.get("tags")),
+        "permissions": {"egress": permissions.get("egress", "none"), "secrets": _list(permissions.get("secrets"))},
+        "toolNames": [tool.get("toolName") for tool in tools if isinstance(tool, dict)],
+        "toolCount": len(tools),
+        "dataSourceCount": len(data),
+        "directives_preview": None if preview is None else _preview(document.get("skillDirectives"), preview),
+        "path": path,
+        "valid_schema": judgement.ok,
+        "errors": [f"Missing required fields: {', '.join(missing)}", *errors] if missing else errors,
+        "warnings": list(judgement.warnings),
+    }
+
+
+def _broken(path: str, error: str) -> dict[str, Json]:
+    empty: dict[str, Json] = dict.fromkeys(("manifestId", "skillPackageId", "skillName", "skillVersion"))
+    return empty | {
+        "manifestApiVersion": None,
+        "aliases": [],
+        "description": "",
+        "tags": [],
+        "permissions": {"egress": "none", "secrets": []},
+        "toolNames": [],
+        "toolCount": 0,
+        "dataSourceCount": 0,
+        "directives_preview": None,
+        "path": path,
+        "valid_schema": False,
+        "errors": [f"ManifestLoadError: {error}"],
+        "warnings": [],
+    }
+
+
+def _preview(directives: Json, length: int) -> str:
+    line = " ".join(_text(directives).split())
+    return line if len(line) <= length else line[:length] + _CUT
+
+
+def _order(item: Mapping[str, Json]) -> tuple[str, str, str]:
+    name, version, ident = (_text(item[key]) for key in ("skillName", "skillVersion", "manifestId"))
+    return name.lower(), version, ident
+
+
+def _text(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,194 @@
+"""A skill manifest as frozen records, and its judgement. No file is read here and nothing is resolved.
+
+`judge` answers whatever it is given; `read_manifest` raises with everything that is wrong.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final, Literal
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from dcf.asl.path_syntax import clip
+from dcf.core.digest import definition_sha256
+from dcf.core.json_text import Json, parse
+from dcf.errors import InvalidArgument, InvalidDefinition
+from dcf.validation.schema import check_schema, schema_text
+from dcf.validation.verdict import EXIT_CODES, MAX_FINDINGS, Finding, Stage, found
+
+SCHEMA_NAME: Final = "letta_skill_manifest_v2.0.0.json"
+MAX_MANIFEST: Final = 1024 * 1024
+"""UTF-8 bytes of one manifest."""
+
+Egress = Literal["none", "intranet", "internet"]
+Risk = Literal["low", "medium", "high", "critical"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolNeed:
+    """A tool that a skill needs. `schema` is its name, description and parameters, where the manifest has them."""
+
+    name: str
+    description: str
+    definition: Mapping[str, Json]
+    required: bool = True
+    schema: Mapping[str, Json] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataNeed:
+    """A text that a skill brings along."""
+
+    source_id: str
+    text: str
+    destination: str
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """A valid manifest. `sha256` fingerprints all of it."""
+
+    manifest_id: str
+    name: str
+    version: str
+    directives: str
+    description: str
+    egress: Egress
+    secrets: tuple[str, ...]
+    risk: Risk
+    tools: tuple[ToolNeed, ...]
+    data: tuple[DataNeed, ...]
+    sha256: str
+    document: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """Everything found in a manifest; the exit code is 0 fine, 1 schema, 2 static, 4 no JSON."""
+
+    problems: tuple[Finding, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    @property
+    def exit_code(self) -> int:
+        """Tell which kind of check failed first."""
+        return EXIT_CODES[self.problems[0].stage] if self.problems else 0
+
+    def texts(self, stage: Stage) -> list[str]:
+        """List the findings of one kind as the seed's lists show them."""
+        return [schema_text(one) for one in self.problems if one.stage == stage]
+
+
+def judge(value: Json, schema: Mapping[str, Json] | None = None, name: str = "The manifest") -> Judgement:
+    """Judge a manifest, given as JSON text or as a native value; never raises for what the manifest is."""
+    try:
+        document = parse(value, name=name, max_bytes=MAX_MANIFEST)
+    except InvalidArgument as error:
+        hint = "Give a JSON object, or UTF-8 text that holds one."
+        return Judgement(problems=(found("input", "", "invalid_json", error.message, hint),))
+    form = check_schema(document, schema, SCHEMA_NAME)
+    static = list(_static(document)) if isinstance(document, dict) else []
+    doubts = tuple(_doubts(document)) if not form and not static else ()
+    return Judgement(problems=tuple([*form, *static][:MAX_FINDINGS]), warnings=doubts)
+
+
+def read_manifest(value: Json, schema: Mapping[str, Json] | None = None, name: str = "The manifest") -> Manifest:
+    """Read a manifest, given as JSON text or as a native value; raise InvalidDefinition with every problem."""
+    document = parse(value, name=name, max_bytes=MAX_MANIFEST)
+    judgement = judge(document, schema)
+    if not judgement.ok:
+        raise InvalidDefinition(judgement.problems)
+    permissions = document.get("permissions", {})
+    return Manifest(
+        manifest_id=document["manifestId"],
+        name=document["skillName"],
+        version=document["skillVersion"],
+        directives=document["skillDirectives"],
+        description=document.get("description", ""),
+        egress=permissions.get("egress", "none"),
+        secrets=tuple(permissions.get("secrets", ())),
+        risk=permissions.get("riskLevel", "low"),
+        tools=tuple(map(_tool, document.get("requiredTools", ()))),
+        data=tuple(map(_data, document.get("requiredDataSources", ()))),
+        sha256=definition_sha256(document),
+        document=document,
+    )
+
+
+def _tool(entry: Mapping[str, Json]) -> ToolNeed:
+    return ToolNeed(
+        name=entry["toolName"],
+        description=entry["description"],
+        definition=entry["definition"],
+        required=entry.get("required", True),
+        schema=entry.get("json_schema"),
+    )
+
+
+def _data(entry: Mapping[str, Json]) -> DataNeed:
+    return DataNeed(
+        source_id=entry["dataSourceId"],
+        text=entry["content"]["text"],
+        destination=entry["destination"],
+        description=entry.get("description", ""),
+    )
+
+
+def _static(document: Mapping[str, Json]) -> Iterator[Finding]:
+    """Check what a schema cannot say."""
+    yield from _repeated(document, "requiredTools", "toolName", "duplicate_tool", "tool")
+    yield from _repeated(document, "requiredDataSources", "dataSourceId", "duplicate_data_source", "data source")
+    for at, tool in _entries(document, "requiredTools"):
+        described = tool.get("json_schema")
+        parameters = described.get("parameters") if isinstance(described, dict) else None
+        if isinstance(parameters, dict) and not _is_schema(parameters):
+            path = f"/requiredTools/{at}/json_schema/parameters"
+            hint = "Write a JSON Schema of an object, as in MCP's inputSchema."
+            yield found("static", path, "invalid_tool_schema", "The parameters are no valid JSON Schema.", hint)
+
+
+def _repeated(document: Mapping[str, Json], field_name: str, key: str, code: str, noun: str) -> Iterator[Finding]:
+    seen: dict[str, int] = {}
+    for at, entry in _entries(document, field_name):
+        name = entry.get(key)
+        if not isinstance(name, str):
+            continue
+        first = seen.setdefault(name.casefold(), at)
+        if first != at:
+            message = f"The {noun} '{clip(name)}' is there twice (upper and lower case are the same), first at {first}."
+            yield found("static", f"/{field_name}/{at}/{key}", code, message, "Remove or rename one of the two.")
+
+
+def _entries(document: Mapping[str, Json], name: str) -> Iterator[tuple[int, dict[str, Json]]]:
+    entries = document.get(name)
+    for at, entry in zip(count(), entries if isinstance(entries, list) else (), strict=False):
+        if isinstance(entry, dict):
+            yield at, entry
+
+
+def _is_schema(schema: dict[str, Json]) -> bool:
+    try:
+        Draft202012Validator.check_schema(schema)
+    except (SchemaError, RecursionError):
+        return False
+    return True
+
+
+def _doubts(document: Mapping[str, Json]) -> Iterator[str]:
+    expected = f"skill.{document['skillName']}@{document['skillVersion']}"
+    if document["manifestId"] != expected:
+        yield f"manifestId is usually '{clip(expected)}'."
+    for _, tool in _entries(document, "requiredTools"):
+        name, definition = tool["toolName"], tool["definition"]
+        if definition.get("toolName", name) != name:
+            yield f"The tool '{clip(name)}' is called '{clip(definition['toolName'])}' by its server."
+        if definition["type"] == "mcp_server" and "json_schema" not in tool:
+            yield f"The tool '{clip(name)}' has no json_schema; agents see only what its server says."

@@ -1,0 +1,131 @@
+"""Agents of the mailbox platform: a record each, and sorted sets of them by tag and by name. Never scanned.
+
+Index entries are written before the record they point at and removed after it, so a stale one is harmless: whoever
+finds it sees that there is no record.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from dcf.core.instants import SECOND, to_text
+from dcf.core.json_text import Json, dump, load
+from dcf.store import keys
+from dcf.store.connection import Command, Connections
+
+_PART_IF_THERE = """
+if redis.call('EXISTS', KEYS[1]) == 0 then
+  return 0
+end
+if ARGV[2] == '' then
+  redis.call('JSON.DEL', KEYS[1], ARGV[1])
+else
+  redis.call('JSON.SET', KEYS[1], ARGV[1], ARGV[2])
+end
+return 1
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRecord:
+    """An agent. `blocks` (id to label and value) are its context, `tools` (id to name and definition) what it calls."""
+
+    agent_id: str
+    name: str
+    tags: tuple[str, ...] = ()
+    created_at: int = 0
+    blocks: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    tools: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+
+
+class AgentRecords:
+    """The records in Redis."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def create(self, record: AgentRecord) -> None:
+        """Write a record and its index entries; the same agent_id again changes nothing."""
+        (clock,) = self._connections.send(("TIME",))
+        at = int(clock[0]) * SECOND + int(clock[1])
+        document = {
+            "agent_id": record.agent_id,
+            "name": record.name,
+            "tags": list(record.tags),
+            "created_at": at,
+            "blocks": dict(record.blocks),
+            "tools": dict(record.tools),
+        }
+        entries: list[Command] = [("ZADD", key, "NX", at, record.agent_id) for key in _indexes(record)]
+        self._connections.send(*entries)
+        self._connections.send(("JSON.SET", keys.agent(record.agent_id), "$", dump(document), "NX"))
+
+    def get(self, agent_id: str) -> AgentRecord | None:
+        """Return a record; an agent without one that has an inbox is shown as one without anything."""
+        found, inboxes = self._connections.send(
+            ("JSON.GET", keys.agent(agent_id), "$"), ("EXISTS", keys.inbox(agent_id))
+        )
+        if found is not None:
+            return _record(load(found)[0])
+        return AgentRecord(agent_id=agent_id, name=agent_id) if inboxes else None
+
+    def find(self, tags: tuple[str, ...], name: str | None) -> list[AgentRecord]:
+        """List the agents with all these tags and this name, oldest first, at the cost of the smallest index."""
+        indexes = [*map(keys.agents_tagged, tags), *([] if name is None else [keys.agents_named(name)])]
+        if not indexes:
+            return []
+        sizes = self._connections.send(*(("ZCARD", key) for key in indexes))
+        smallest = indexes[sizes.index(min(sizes))]
+        (members,) = self._connections.send(("ZRANGE", smallest, 0, -1))
+        ids = [member.decode() for member in members]
+        found = self._connections.send(*(("JSON.GET", keys.agent(one), "$") for one in ids)) if ids else []
+        records = [_record(load(document)[0]) for document in found if document is not None]
+        matching = [one for one in records if set(tags) <= set(one.tags) and name in {None, one.name}]
+        return sorted(matching, key=lambda one: (one.created_at, one.agent_id))
+
+    def delete(self, agent_id: str) -> bool:
+        """Delete the record, the inbox and the index entries; tell whether there was anything."""
+        record = self.get(agent_id)
+        if record is None:
+            return False
+        gone: list[Command] = [("ZREM", key, agent_id) for key in _indexes(record)]
+        deleted, *_ = self._connections.send(
+            ("DEL", keys.agent(agent_id)), ("DEL", keys.inbox(agent_id)), ("DEL", keys.assigned(agent_id)), *gone
+        )
+        return bool(deleted) or record.created_at == 0
+
+    def put(self, agent_id: str, part: str, ident: str, value: Json) -> bool:
+        """Set one block or tool of an agent (`part`: blocks, tools); False when there is no such agent."""
+        if self._set(agent_id, f'$.{part}["{ident}"]', dump(value)):
+            return True
+        if self.get(agent_id) is None:
+            return False
+        self.create(AgentRecord(agent_id=agent_id, name=agent_id))  # it only had an inbox until now
+        return self._set(agent_id, f'$.{part}["{ident}"]', dump(value))
+
+    def remove(self, agent_id: str, part: str, ident: str) -> None:
+        """Remove one block or tool of an agent, if it is there."""
+        self._set(agent_id, f'$.{part}["{ident}"]', "")
+
+    def _set(self, agent_id: str, path: str, text: str) -> bool:
+        (done,) = self._connections.send(("EVAL", _PART_IF_THERE, 1, keys.agent(agent_id), path, text))
+        return bool(done)
+
+
+def created_text(record: AgentRecord) -> str:
+    """Write when the agent was made, so that texts sort like times; empty for one that nobody made."""
+    return to_text(record.created_at) if record.created_at else ""
+
+
+def _indexes(record: AgentRecord) -> list[str]:
+    return [*map(keys.agents_tagged, record.tags), keys.agents_named(record.name)]
+
+
+def _record(document: Mapping[str, Json]) -> AgentRecord:
+    return AgentRecord(
+        agent_id=document["agent_id"],
+        name=document["name"],
+        tags=tuple(document["tags"]),
+        created_at=document["created_at"],
+        blocks=document["blocks"],
+        tools=document["tools"],
+    )

@@ -1,0 +1,127 @@
+"""Which calls a case is for: a strategy, a path into the arguments, and a value to compare with.
+
+    always     every call
+    exact      the value at the path is this text, number, object or list
+    regex      the text at the path holds a match
+    contains   a text holds this one, a list this item, an object these members
+    jsonpath   the value at the path is this JSON value, type and all
+
+A path is written `a.b[0].c`, `items[*].sku` or as JSONPath (`$.a.b`); without one all arguments are meant. Where a path
+finds several values, one that fits is enough; where it finds none, nothing fits. A value that is no text is compared
+as compact JSON text with sorted keys.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+from dcf.asl.paths import MISSING, parse_path
+from dcf.asl.surroundings import NOWHERE
+from dcf.core.json_text import Json, parse
+from dcf.errors import InvalidArgument
+
+STRATEGIES: Final = ("exact", "jsonpath", "regex", "contains", "always")
+MAX_PATTERN: Final = 500
+MAX_SEARCHED: Final = 10_000
+"""Characters of a text that a regular expression looks at. Python cannot bound the time of a badly written one, which
+can hold up the whole stub: configurations are their author's own, arguments are not."""
+
+Predicate: TypeAlias = Callable[[Json], bool]
+"""Says of the arguments of a call whether they fit."""
+
+Reader: TypeAlias = Callable[[Json], list[Json]]
+"""Lists the values of the arguments that are meant."""
+
+
+def compile_match(strategy: str, path: str, value: Json) -> Predicate:
+    """Make the predicate of a case; raise ValueError with a plain reason."""
+    if strategy == "always":
+        return lambda _: True
+    if value is None or value == "":
+        raise ValueError(f"the strategy {strategy} needs a value")
+    fits = _FITS[strategy](value)
+    read = compile_path(path)
+    return lambda arguments: any(fits(found) for found in read(arguments))
+
+
+def compile_path(path: str) -> Reader:
+    """Make a reader of what stands at a path; raise ValueError with a plain reason."""
+    text = path.strip()
+    if not text:
+        return lambda arguments: [arguments]
+    if not text.startswith("$"):
+        text = f"${text}" if text.startswith("[") else f"$.{text}"
+    compiled = parse_path(text)
+    if not compiled.in_document:
+        raise ValueError(f"'{path}' does not lead into the arguments")
+
+    def read(arguments: Json) -> list[Json]:
+        found = compiled.find(arguments, NOWHERE)
+        if compiled.search is not None:
+            return list(found)
+        return [] if found is MISSING else [found]
+
+    return read
+
+
+def canonical(value: Json) -> str:
+    """Write a value so that equal values are equal texts."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def text_of(value: Json) -> str:
+    """Write a value as text: a text as it is, anything else as JSON."""
+    return value if isinstance(value, str) else canonical(value)
+
+
+def _exact(wanted: Json) -> Predicate:
+    texts = {text_of(wanted)}
+    if isinstance(wanted, str) and wanted.lstrip()[:1] in {"{", "["}:
+        texts.add(canonical(_json(wanted)))
+    return lambda found: text_of(found) in texts
+
+
+def _jsonpath(wanted: Json) -> Predicate:
+    expected = canonical(_json(wanted) if isinstance(wanted, str) else wanted)
+    return lambda found: canonical(found) == expected
+
+
+def _regex(wanted: Json) -> Predicate:
+    if not isinstance(wanted, str) or len(wanted) > MAX_PATTERN:
+        raise ValueError(f"the regular expression is no text of at most {MAX_PATTERN} characters")
+    try:
+        pattern = re.compile(wanted)
+    except (re.error, RecursionError, OverflowError):
+        raise ValueError("the value is no regular expression") from None
+    return lambda found: pattern.search(text_of(found)[:MAX_SEARCHED]) is not None
+
+
+def _contains(wanted: Json) -> Predicate:
+    text = text_of(wanted)
+    members = _json(wanted) if isinstance(wanted, str) and wanted.lstrip()[:1] == "{" else wanted
+    same = _exact(wanted)
+
+    def fits(found: Json) -> bool:
+        if isinstance(found, list):
+            return any(same(item) for item in found)
+        if isinstance(found, dict) and isinstance(members, dict):
+            return all(name in found and canonical(found[name]) == canonical(members[name]) for name in members)
+        return text in text_of(found)
+
+    return fits
+
+
+def _json(text: str) -> Json:
+    try:
+        return parse(text, name="the value")
+    except InvalidArgument:
+        raise ValueError("the value is not valid JSON") from None
+
+
+_FITS: Final[dict[str, Callable[[Json], Predicate]]] = {
+    "exact": _exact,
+    "jsonpath": _jsonpath,
+    "regex": _regex,
+    "contains": _contains,
+}

@@ -1,0 +1,167 @@
+"""What the stub answers to a call: which tool, which case, which failure, after how long. Knows no protocol.
+
+At one server's own address a tool has its plain name. Where all servers are served together it is called
+`server__tool`, always, so that a name never depends on what else is served; the plain name is understood there too as
+long as only one server has it.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from referencing.exceptions import Unresolvable
+
+from dcf.asl.surroundings import Chance
+from dcf.core.json_text import Json
+from dcf.stub.config import DEFAULT_CASE, Case, StubConfig, StubTool, validator
+from dcf.stub.config_file import ConfigFile
+from dcf.stub.metrics import Metrics
+from dcf.stub.rates import Bucket, new_bucket, take
+from dcf.stub.templates import Occasion, TemplateFailed
+
+SEPARATOR: Final = "__"
+TIMEOUT_MS: Final = 10_000
+"""How long a call with errorMode timeout is kept waiting before it fails, unless the case says otherwise."""
+
+_SHOWN: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What becomes of a call. `wait_s` is the time to let pass first; with an `error`, there is no payload."""
+
+    payload: Json = None
+    error: str | None = None
+    wait_s: float = 0.0
+
+
+class Service:
+    """Decides calls. Safe to use from several threads; never waits by itself.
+
+    `now` is the time that templates show, `monotonic` (seconds) what rate limits are measured with. Everything random
+    follows from `seed`, for each tool by itself: how often other tools are called changes nothing.
+    """
+
+    def __init__(
+        self, file: ConfigFile, *, seed: int, now: Callable[[], datetime], monotonic: Callable[[], float]
+    ) -> None:
+        self.file = file
+        self.metrics = Metrics()
+        self._seed = seed
+        self._now = now
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._buckets: dict[str, Bucket] = {}
+        self._chances: dict[str, Chance] = {}
+
+    def has(self, server: str) -> bool:
+        """Say whether there is such a server."""
+        return server in self.file.current().servers
+
+    def tools(self, server: str | None) -> list[tuple[str, StubTool]]:
+        """List the tools of one server, or of all, with the names they have there."""
+        config = self.file.current()
+        if server is not None:
+            return list(config.servers.get(server, {}).items())
+        return [(f"{tool.server}{SEPARATOR}{tool.name}", tool) for tool in config.tools]
+
+    def decide(self, server: str | None, name: str, arguments: Json) -> Outcome:
+        """Decide one call; counts it."""
+        found = _find(self.file.current(), server, name)
+        if isinstance(found, str):
+            self.metrics.failed("unknown", "unknown_tool")
+            return Outcome(error=found)
+        self.metrics.called(found.key)
+        return self._limited(found) or _refused(self.metrics, found, arguments) or self._answered(found, arguments)
+
+    def _limited(self, tool: StubTool) -> Outcome | None:
+        if tool.rps <= 0:
+            return None
+        with self._lock:
+            now = self._monotonic()
+            bucket = self._buckets.get(tool.key)
+            if bucket is None or bucket.rps != tool.rps:
+                bucket = new_bucket(tool.rps, now)
+            self._buckets[tool.key], wait_s = take(bucket, now)
+        if not wait_s:
+            return None
+        self.metrics.failed(tool.key, "rate_limited")
+        return Outcome(error=f"rate_limited: {tool.rps:g} calls per second are allowed; retry after {wait_s:.3f} s")
+
+    def _answered(self, tool: StubTool, arguments: Json) -> Outcome:
+        case = next((one for one in tool.cases if one.fits(arguments)), None)
+        self.metrics.hit(tool.key, DEFAULT_CASE if case is None else case.case_id)
+        wait_s = tool.latency_ms / 1000
+        if case is None:
+            return Outcome(payload=tool.default_response, wait_s=wait_s)
+        if case.latency_ms is not None:
+            wait_s = case.latency_ms / 1000
+        failure = self._failure(tool, case)
+        if failure is not None:
+            self.metrics.failed(tool.key, case.error_mode or "error")
+            waits = TIMEOUT_MS / 1000 if case.error_mode == "timeout" and case.latency_ms is None else wait_s
+            return Outcome(error=failure, wait_s=waits)
+        return self._rendered(tool, case, arguments, wait_s)
+
+    def _failure(self, tool: StubTool, case: Case) -> str | None:
+        if case.error_mode == "throw":
+            return "stub_thrown_error"
+        if case.error_mode == "http_500":
+            return "500: internal server error (stub)"
+        if case.error_mode == "timeout":
+            return "timeout: the tool did not answer in time (stub)"
+        if case.error_mode == "flaky":
+            with self._lock:
+                unlucky = self._chance(tool).fraction() < case.flaky_rate
+            return "stub_flaky_error (random failure)" if unlucky else None
+        return None
+
+    def _rendered(self, tool: StubTool, case: Case, arguments: Json, wait_s: float) -> Outcome:
+        try:
+            with self._lock:
+                occasion = Occasion(arguments=arguments, now=self._now().isoformat(), chance=self._chance(tool))
+                return Outcome(payload=case.render(occasion), wait_s=wait_s)
+        except TemplateFailed as error:
+            self.metrics.failed(tool.key, "template")
+            return Outcome(error=f"stub_template_error: {error}", wait_s=wait_s)
+
+    def _chance(self, tool: StubTool) -> Chance:
+        return self._chances.setdefault(tool.key, Chance(f"{self._seed}:{tool.key}"))
+
+
+def _find(config: StubConfig, server: str | None, name: str) -> StubTool | str:
+    """Find a tool by the name it has at this address, or say why there is none."""
+    if server is not None:
+        tools = config.servers.get(server, {})
+        return tools.get(name) or _unknown(name, tools)
+    prefix, separator, own = name.partition(SEPARATOR)
+    tool = config.servers.get(prefix, {}).get(own) if separator else None
+    if tool is not None:
+        return tool
+    same = [tools[name] for tools in config.servers.values() if name in tools]
+    if len(same) == 1:
+        return same[0]
+    names = [f"{one.server}{SEPARATOR}{one.name}" for one in same or config.tools]
+    return _unknown(name, names)
+
+
+def _unknown(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    more = ", …" if len(names) > _SHOWN else ""
+    return f"unknown tool '{name[:80]}'; there are: {', '.join(names[:_SHOWN])}{more}"
+
+
+def _refused(metrics: Metrics, tool: StubTool, arguments: Json) -> Outcome | None:
+    """Refuse arguments that the tool's own schema refuses, as a real tool would."""
+    try:
+        error = next(iter(validator(tool.params_schema).iter_errors(arguments)), None)
+    except (Unresolvable, RecursionError):
+        metrics.failed(tool.key, "invalid_schema")
+        return Outcome(error="invalid_schema: paramsSchema refers to a place in it that does not exist")
+    if error is None:
+        return None
+    metrics.failed(tool.key, "invalid_arguments")
+    where = ".".join(str(step) for step in error.absolute_path) or "the arguments"
+    return Outcome(error=f"invalid_arguments: {where} breaks the rule '{error.validator}' of paramsSchema")

@@ -1,0 +1,100 @@
+"""Answers that depend on the call: `{{ … }}` in the texts of a case's responseTemplate.
+
+    {{ args.a.b }} or {{ a.b }}   a value of the arguments
+    {{ now_iso }}                 the time, ISO 8601 in UTC
+    {{ uuid }}                    a new UUID
+    {{ random_int(1, 6) }}        a whole number between two bounds, both included
+
+A text that is nothing but one expression becomes its value, type and all. Time and chance come from the caller.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from dcf.asl.path_syntax import clip
+from dcf.asl.surroundings import Chance
+from dcf.core.json_text import Json
+from dcf.stub.matching import compile_path, text_of
+
+_EXPRESSION: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_RANDOM_INT: Final = re.compile(r"random_int\(\s*(-?[0-9]{1,9})\s*,\s*(-?[0-9]{1,9})\s*\)")
+
+
+class TemplateFailed(Exception):
+    """The call's arguments lack something that the template shows; the text says what."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """What a template may show: the arguments of the call, the time, and the tool's luck."""
+
+    arguments: Json
+    now: str
+    chance: Chance
+
+
+Rendering: TypeAlias = Callable[[Occasion], Json]
+"""Makes the answer for a call; raises TemplateFailed."""
+
+
+def compile_template(template: Json) -> Rendering:
+    """Compile every text of a template; raise ValueError with a plain reason."""
+    if isinstance(template, str):
+        return _text(template)
+    if isinstance(template, list):
+        items = [compile_template(item) for item in template]
+        return lambda occasion: [item(occasion) for item in items]
+    if isinstance(template, dict):
+        members = {name: compile_template(part) for name, part in template.items()}
+        return lambda occasion: {name: part(occasion) for name, part in members.items()}
+    return lambda _: template
+
+
+def _text(text: str) -> Rendering:
+    whole = _EXPRESSION.fullmatch(text.strip())
+    if whole is not None and "{{" not in whole[1]:
+        return _expression(whole[1].strip())
+    pieces: list[Rendering] = []
+    end = 0
+    for found in _EXPRESSION.finditer(text):
+        pieces += [_literal(text[end : found.start()]), _expression(found[1].strip())]
+        end = found.end()
+    pieces.append(_literal(text[end:]))
+    return lambda occasion: "".join(text_of(piece(occasion)) for piece in pieces)
+
+
+def _literal(text: str) -> Rendering:
+    return lambda _: text
+
+
+def _expression(text: str) -> Rendering:
+    if text == "now_iso":
+        return lambda occasion: occasion.now
+    if text == "uuid":
+        return lambda occasion: occasion.chance.uuid()
+    bounds = _RANDOM_INT.fullmatch(text)
+    if bounds is not None:
+        return _random_int(int(bounds[1]), int(bounds[2]))
+    if not text or "(" in text:
+        raise ValueError(f"'{clip(text)}' is none of now_iso, uuid, random_int(a, b) and a path into args")
+    return _argument(text)
+
+
+def _random_int(low: int, high: int) -> Rendering:
+    if low > high:
+        raise ValueError(f"random_int({low}, {high}) has its bounds the wrong way round")
+    return lambda occasion: low + int(occasion.chance.fraction() * (high - low + 1))
+
+
+def _argument(path: str) -> Rendering:
+    read = compile_path("$" if path == "args" else path.removeprefix("args."))
+
+    def render(occasion: Occasion) -> Json:
+        found = read(occasion.arguments)
+        if not found:
+            raise TemplateFailed(f"the arguments have no '{clip(path)}'")
+        return found[0]
+
+    return render

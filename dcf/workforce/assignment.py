@@ -1,0 +1,252 @@
+"""What an agent is to do now: its states with input and skills, and the calls to make next. Only reads.
+
+Whoever asks is believed to be that agent, so nothing secret is told: a lease is shown without its token, also to the
+agent that holds it. A second process of the same agent must not be able to go on with the first one's lease.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from dcf.asl.path_syntax import clip
+from dcf.control_plane import ControlPlane
+from dcf.core.inspection import is_ready, public_state
+from dcf.core.json_text import Json
+from dcf.core.model import Meta, RunStatus, StateDoc, Status
+from dcf.errors import DcfError, InvalidArgument, UnknownState
+from dcf.skills.library import Library, imported_manifests
+from dcf.skills.manifest import Manifest
+from dcf.store.agents import AgentRecords
+from dcf.store.assignments import AssignmentIndex, Assignments
+from dcf.workforce.equipment import Equipment
+from dcf.workforce.holdings import Holding
+from dcf.workforce.steps import Step, steps_for, wait_for_event
+
+_SHOWN: Final = 20
+"""States that one answer shows."""
+_CONTEXT_CHARS: Final = 60_000
+"""How much text of an agent's record one answer shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillAtHand:
+    """A skill that a state names. Without a manifest, `problem` says why it cannot be used."""
+
+    reference: str
+    manifest: Manifest | None = None
+    problem: str | None = None
+    loaded: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateAtHand:
+    """A state of the agent, its input once it can be worked on, its skills, and what to do about it."""
+
+    state: str
+    doc: StateDoc
+    ready: bool
+    held: bool
+    given: Json
+    skills: tuple[SkillAtHand, ...]
+    steps: tuple[Step, ...]
+
+    def lease(self) -> dict[str, Json] | None:
+        """Show the lease to its holder, without the token."""
+        if not self.held:
+            return None
+        shown: dict[str, Json] = public_state(self.doc)["lease"]
+        return shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """Everything an agent needs to know. Without a run, `candidates` are the runs it could mean."""
+
+    workflow_id: str | None = None
+    run_status: str | None = None
+    states: tuple[StateAtHand, ...] = ()
+    more: int = 0
+    loaded: tuple[Holding, ...] = ()
+    context: tuple[Mapping[str, Json], ...] = ()
+    tools: tuple[Mapping[str, Json], ...] = ()
+    steps: tuple[Step, ...] = ()
+    candidates: tuple[str, ...] = field(default=())
+
+
+class Desk:
+    """Where an agent asks what is its to do."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        assignments: AssignmentIndex,
+        equipment: Equipment,
+        records: AgentRecords,
+        library: Library,
+    ) -> None:
+        self._plane = plane
+        self._assignments = assignments
+        self._equipment = equipment
+        self._records = records
+        self._library = library
+
+    def ask(self, agent_id: str, workflow_id: str | None = None, state: str | None = None) -> Assignment:
+        """Say what the agent is to do; raise UnknownRun, UnknownState or InvalidArgument."""
+        if workflow_id is None:
+            if state is not None:
+                raise InvalidArgument("state was given without workflow_id.", "Pass workflow_id as well.")
+            found = self._live_runs(agent_id)
+            if len(found) != 1:
+                return self._nowhere(agent_id, found)
+            run = found[0]
+        else:
+            runs = self._assignments.read((workflow_id,))
+            run = runs[0] if runs else Assignments(workflow_id=workflow_id, status="")
+        return self._in_run(agent_id, run, state)
+
+    def _live_runs(self, agent_id: str) -> list[Assignments]:
+        near = self._assignments.read(self._assignments.runs_of(agent_id))
+        found = _live(near, agent_id)
+        return found or _live(self._assignments.read(self._assignments.newest_live()), agent_id)
+
+    def _nowhere(self, agent_id: str, found: list[Assignments]) -> Assignment:
+        context, tools = self._context(agent_id, ())
+        return Assignment(
+            candidates=tuple(one.workflow_id for one in found),
+            loaded=tuple(self._equipment.loaded(agent_id)),
+            context=context,
+            tools=tools,
+            steps=() if found else (wait_for_event(agent_id),),
+        )
+
+    def _in_run(self, agent_id: str, run: Assignments, state: str | None) -> Assignment:
+        definition = self._plane.run(run.workflow_id).definition
+        if state is not None and state not in definition.machine.states:
+            raise UnknownState(run.workflow_id, state)
+        own = (
+            (state,)
+            if state is not None
+            else tuple(one for one in run.of(agent_id) if one in definition.machine.states)
+        )
+        snapshot = self._plane.read(run.workflow_id, own[:_LOOKED_AT], whole_meta=False)
+        assert snapshot.meta is not None, "read() raises for a run that does not exist"
+        loaded = tuple(self._equipment.loaded(agent_id))
+        skills = self._skills(definition.document, definition.skills, own, loaded)
+        at_hand = [
+            _at_hand(name, doc, run, agent_id, snapshot.meta, snapshot.now, snapshot.inputs.get(name), skills[name])
+            for name, doc in snapshot.states.items()
+        ]
+        at_hand.sort(key=_urgency)
+        context, tools = self._context(agent_id, at_hand[:_SHOWN])
+        return Assignment(
+            workflow_id=run.workflow_id,
+            run_status=snapshot.meta.status.value,
+            states=tuple(at_hand[:_SHOWN]),
+            more=len(own) - len(at_hand[:_SHOWN]),
+            loaded=loaded,
+            context=context,
+            tools=tools,
+            steps=_first_steps(at_hand, run, agent_id, snapshot.meta),
+        )
+
+    def _skills(
+        self,
+        document: Mapping[str, Json],
+        bound: Mapping[str, tuple[str, ...]],
+        states: Iterable[str],
+        loaded: tuple[Holding, ...],
+    ) -> dict[str, tuple[SkillAtHand, ...]]:
+        wanted = {state: bound.get(state, ()) for state in states}
+        references = dict.fromkeys(reference for found in wanted.values() for reference in found)
+        imports = imported_manifests(document, self._library.directory) if references else []
+        known = {one.manifest_id for one in loaded}
+        resolved = {reference: self._skill(reference, imports, known) for reference in references}
+        return {state: tuple(resolved[reference] for reference in found) for state, found in wanted.items()}
+
+    def _skill(self, reference: str, imports: list[dict[str, Json]], loaded: set[str]) -> SkillAtHand:
+        try:
+            manifest = self._library.resolve(reference, imports)
+        except DcfError as error:
+            return SkillAtHand(reference=reference, problem=f"{error.code}: {error.message}")
+        return SkillAtHand(reference=reference, manifest=manifest, loaded=manifest.manifest_id in loaded)
+
+    def _context(
+        self, agent_id: str, shown: Iterable[StateAtHand]
+    ) -> tuple[tuple[Mapping[str, Json], ...], tuple[Mapping[str, Json], ...]]:
+        """Show what is in a mailbox agent's record: its texts, but not directives that are shown as such, and tools."""
+        record = self._records.get(agent_id)
+        if record is None:
+            return (), ()
+        manifests = [skill.manifest for one in shown for skill in one.skills if skill.manifest is not None]
+        told = {f"skill_directives_{one.name}_{one.manifest_id}" for one in manifests}
+        left, texts = _CONTEXT_CHARS, list[Mapping[str, Json]]()
+        for block in record.blocks.values():
+            label, value = str(block["label"]), str(block["value"])
+            if label in told:
+                continue
+            texts.append({"label": label, "value": clip(value, left) if len(value) > left else value})
+            left = max(left - len(value), 100)
+        tools = tuple(
+            {key: tool.get(key) for key in ("name", "description", "server")} for tool in record.tools.values()
+        )
+        return tuple(texts), tools
+
+
+_LOOKED_AT: Final = 200
+"""States of one agent in one run that are looked at."""
+
+
+def _live(runs: Iterable[Assignments], agent_id: str) -> list[Assignments]:
+    return [one for one in runs if one.status == RunStatus.RUNNING.value and one.of(agent_id)]
+
+
+def _at_hand(
+    name: str,
+    doc: StateDoc,
+    run: Assignments,
+    agent_id: str,
+    meta: Meta,
+    now: int,
+    given: Json,
+    skills: tuple[SkillAtHand, ...],
+) -> StateAtHand:
+    pool = run.agents.get(name, ())
+    mine = not pool or agent_id in pool
+    held = doc.lease.is_live(now) and doc.lease.owner_agent_id == agent_id and not doc.status.is_terminal
+    ready = mine and is_ready(meta, doc, now)
+    usable = [one.manifest for one in skills if one.manifest is not None]
+    missing = [one.manifest.manifest_id for one in skills if one.manifest is not None and not one.loaded]
+    steps = steps_for(
+        run.workflow_id,
+        name,
+        agent_id,
+        doc,
+        ready=ready,
+        held=held,
+        running=meta.status is RunStatus.RUNNING,
+        missing=missing,
+        loaded=[one.manifest_id for one in usable],
+    )
+    return StateAtHand(
+        state=name, doc=doc, ready=ready, held=held, given=given if ready or held else None, skills=skills, steps=steps
+    )
+
+
+def _urgency(one: StateAtHand) -> int:
+    """Order: what the agent holds, what it can take, what it waits for, what is done."""
+    if one.held:
+        return 0
+    if one.ready:
+        return 1
+    return 2 if one.doc.status in {Status.PENDING, Status.RUNNING} else 3
+
+
+def _first_steps(states: list[StateAtHand], run: Assignments, agent_id: str, meta: Meta) -> tuple[Step, ...]:
+    """Say what to do first, over all states."""
+    if states and (states[0].held or states[0].ready):
+        return states[0].steps
+    if not states and meta.status is RunStatus.RUNNING:
+        arguments: dict[str, Json] = {"workflow_id": run.workflow_id, "owner_agent_id": agent_id}
+        why = "No state is assigned to you; this takes one that anybody may do, if there is one."
+        return Step(tool="claim_ready_state", arguments=arguments, why=why), wait_for_event(agent_id)
+    return states[0].steps if len(states) == 1 else (wait_for_event(agent_id),)

@@ -1,0 +1,101 @@
+"""The next calls of an agent, with their arguments: what a worker does about one state. Pure.
+
+What the agent must fill in itself stands in angle brackets.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from dcf.core.instants import to_text
+from dcf.core.json_text import Json
+from dcf.core.model import StateDoc, Status
+
+TOKEN: Final = "<lease.token from acquire_state_lease>"  # noqa: S105 - it stands for a token
+RESULT: Final = "<your result as JSON>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One call: the tool, its arguments, and why."""
+
+    tool: str
+    arguments: dict[str, Json]
+    why: str
+
+    def as_json(self) -> dict[str, Json]:
+        """Show it in an answer."""
+        return {"tool": self.tool, "arguments": self.arguments, "why": self.why}
+
+
+def wait_for_event(agent_id: str) -> Step:
+    """Wait for work."""
+    return Step(
+        tool="await_workflow_event",
+        arguments={"agent_id": agent_id},
+        why="There is nothing to do now; an event will say when there is.",
+    )
+
+
+def steps_for(
+    workflow_id: str,
+    state: str,
+    agent_id: str,
+    doc: StateDoc,
+    *,
+    ready: bool,
+    held: bool,
+    running: bool,
+    missing: Sequence[str],
+    loaded: Sequence[str],
+) -> tuple[Step, ...]:
+    """List the calls that bring the state on; `missing` skills are to be loaded, `loaded` taken out at the end."""
+    place: dict[str, Json] = {"workflow_id": workflow_id, "state": state}
+    if held:
+        return (_renew(place, doc), *_load(agent_id, missing), *_finish(place, agent_id, loaded))
+    if ready:
+        why = "Take the state first; the answer has the lease token and the input."
+        acquire = Step(tool="acquire_state_lease", arguments=place | {"owner_agent_id": agent_id}, why=why)
+        return (acquire, *_load(agent_id, missing), *_finish(place, agent_id, loaded))
+    if not running or doc.status.is_terminal:
+        told = () if doc.status is not Status.SUCCEEDED or not running else (_tell(place),)
+        return (*told, *_unload(agent_id, [one for one in loaded if one not in missing]), wait_for_event(agent_id))
+    return (wait_for_event(agent_id),)
+
+
+def _renew(place: dict[str, Json], doc: StateDoc) -> Step:
+    until = "" if doc.lease.expires_at is None else f" before {to_text(doc.lease.expires_at)}"
+    why = f"You hold the state: renew{until}. Without the token stop; it can be taken again when the lease is over."
+    return Step(tool="renew_state_lease", arguments=place | {"lease_token": TOKEN}, why=why)
+
+
+def _load(agent_id: str, missing: Sequence[str]) -> list[Step]:
+    why = "The state needs this skill and you do not have it."
+    return [Step(tool="load_skill", arguments={"skill_json": one, "agent_id": agent_id}, why=why) for one in missing]
+
+
+def _finish(place: dict[str, Json], agent_id: str, loaded: Sequence[str]) -> list[Step]:
+    written: dict[str, Json] = {"lease_token": TOKEN, "new_status": "succeeded", "output_json": RESULT}
+    why = "After the work. If you cannot do it: new_status failed, with error_message."
+    return [
+        Step(tool="update_workflow_control_plane", arguments=place | written, why=why),
+        _tell(place),
+        *_unload(agent_id, loaded),
+        Step(tool="release_state_lease", arguments=place | {"lease_token": TOKEN}, why="At the end, in any case."),
+    ]
+
+
+def _tell(place: dict[str, Json]) -> Step:
+    arguments: dict[str, Json] = {"workflow_id": place["workflow_id"], "source_state": place["state"]}
+    return Step(tool="notify_next_worker_agent", arguments=arguments, why="Wake those who follow.")
+
+
+def _unload(agent_id: str, loaded: Sequence[str]) -> list[Step]:
+    return [
+        Step(
+            tool="unload_skill",
+            arguments={"manifest_id": one, "agent_id": agent_id},
+            why="Leave no skill behind that the next state does not need.",
+        )
+        for one in loaded
+    ]

@@ -1,0 +1,239 @@
+"""A scripted language model behind OpenAI's chat API: what it answers is decided by Python functions, never by chance.
+
+A mind is asked what to do next in a conversation and answers with tool calls or with text; it keeps no state, so many
+agents, restarts and retries can share one. The first mind that has an answer gives it; with none the answer is "ok".
+"""
+
+import json
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Json = Any
+NAME = "scripted"
+HANDLE = f"openai-proxy/{NAME}"
+"""What Letta calls the model of the endpoint that OPENAI_BASE_URL names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result:
+    """What a tool returned since the last message. `answer` is the JSON object in it, if there is one."""
+
+    tool: str
+    text: str
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+
+    @property
+    def answer(self) -> dict[str, Json]:
+        return json_in(self.text)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conversation:
+    """What the model sees: the system prompt, the last message, the results since, and the tools on offer."""
+
+    system: str
+    message: str
+    results: tuple[Result, ...]
+    tools: tuple[str, ...]
+
+    @property
+    def event(self) -> dict[str, Json]:
+        """The JSON object in the last message."""
+        return json_in(self.message)
+
+    def last(self, tool: str) -> dict[str, Json]:
+        """The latest answer of this tool; empty when it was not called."""
+        return next((result.answer for result in reversed(self.results) if result.tool == tool), {})
+
+    def called(self, tool: str) -> int:
+        return sum(result.tool == tool for result in self.results)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call:
+    tool: str
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """Tool calls, or a text that ends the agent's turn, or an HTTP error; after `delay_s` seconds."""
+
+    calls: tuple[Call, ...] = ()
+    text: str | None = None
+    error: int | None = None
+    delay_s: float = 0.0
+
+
+Mind = Callable[[Conversation], Reply | None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Exchange:
+    conversation: Conversation
+    reply: Reply
+
+
+class ScriptedModel:
+    """The model's server. `minds` may be changed while it runs; `log` holds every exchange, oldest first."""
+
+    def __init__(self) -> None:
+        self.minds: list[Mind] = []
+        self.log: list[Exchange] = []
+        self._lock = threading.Lock()
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}/v1"
+
+    def serve(self) -> None:
+        self._server.serve_forever(poll_interval=0.05)
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def story(self) -> Iterator[str]:
+        """What happened, a line for each exchange."""
+        for exchange in list(self.log):
+            seen, reply = exchange.conversation, exchange.reply
+            told = seen.results[-1].text[:600] if seen.results else seen.message[:300]
+            yield f"{told}\n    -> {[call.tool for call in reply.calls] or reply.text or reply.error}"
+
+    def reply(self, conversation: Conversation) -> Reply:
+        replies = (mind(conversation) for mind in list(self.minds))
+        found = next((reply for reply in replies if reply is not None), Reply(text="ok"))
+        with self._lock:
+            self.log.append(Exchange(conversation=conversation, reply=found))
+        time.sleep(found.delay_s)  # a model that thinks
+        return found
+
+
+@contextmanager
+def scripted_model() -> Iterator[ScriptedModel]:
+    model = ScriptedModel()
+    thread = threading.Thread(target=model.serve, daemon=True)
+    thread.start()
+    try:
+        yield model
+    finally:
+        model.close()
+        thread.join()
+
+
+def json_in(text: str) -> dict[str, Json]:
+    """The JSON object in a text, out of the wrapping in which Letta hands over tool results."""
+    start = text.find("{")
+    while start >= 0:
+        try:
+            value, _ = json.JSONDecoder().raw_decode(text[start:])
+        except ValueError:
+            start = text.find("{", start + 1)
+            continue
+        if value.keys() >= {"status", "message"} and isinstance(value["message"], str) and "{" in value["message"]:
+            return json_in(value["message"])
+        found: dict[str, Json] = value
+        return found
+    return {}
+
+
+def read_conversation(body: Mapping[str, Json]) -> Conversation:
+    system, message = "", ""
+    results: list[Result] = []
+    asked: dict[str, tuple[str, Json]] = {}
+    for turn in body["messages"]:
+        role, text = turn["role"], _text(turn.get("content"))
+        if role in {"system", "developer"} and not system:
+            system = text
+        elif role in {"user", "system", "developer"}:
+            message, results = text, []
+        elif role == "assistant":
+            calls = turn.get("tool_calls") or []
+            asked |= {call["id"]: _asked(call["function"]) for call in calls}
+        elif role == "tool":
+            name, arguments = asked.get(turn["tool_call_id"], ("", {}))
+            results.append(Result(tool=name, text=text, arguments=arguments))
+    offered = tuple(tool["function"]["name"] for tool in body.get("tools") or ())
+    return Conversation(system=system, message=message, results=tuple(results), tools=offered)
+
+
+def write_completion(reply: Reply) -> dict[str, Json]:
+    message: dict[str, Json] = {"role": "assistant", "content": reply.text, "refusal": None}
+    if reply.calls:
+        message["tool_calls"] = [_written(call) for call in reply.calls]
+    choice = {
+        "index": 0,
+        "message": message,
+        "finish_reason": "tool_calls" if reply.calls else "stop",
+        "logprobs": None,
+    }
+    return {
+        "id": f"chatcmpl-{uuid.uuid4().hex}",
+        "object": "chat.completion",
+        "created": int(time.time()),
+        "model": NAME,
+        "usage": {"prompt_tokens": 8, "completion_tokens": 8, "total_tokens": 16},
+        "choices": [choice],
+    }
+
+
+def _text(content: Json) -> str:
+    if isinstance(content, list):
+        return "".join(part.get("text", "") for part in content)
+    return content or ""
+
+
+def _asked(function: Mapping[str, Json]) -> tuple[str, Json]:
+    return function["name"], json.loads(function.get("arguments") or "{}")
+
+
+def _written(call: Call) -> dict[str, Json]:
+    function = {"name": call.tool, "arguments": json.dumps(call.arguments)}
+    return {"id": f"call_{uuid.uuid4().hex[:20]}", "type": "function", "function": function}
+
+
+def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+        def do_GET(self) -> None:
+            entry = {"id": NAME, "object": "model", "created": 0, "owned_by": "tests"}
+            self._send({"object": "list", "data": [entry]})
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            reply = model.reply(read_conversation(body))
+            if reply.error is not None:
+                self._send({"error": {"message": "scripted failure", "type": "test", "code": None}}, reply.error)
+            else:
+                self._send(write_completion(reply))
+
+        def _send(self, value: Json, status: int = 200) -> None:
+            data = json.dumps(value).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    return Handler
+
+
+def say(text: str, *, delay_s: float = 0.0) -> Reply:
+    return Reply(text=text, delay_s=delay_s)
+
+
+def use(tool: str, **arguments: Json) -> Reply:
+    return Reply(calls=(Call(tool=tool, arguments=arguments),))

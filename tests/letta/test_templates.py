@@ -1,0 +1,73 @@
+"""The shipped agents: what they are told to call exists, and their files say what their instructions say."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from mcp.client import Client
+
+from dcf.adapters.letta.bundles import read_agent
+from dcf.application import open_application
+from dcf.settings import Settings
+from dcf.store.embedded import EmbeddedServer
+from dcf.tools.registry import TOOLS
+from dcf.tools.server import build_server
+from tests.letta.templates import AGENTS, DESCRIPTIONS, SERVER, calls, document
+
+CALLS = [(template, *call) for template in DESCRIPTIONS for call in calls(template)]
+
+
+@pytest.mark.parametrize(("template", "tool", "arguments"), CALLS, ids=[f"{one[0]}-{one[1]}" for one in CALLS])
+def test_instructions_name_tools_and_arguments_that_exist(template: str, tool: str, arguments: tuple[str, ...]) -> None:
+    assert tool in TOOLS, f"{template}.md names a tool that does not exist"
+    fields = TOOLS[tool].arguments.model_fields
+
+    assert set(arguments) <= set(fields)
+    assert {name for name, field in fields.items() if field.is_required()} <= set(arguments)
+
+
+@pytest.mark.parametrize("template", DESCRIPTIONS)
+def test_a_template_is_what_its_instructions_make_it(template: str) -> None:
+    """If it is not: python -m tests.letta.templates."""
+    assert json.loads((AGENTS / f"{template}.af").read_text("utf-8")) == document(template)
+
+
+@pytest.mark.parametrize("template", DESCRIPTIONS)
+def test_a_template_can_be_made_into_an_agent(template: str) -> None:
+    bundle: dict[str, Any] = json.loads((AGENTS / f"{template}.af").read_text("utf-8"))
+
+    blueprint = read_agent(bundle["agents"][0], bundle)
+
+    assert [block["label"] for block in blueprint.blocks] == ["persona"]
+    assert {tool.server for tool in blueprint.tools} == {SERVER}
+    assert {tool.name for tool in blueprint.tools} == {name for name, _ in calls(template)}
+
+
+def untyped(schema: Any, path: str) -> Iterator[str]:
+    """The places below a schema that do not say which types they may have."""
+    if not schema.keys() & {"type", "anyOf", "$ref", "const", "enum"}:
+        yield path
+    for name, part in schema.get("properties", {}).items():
+        yield from untyped(part, f"{path}.{name}")
+    for number, part in enumerate(schema.get("anyOf", ())):
+        yield from untyped(part, f"{path}|{number}")
+    if schema.get("items"):
+        yield from untyped(schema["items"], f"{path}[]")
+
+
+@pytest.mark.anyio
+async def test_every_parameter_of_every_tool_has_a_type(server: EmbeddedServer) -> None:
+    """Letta leaves out, without a word, a tool of an MCP server that has one without."""
+    settings = Settings.model_validate({"redis_url": server.url})
+    with open_application(settings) as application:
+        async with Client(build_server(application)) as client:
+            tools = (await client.list_tools()).tools
+
+    assert {tool.name for tool in tools} == set(TOOLS)
+    assert [place for tool in tools for place in untyped(tool.input_schema, tool.name)] == []
+
+
+@pytest.mark.parametrize("template", DESCRIPTIONS)
+def test_instructions_are_short(template: str) -> None:
+    assert len((AGENTS / f"{template}.md").read_text("utf-8").split()) < 600

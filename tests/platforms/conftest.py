@@ -1,0 +1,166 @@
+"""Every agent platform, one after the other: what is tested here holds for all of them.
+
+Another platform joins by a `Site` of its own in `SITES`.
+"""
+
+import json
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dcf.ports import AgentWish, ToolWish, Workforce
+from dcf.skills.manifest import Manifest, read_manifest
+from dcf.skills.policy import Policy
+from dcf.skills.servers import Registry
+from dcf.store.assignments import AssignmentIndex
+from dcf.workforce.equipment import Equipment, Limits
+from dcf.workforce.ledger import Ledger
+from dcf.workforce.rosters import Rosters
+from dcf.workforce.templates import Staffing
+from dcf.workforce.workers import Workers
+from tests.letta.server import LettaServer
+from tests.support.skill_manifests import REGISTRY
+from tests.support.world import World
+
+MIRROR = "dcf_active_skills"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """A platform with what a test needs of it.
+
+    `attachable(name)` wishes for a tool that is there, `missing` for one that never is. `blocks(agent_id)` are the
+    texts of an agent by label, `tool_names(agent_id)` its tools.
+    """
+
+    platform: Workforce
+    agent: Mapping[str, Any]
+    bundle: Mapping[str, Any]
+    attachable: Callable[[str], ToolWish]
+    missing: ToolWish
+    blocks: Callable[[str], dict[str, str]]
+    tool_names: Callable[[str], list[str]]
+    registry: Mapping[str, Any] = field(default_factory=lambda: REGISTRY)
+
+    def make(self, *tags: str) -> str:
+        """One more agent."""
+        name = f"test {secrets.token_hex(4)}"
+        return self.platform.create_agent(AgentWish(name=name, tags=tags, agent=self.agent, bundle=self.bundle))
+
+    def staffing(self, *states: str) -> list[Staffing]:
+        return [Staffing(state=state, template=self.agent, bundle=self.bundle) for state in states]
+
+
+def _mailbox(world: World) -> Site:
+    def blocks(agent_id: str) -> dict[str, str]:
+        record = world.records.get(agent_id)
+        return {} if record is None else {one["label"]: one["value"] for one in record.blocks.values()}
+
+    def tool_names(agent_id: str) -> list[str]:
+        record = world.records.get(agent_id)
+        return [] if record is None else sorted(one["name"] for one in record.tools.values())
+
+    def attachable(name: str) -> ToolWish:
+        return ToolWish(
+            name=name,
+            definition={"type": "mcp_server", "serverId": "orders", "toolName": name},
+            server={"name": "orders", "transport": "streamable_http", "url": "http://stub.example:8765/mcp"},
+        )
+
+    source = {"type": "python_source", "sourceCode": "def f(): ..."}
+    return Site(
+        platform=world.mailbox,
+        agent={"id": "agent-0", "name": "worker", "block_ids": ["block-0"], "tool_ids": ["tool-0"]},
+        bundle={
+            "blocks": [{"id": "block-0", "label": "persona", "value": "You are a worker."}],
+            "tools": [{"id": "tool-0", "name": "acquire_state_lease"}],
+        },
+        attachable=attachable,
+        missing=ToolWish(name="never", definition=source),
+        blocks=blocks,
+        tool_names=tool_names,
+    )
+
+
+SITES: dict[str, Callable[[World], Site]] = {"mailbox": _mailbox}
+
+
+ELSEWHERE = ("test_every_transport_of_the_seed_is_known", "test_no_secret_of_the_registry_reaches_the_store")
+"""Tests whose registry names a server that is not there; the mailbox does not look."""
+
+
+@pytest.fixture(scope="session")
+def on_letta(letta_server: LettaServer) -> Iterator[Site]:
+    from tests.platforms.letta_site import letta_site  # noqa: PLC0415 - its library takes a second
+
+    with letta_site(letta_server) as found:
+        yield found
+
+
+@pytest.fixture(params=[*sorted(SITES), pytest.param("letta", marks=[pytest.mark.letta, pytest.mark.timeout(600)])])
+def site(request: pytest.FixtureRequest, real: World) -> Site:
+    if request.param != "letta":
+        return SITES[request.param](real)
+    if request.node.originalname in ELSEWHERE:
+        pytest.skip("its registry names a server that is not there")
+    found: Site = request.getfixturevalue("on_letta")
+    return found
+
+
+@pytest.fixture
+def platform(site: Site) -> Workforce:
+    return site.platform
+
+
+@dataclass(kw_only=True)
+class Workshop:
+    """Equipment and workers on one platform, with a registry file and a policy that a test may choose."""
+
+    world: World
+    site: Site
+    directory: Path
+
+    def __post_init__(self) -> None:
+        (self.directory / "registry.json").write_text(json.dumps(self.site.registry))
+
+    def with_registry(self, registry: Mapping[str, Any]) -> "Workshop":
+        """The same with other servers."""
+        site = replace(self.site, registry=registry)
+        return Workshop(world=self.world, site=site, directory=self.directory)
+
+    def equipment(self, platform: Workforce | None = None, *, max_pieces: int = 32, **policy: Any) -> Equipment:
+        return Equipment(
+            platform or self.site.platform,
+            Ledger(self.world.documents),
+            Policy(**policy),
+            Registry(path=self.directory / "registry.json"),
+            Limits(max_chars=100, max_pieces=max_pieces),
+            MIRROR,
+        )
+
+    def workers(self, platform: Workforce | None = None) -> Workers:
+        chosen = platform or self.site.platform
+        return Workers(
+            chosen,
+            Rosters(self.world.documents),
+            self.world.store,
+            AssignmentIndex(self.world.connections),
+            self.equipment(chosen),
+        )
+
+    def expire(self, key: str) -> None:
+        """As if whoever reserved something under this key had died long ago."""
+        self.world.ask("JSON.SET", key, "$..until", "0")
+
+
+@pytest.fixture
+def workshop(real: World, site: Site, tmp_path: Path) -> Workshop:
+    return Workshop(world=real, site=site, directory=tmp_path)
+
+
+def read(document: Mapping[str, Any]) -> Manifest:
+    return read_manifest(dict(document))

@@ -1,0 +1,106 @@
+"""What every agent platform promises, whatever it is."""
+
+import secrets
+
+import pytest
+
+from dcf.errors import AgentUnknown, ToolUnavailable
+from dcf.ports import AgentWish, Workforce
+from tests.platforms.conftest import Site
+
+NOBODY = "agent-00000000-0000-4000-8000-000000000000"
+
+
+def tag() -> str:
+    return f"wf:t-{secrets.token_hex(6)}"
+
+
+def test_an_agent_is_found_by_the_tags_it_was_made_with(site: Site, platform: Workforce) -> None:
+    mine, other = tag(), tag()
+    one = site.make(mine, "role:worker", "state:A:b/c ü")
+    two = site.make(mine, "role:worker", "state:B")
+    site.make(other, "role:worker")
+    assert [found.agent_id for found in platform.find_agents((mine, "role:worker"))] == [one, two], "the oldest first"
+    assert [found.agent_id for found in platform.find_agents((mine, "state:B"))] == [two]
+    assert {mine, "role:worker", "state:A:b/c ü"} <= set(platform.find_agents((mine,))[0].tags)
+    assert platform.find_agents((tag(),)) == []
+
+
+def test_an_agent_is_found_by_its_exact_name_only(platform: Workforce, site: Site) -> None:
+    name = f"Worker's name_{secrets.token_hex(4)}"
+    wish = AgentWish(name=name, agent=site.agent, bundle=site.bundle)
+    ids = {platform.create_agent(wish), platform.create_agent(wish)}
+    assert {found.agent_id for found in platform.find_agents(name=name)} == ids, "names need not be unique"
+    assert platform.find_agents(name=name[:-1]) == []
+    assert platform.find_agents(name=name.upper()) == []
+
+
+def test_an_agent_is_made_with_the_blocks_and_tools_of_its_template(site: Site) -> None:
+    """D-60: the instructions in the bundle's blocks, and its tools, were left out."""
+    agent = site.make()
+    assert site.blocks(agent)["persona"] == "You are a worker."
+    assert site.tool_names(agent) == ["acquire_state_lease"]
+
+
+def test_an_agent_that_is_looked_up_shows_its_tools(site: Site, platform: Workforce) -> None:
+    agent = site.make()
+    before = platform.retrieve_agent(agent).tool_ids
+    attached = platform.attach_tool(agent, site.attachable("verify"))
+    assert platform.retrieve_agent(agent).tool_ids == (*before, attached)
+
+
+@pytest.mark.parametrize("call", ["retrieve_agent", "add_block", "attach_tool", "lift_return_limits"])
+def test_an_agent_that_is_not_there_is_named(site: Site, platform: Workforce, call: str) -> None:
+    arguments = {"add_block": ("label", "text"), "attach_tool": (site.attachable("verify"),)}.get(call, ())
+    with pytest.raises(AgentUnknown, match=NOBODY[:40]):
+        getattr(platform, call)(NOBODY, *arguments)
+
+
+def test_deleting_tells_whether_the_agent_was_there(site: Site, platform: Workforce) -> None:
+    mine = tag()
+    agent = site.make(mine)
+    assert platform.delete_agent(agent)
+    assert not platform.delete_agent(agent)
+    assert not platform.delete_agent(NOBODY)
+    assert platform.find_agents((mine,)) == []
+    with pytest.raises(AgentUnknown):
+        platform.retrieve_agent(agent)
+
+
+def test_a_text_of_the_same_label_is_replaced(site: Site, platform: Workforce) -> None:
+    agent = site.make()
+    platform.add_block(agent, "skill_ds_x_y", "old")
+    block = platform.add_block(agent, "skill_ds_x_y", "new \N{SNOWMAN}")
+    assert site.blocks(agent)["skill_ds_x_y"] == "new \N{SNOWMAN}"
+    platform.remove_block(agent, block)
+    assert "skill_ds_x_y" not in site.blocks(agent)
+    assert "persona" in site.blocks(agent)
+
+
+def test_attaching_twice_and_removing_twice_are_no_errors(site: Site, platform: Workforce) -> None:
+    agent = site.make()
+    one, two = (platform.attach_tool(agent, site.attachable("verify")) for _ in range(2))
+    assert one == two
+    assert site.tool_names(agent).count("verify") == 1
+    block = platform.add_block(agent, "label", "text")
+    for _ in range(2):
+        platform.detach_tool(agent, one)
+        platform.remove_block(agent, block)
+    assert site.tool_names(agent) == ["acquire_state_lease"]
+    platform.refresh(agent)
+
+
+def test_removing_from_an_agent_that_is_gone_is_no_error(site: Site, platform: Workforce) -> None:
+    agent = site.make()
+    tool = platform.attach_tool(agent, site.attachable("verify"))
+    block = platform.add_block(agent, "label", "text")
+    platform.delete_agent(agent)
+    platform.detach_tool(agent, tool)
+    platform.remove_block(agent, block)
+
+
+def test_a_tool_that_is_not_there_is_told_apart_from_an_agent_that_is_not(site: Site, platform: Workforce) -> None:
+    agent = site.make()
+    with pytest.raises(ToolUnavailable, match="never"):
+        platform.attach_tool(agent, site.missing)
+    assert site.tool_names(agent) == ["acquire_state_lease"]

@@ -1,0 +1,103 @@
+"""An agent platform between the code under test and a real one: it notes every call and fails where it is told to."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from dcf.core.json_text import Json
+from dcf.ports import AgentFound, AgentWish, Delivery, ToolWish, Workforce
+
+
+class Died(BaseException):
+    """The process is gone in the middle of a call: nothing cleans up after it."""
+
+
+@dataclass
+class Watched:
+    """`fail[call]` is asked before that call is passed on, with its number; what it returns is raised."""
+
+    platform: Workforce
+    fail: dict[str, Callable[[int], BaseException | None]] = field(default_factory=dict)
+    calls: Counter[str] = field(default_factory=Counter)
+    after: dict[str, Callable[[int], BaseException | None]] = field(default_factory=dict)
+    kind: str = "watched"
+
+    def __post_init__(self) -> None:
+        self._lock = threading.Lock()
+
+    def _note(self, call: str) -> int:
+        with self._lock:
+            self.calls[call] += 1
+            number = self.calls[call]
+        self._raise(self.fail, call, number)
+        return number
+
+    def _raise(self, faults: dict[str, Callable[[int], BaseException | None]], call: str, number: int) -> None:
+        error = faults[call](number) if call in faults else None
+        if error is not None:
+            raise error
+
+    @property
+    def total(self) -> int:
+        return sum(self.calls.values())
+
+    def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
+        self._note("deliver")
+        return self.platform.deliver(agent_id, event_id, event)
+
+    def create_agent(self, wish: AgentWish) -> str:
+        number = self._note("create_agent")
+        made = self.platform.create_agent(wish)
+        self._raise(self.after, "create_agent", number)
+        return made
+
+    def find_agents(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
+        self._note("find_agents")
+        return self.platform.find_agents(tags, name)
+
+    def retrieve_agent(self, agent_id: str) -> AgentFound:
+        self._note("retrieve_agent")
+        return self.platform.retrieve_agent(agent_id)
+
+    def delete_agent(self, agent_id: str) -> bool:
+        self._note("delete_agent")
+        return self.platform.delete_agent(agent_id)
+
+    def add_block(self, agent_id: str, label: str, value: str) -> str:
+        number = self._note("add_block")
+        made = self.platform.add_block(agent_id, label, value)
+        self._raise(self.after, "add_block", number)
+        return made
+
+    def remove_block(self, agent_id: str, block_id: str) -> None:
+        self._note("remove_block")
+        self.platform.remove_block(agent_id, block_id)
+
+    def attach_tool(self, agent_id: str, wish: ToolWish) -> str:
+        number = self._note("attach_tool")
+        made = self.platform.attach_tool(agent_id, wish)
+        self._raise(self.after, "attach_tool", number)
+        return made
+
+    def detach_tool(self, agent_id: str, tool_id: str) -> None:
+        self._note("detach_tool")
+        self.platform.detach_tool(agent_id, tool_id)
+
+    def refresh(self, agent_id: str) -> None:
+        self._note("refresh")
+        self.platform.refresh(agent_id)
+
+    def lift_return_limits(self, agent_id: str) -> int:
+        self._note("lift_return_limits")
+        return self.platform.lift_return_limits(agent_id)
+
+
+def once(error: BaseException, at: int = 1) -> Callable[[int], BaseException | None]:
+    """Fail the call of this number."""
+    return lambda number: error if number == at else None
+
+
+def always(error: BaseException) -> Callable[[int], BaseException | None]:
+    """Fail every call."""
+    return lambda _: error
