@@ -31,11 +31,11 @@ class ItemSource(Protocol):
 
 
 class NoItems:
-    """The source of a server that may read no files."""
+    """The source of whoever has none."""
 
     def read(self, wanted: NeedItems) -> Json:  # noqa: ARG002 - the protocol's argument
         """Refuse."""
-        raise reader_failure("This server reads no items: no directory for them is configured (DCF_ITEMS_DIRS).")
+        raise reader_failure("Nothing was given to read items from.")
 
 
 class AgentPlatform(Protocol):
