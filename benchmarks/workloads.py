@@ -61,7 +61,7 @@ def each(items: int) -> dict[str, Any]:
 
 
 def side_by_side(branches: int) -> dict[str, Any]:
-    """A Parallel of so many branches of one Task each, and the Task where they join."""
+    """Make a Parallel of so many branches of one Task each, and the Task where they join."""
     return _machine({"Fan": {**_parallel("b", branches), "ResultPath": None, "Next": "Join"}, "Join": _task(None)})
 
 
@@ -87,7 +87,7 @@ def reshaping(length: int, language: str) -> dict[str, Any]:
     }
     document = chain(length)
     for state in document["asl"]["States"].values():
-        state |= paths if language == "JSONPath" else queries
+        state.update(paths if language == "JSONPath" else queries)
     document["asl"]["QueryLanguage"] = language
     return document
 

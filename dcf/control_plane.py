@@ -28,7 +28,7 @@ from dcf.transactions import Run, Transactions
 
 Answer = TypeVar("Answer")
 
-_PAGES = (4, 32, 128)
+_PAGES = (2, 8, 32, 128)
 """Open states looked at in one round trip when a state is claimed: what is ready comes first, as a rule."""
 
 _ALL = 1_000_000
@@ -61,7 +61,7 @@ class ControlPlane:
         answer = committed.answer
         if isinstance(answer, Created):
             if not answer.existed:
-                self._transactions.forget(request.workflow_id)  # an earlier run of this name may have expired
+                self._transactions.keep(request, answer)  # in place of an earlier run of this name
             self._follow_ups.after(request.workflow_id, committed)
             if answer.meta.get("status") != RunStatus.RUNNING and answer.meta.get("finalized_at") is None:
                 self.skip_unreached(request.workflow_id)
@@ -91,7 +91,7 @@ class ControlPlane:
             around = with_scopes(paths)
             reads = Reads(states=around, inputs=paths, outputs=paths, agents=paths, whole_meta=whole_meta)
             snapshot = self.store.read(workflow_id, reads)
-            if snapshot.meta is not None and snapshot.meta.definition_sha256 == run.sha256:
+            if snapshot.meta is not None and run.is_that_of(snapshot.meta):
                 break
             run = self._transactions.load(workflow_id)
         if missing is not None:
@@ -130,6 +130,7 @@ class ControlPlane:
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
         """Lease the next ready state that this agent may take."""
+        wish = replace(wish, claims=True)
         offset, page = 0, 0
         while True:
             length = _PAGES[min(page, len(_PAGES) - 1)]

@@ -10,11 +10,13 @@ from typing import TypeAlias, TypeVar
 
 from dcf.asl.state_paths import ancestors, join
 from dcf.core import needs
+from dcf.core.answers import Created
 from dcf.core.context import context_of
+from dcf.core.creation import Create
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition, read_definition
 from dcf.core.json_text import Json
-from dcf.core.model import StateDoc, StateInput
+from dcf.core.model import Meta, StateDoc, StateInput
 from dcf.core.scopes import fenced
 from dcf.errors import StoreUnsuitable, UnknownRun, UnknownState
 from dcf.store.runs import Committed, RunStore
@@ -31,7 +33,12 @@ class Run:
 
     definition: Definition
     sha256: str
+    created_at: str
     context: Mapping[str, Json]
+
+    def is_that_of(self, meta: Meta) -> bool:
+        """Tell whether this is still the run of that name: an earlier one may have expired and been created again."""
+        return meta.definition_sha256 == self.sha256 and meta.created_at == self.created_at
 
 
 ByRun: TypeAlias = Callable[[Run, Snapshot], Decision[Answer | More]]
@@ -50,9 +57,9 @@ class Transactions:
         known = self._runs.get(workflow_id)
         return known if known is not None else self.load(workflow_id)
 
-    def forget(self, workflow_id: str) -> None:
-        """Drop what is kept of a run."""
-        self._runs.pop(workflow_id, None)
+    def keep(self, request: Create, created: Created) -> None:
+        """Keep the fixed part of a run that was just created."""
+        self._add(request.workflow_id, request.definition, created.meta)
 
     def path(self, workflow_id: str, state: str) -> str:
         """Return the path that a caller means: a state's name is one, but for names that look like a path."""
@@ -114,12 +121,16 @@ class Transactions:
         """Read the fixed part of a run from the store."""
         found = self.store.definition(workflow_id)
         if found is None:
-            self.forget(workflow_id)
+            self._runs.pop(workflow_id, None)
             raise UnknownRun(workflow_id)
         document, facts = found
-        definition = read_definition(document)
-        context = context_of(workflow_id, definition.name, facts.get("input"), str(facts.get("created_at")))
-        run = Run(definition=definition, sha256=str(facts.get("definition_sha256")), context=context)
+        return self._add(workflow_id, read_definition(document), facts)
+
+    def _add(self, workflow_id: str, definition: Definition, facts: Mapping[str, Json]) -> Run:
+        created_at = str(facts.get("created_at") or "")
+        context = context_of(workflow_id, definition.name, facts.get("input"), created_at)
+        sha256 = str(facts.get("definition_sha256"))
+        run = Run(definition=definition, sha256=sha256, created_at=created_at, context=context)
         if len(self._runs) >= _CACHED_RUNS:
             self._runs.clear()
         self._runs[workflow_id] = run
@@ -135,7 +146,7 @@ class Transactions:
         snapshot: Snapshot,
     ) -> "Decision[Answer | More | _Outdated]":
         assert snapshot.meta is not None, "checked by the caller"
-        if snapshot.meta.definition_sha256 != run.sha256:
+        if not run.is_that_of(snapshot.meta):
             return Decision(answer=_Outdated())
         if path is not None:
             snapshot = self._with_document(workflow_id, path, run, snapshot)

@@ -14,7 +14,7 @@ from dcf.core.model import StateDoc, Status
 REMINDER_DELAY = 15 * SECOND
 """A ready state that nobody took is announced again after this; each time it doubles."""
 
-JOIN_DELAY = 15 * SECOND
+JOIN_DELAY = 20 * SECOND
 """How often the clock looks whether a Parallel or Map is over, should whoever ended its last branch have died."""
 
 NEVER = 2**53

@@ -6,8 +6,7 @@ Pure. The open states of a run are read together (watched as a set), ordered by 
 from dataclasses import replace
 
 from dcf.core.answers import Leased, NothingReady, Refusal
-from dcf.core.decision import Changes, Decision, Snapshot
-from dcf.core.digest import fingerprint
+from dcf.core.decision import Decision, Snapshot
 from dcf.core.lease import Acquire, acquire
 from dcf.core.model import RunStatus
 from dcf.core.refusals import run_closed
@@ -23,19 +22,5 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady |
     for state in (*mine, *free):
         decision = acquire(snapshot, replace(wish, state=state))
         if isinstance(decision.answer, Leased):
-            return decision if decision.changes is None else _noted(decision, decision.changes, state, wish.token)
+            return Decision(answer=decision.answer, changes=decision.changes, repeats=decision.repeats)
     return Decision(answer=NothingReady(examined=snapshot.page))
-
-
-def _noted(
-    decision: Decision[Leased | Refusal], changes: Changes, state: str, token: str
-) -> Decision[Leased | NothingReady | Refusal]:
-    """Note which state the token claimed: a repetition cannot know, and would claim another."""
-    mark = fingerprint(token)
-    doc = changes.states[state]
-    noted = replace(
-        changes,
-        states={state: replace(doc, last={**doc.last, "claim": mark})},
-        claims={**changes.claims, mark: state},
-    )
-    return Decision(answer=decision.answer, changes=noted)

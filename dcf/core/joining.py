@@ -176,9 +176,9 @@ def _go_on(
     if more is not None:
         return Decision(answer=more)
     answer = Joined(claimed=step.claim(), run_status=step.run_status, next_states=step.entered)
-    told = None if by is None else snapshot.states.get(by.path)
+    told = None if by is None else step.current(by.path)
     if by is not None and told is not None:
-        step.states.setdefault(by.path, add_to_reply(told, by.token, answer))
+        step.states[by.path] = add_to_reply(told, by.token, answer)
     return Decision(answer=answer, changes=step.changes())
 
 

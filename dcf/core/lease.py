@@ -23,7 +23,10 @@ _DEFAULT_TTL_S = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquire:
-    """A wish to hold a state for `ttl_s` seconds."""
+    """A wish to hold a state for `ttl_s` seconds.
+
+    `claims` says that any state would do: which one it got is then noted, since a repetition cannot know.
+    """
 
     state: str
     owner: str
@@ -32,6 +35,7 @@ class Acquire:
     any_owner: bool = False
     may_take_over: bool = True
     set_running: bool = True
+    claims: bool = False
     attempts: int = 1
 
 
@@ -119,7 +123,7 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     )
 
 
-def forgotten_claim(doc: StateDoc) -> dict[str, None]:
+def forgotten_claim(doc: StateDoc) -> dict[str, str | None]:
     """Forget which state was claimed with the token that held this one."""
     mark = doc.last.get("claim")
     return {mark: None} if isinstance(mark, str) else {}
@@ -162,7 +166,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         lease=lease,
         started_at=snapshot.now,
         not_before=None,
-        last=without_claim(doc.last),
+        last={**without_claim(doc.last), **({"claim": fingerprint(request.token)} if request.claims else {})},
     )
     event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
     timers = {request.state: taken.attention(snapshot.now + request.ttl_s * SECOND)}
@@ -173,7 +177,12 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             doc=taken,
             given=snapshot.inputs.get(request.state),
         ),
-        changes=Changes(states={request.state: taken}, events=(event,), timers=timers, claims=forgotten_claim(doc)),
+        changes=Changes(
+            states={request.state: taken},
+            events=(event,),
+            timers=timers,
+            claims=forgotten_claim(doc) | ({fingerprint(request.token): request.state} if request.claims else {}),
+        ),
     )
 
 

@@ -180,6 +180,7 @@ class Meta:
 
     status: RunStatus
     definition_sha256: str
+    created_at: str = ""
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
 

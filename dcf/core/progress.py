@@ -295,9 +295,10 @@ def _reply(answer: Updated) -> dict[str, Json]:
         reply["status"] = answer.status.value
     if answer.run_status is not RunStatus.RUNNING:
         reply["run_status"] = answer.run_status.value
-    if answer.claimed is not None:
-        reply["claimed"] = answer.claimed.state
-    elif answer.next_states:
+    claimed = () if answer.claimed is None else (answer.claimed.state,)
+    if claimed:
+        reply["claimed"] = claimed[0]
+    if answer.next_states != claimed:
         reply["next"] = list(answer.next_states)
     return reply
 

@@ -22,7 +22,7 @@ _FEW = 8
 """Assignments read one by one."""
 
 _TALLY = ("done", "failed", "error", "cause")
-_META_PATHS = ("$.status", "$.definition_sha256", "$.max_attempts")
+_META_PATHS = ("$.status", "$.definition_sha256", "$.created_at", "$.max_attempts")
 
 # Read-only. The state that was claimed before, and a page of the open states, with documents and assignments, the
 # inputs of those that are pending, and the documents of the scopes around them.

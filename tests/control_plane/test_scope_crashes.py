@@ -12,7 +12,7 @@ from tests.support import ahead
 from tests.support.counting import CountingPool
 from tests.support.crew import Crew
 from tests.support.machines import Document, workflow
-from tests.support.scopes import distributed, each, parallel, task
+from tests.support.scopes import distributed, each, parallel, task, when
 from tests.support.trouble import Killed, Killer
 from tests.support.world import World, new_token
 
@@ -146,6 +146,48 @@ def test_repeating_a_claim_finds_the_state_that_it_got_however_many_are_open(rea
     assert isinstance(first, Leased)
     assert isinstance(again, Leased)
     assert (again.state, again.outcome) == (first.state, "lease_already_held")
+
+
+def test_repeating_a_claim_that_took_over_a_lost_lease_finds_it_however_many_are_open(timely: World) -> None:
+    document, items = numbered(6)
+    run = timely.create(document, run_input=items)
+    timely.plane.kick_off(run, "initial")
+    lost, token = timely.claim(run, "bob", ttl_s=5), new_token()
+    ahead.until_next(timely, run)
+
+    first, again = (timely.claim(run, "ann", token) for _ in range(2))
+
+    assert isinstance(lost, Leased)
+    assert isinstance(first, Leased)
+    assert isinstance(again, Leased)
+    assert first.state == lost.state
+    assert again.state == first.state
+    assert again.outcome == "lease_already_held"
+
+
+def test_repeating_a_completion_that_led_back_into_its_own_scope_is_told_the_same(timely: World) -> None:
+    around = {"Enough": when("$[0]", "Done", "Both", NumericEquals=9), "Done": {"Type": "Succeed"}}
+    run = timely.create(workflow({"Both": parallel({"Left": task()}, following="Enough"), **around}))
+    token = timely.acquire(run, "Both/0/Left")
+
+    first, second = (timely.complete(run, "Both/0/Left", token, 1) for _ in range(2))
+
+    assert second.repeated
+    assert first.next_states == second.next_states == ("Both/0/Left",)
+    assert timely.doc(run, "Both/0/Left").is_ready
+
+
+def test_repeating_a_completion_that_opened_several_and_leased_one_tells_of_all_again(timely: World) -> None:
+    both = parallel({"Left": task()}, {"Right": task()})
+    run = timely.create(workflow({"First": task("Both"), "Both": both}))
+    token = timely.acquire(run, "First")
+
+    first, second = (timely.complete(run, "First", token, 1, claim_ttl_s=60) for _ in range(2))
+
+    assert first.next_states == second.next_states == ("Both/0/Left", "Both/1/Right")
+    assert first.claimed is not None
+    assert second.claimed is not None
+    assert first.claimed.state == second.claimed.state == "Both/0/Left"
 
 
 def test_the_clock_joins_a_scope_that_ends_a_run(timely: World) -> None:

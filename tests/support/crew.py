@@ -136,15 +136,26 @@ class Crew:
         request = self.request(held, answer)
         if request is None:
             return  # its time will run out
+        if self.luck is not None and self.luck.random() < 0.4:
+            request |= {"owner": held.owner, "claim_ttl_s": self.ttl_s}
         told = self.fate.call(lambda: self.write(held, request))
         if told is None and self.fate.strikes(0.5):  # the agent is back and asks again
             told = self.write(held, request)
         if told is not None:
             self.done.append((held, request))
+            self.go_on(held, told)
         elif self.holds(held):
             self.mocks.give_back(held.name, answer)
             self.task_calls.pop()
             self.lost.append(held)
+
+    def go_on(self, before: Held, told: Updated | Refusal) -> None:
+        """Hold what the completion leased as well."""
+        claimed = told.claimed if isinstance(told, Updated) else None
+        if claimed is not None and claimed.doc.lease.token is not None:
+            given = self.world.given(self.run, claimed.state) if claimed.given is None else claimed.given
+            held = Held(state=claimed.state, owner=before.owner, token=claimed.doc.lease.token, given=given)
+            self.held.append(held)
 
     def request(self, held: Held, answer: Answer) -> dict[str, Any] | None:
         """What the holder writes; None if it never does although its time is limited."""

@@ -77,7 +77,7 @@ class _Draw:
         name = self.name("Each")
         items = [{"item": number} for number in range(self.luck.choice((0, 1, 2, 5)))]
         give = {"Type": "Pass", "Result": items, "ResultPath": "$.items", "Next": name}
-        limit = {"MaxConcurrency": self.luck.choice((0, 1, 2, 3))}
+        limit: Document = {"MaxConcurrency": self.luck.choice((0, 1, 2, 3))}
         state = each(self.chain(depth + 1), ItemsPath="$.items", ResultPath="$.each", **limit)
         before = self.name("Give")
         return before, {before: give, **self.bare(name, state)}

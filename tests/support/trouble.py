@@ -90,4 +90,6 @@ def waits_for_time(answer: object) -> bool:
 def told(answer: object) -> object:
     """What two replies to the same request must have in common."""
     names = ("code", "state", "given", "status", "run_status", "next_states", "output_written")
-    return type(answer), {name: getattr(answer, name) for name in names if hasattr(answer, name)}
+    claimed = getattr(answer, "claimed", None)
+    common = {name: getattr(answer, name) for name in names if hasattr(answer, name)}
+    return type(answer), common | ({} if claimed is None else {"claimed": (claimed.state, claimed.doc.lease.token)})

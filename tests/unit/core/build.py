@@ -132,7 +132,7 @@ class MemoryRun:
         return self.commit(lease.acquire(self.snapshot(), request))
 
     def claim(self, token: str, owner: str = "ann") -> Leased | NothingReady | Refusal:
-        wish = lease.Acquire(state="", owner=owner, token=token, ttl_s=TTL)
+        wish = lease.Acquire(state="", owner=owner, token=token, ttl_s=TTL, claims=True)
         return self.commit(claim.claim(self.snapshot(), wish))
 
     def renew(self, request: lease.Renew) -> Leased | Refusal:
