@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dcf.control_plane import ControlPlane
-from dcf.core.answers import Leased, Updated
+from dcf.core.answers import Leased, NothingReady, Refusal, Updated
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.lease import Acquire
@@ -134,10 +134,15 @@ def create(plane: ControlPlane, document: dict[str, Any]) -> str:
     return workflow_id
 
 
+def try_claim(plane: ControlPlane, workflow_id: str) -> Leased | NothingReady | Refusal:
+    """Lease whatever is ready, if anything is."""
+    wish = Acquire(state="", owner=AGENT, token=secrets.token_hex(16), ttl_s=300)
+    return plane.claim(workflow_id, wish)
+
+
 def claim(plane: ControlPlane, workflow_id: str) -> Leased:
     """Lease whatever is ready."""
-    wish = Acquire(state="", owner=AGENT, token=secrets.token_hex(16), ttl_s=300)
-    answer = plane.claim(workflow_id, wish)
+    answer = try_claim(plane, workflow_id)
     assert isinstance(answer, Leased), answer
     return answer
 

@@ -4,6 +4,7 @@ Nothing is decided here and no Redis command is known here; `transactions` carri
 does what it left to do. States are named by name or, inside Parallel and Map, by path.
 """
 
+import random
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -28,7 +29,7 @@ from dcf.transactions import Run, Transactions
 
 Answer = TypeVar("Answer")
 
-_PAGES = (2, 8, 32, 128)
+_PAGES = (4, 32, 128)
 """Open states looked at in one round trip when a state is claimed: what is ready comes first, as a rule."""
 
 _ALL = 1_000_000
@@ -135,15 +136,23 @@ class ControlPlane:
         while True:
             length = _PAGES[min(page, len(_PAGES) - 1)]
             reads = Reads(open_states=(offset, length), claim=wish.token)
-            answer = self._transactions.on_run(workflow_id, reads, partial(_unless_takeover, wish=wish)).answer
-            if isinstance(answer, _Takeover):
-                taken = self.acquire(workflow_id, replace(wish, state=answer.state))
-                if isinstance(taken, Leased):
+            answer = self._transactions.on_run(workflow_id, reads, _Claiming(wish)).answer
+            if isinstance(answer, _Contested):
+                taken = self._take_any(workflow_id, wish, answer)
+                if taken is not None:
                     return taken
-                continue  # somebody was faster: look again
+                continue  # others were faster: look again
             if not isinstance(answer, NothingReady) or answer.examined < length:
                 return answer
             offset, page = offset + length, page + 1
+
+    def _take_any(self, workflow_id: str, wish: lease.Acquire, contested: "_Contested") -> Leased | None:
+        """Lease one of the states that others may be after as well, each by its own document."""
+        for path in random.sample(contested.states, len(contested.states)):
+            taken = self.acquire(workflow_id, replace(wish, state=path))
+            if isinstance(taken, Leased):
+                return taken
+        return None
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
         """Apply a holder's write; completing decides what comes next in the same transaction."""
@@ -251,16 +260,31 @@ class ControlPlane:
 
 
 @dataclass(frozen=True, slots=True)
-class _Takeover:
-    """In place of an answer: the state to claim has a holder, be it a late one, who may be writing its document."""
+class _Contested:
+    """In place of an answer: states that others may be writing, each to be taken by itself."""
 
-    state: str
+    states: tuple[str, ...]
 
 
-def _unless_takeover(snapshot: Snapshot, wish: lease.Acquire) -> Decision[Leased | NothingReady | Refusal | _Takeover]:
-    """Claim what nobody holds; a claim watches the set of open states, not the document that a holder may write."""
-    decision = claim.claim(snapshot, wish)
-    answer = decision.answer
-    if isinstance(answer, Leased) and snapshot.states[answer.state].lease.token not in {None, wish.token}:
-        return Decision(answer=_Takeover(answer.state))
-    return decision
+class _Claiming:
+    """Claims what nobody holds, watching the set of open states and no document.
+
+    That set changes with every step of the run, so where several work on it at once this is tried once; after that,
+    and for a state with a late holder, who may be writing its document, the states are taken one by one.
+    """
+
+    def __init__(self, wish: lease.Acquire) -> None:
+        self._wish = wish
+        self._tried = False
+
+    def __call__(self, snapshot: Snapshot) -> Decision[Leased | NothingReady | Refusal | _Contested]:
+        decision = claim.claim(snapshot, self._wish)
+        answer = decision.answer
+        if not isinstance(answer, Leased) or decision.changes is None:
+            return decision
+        if self._tried:
+            return Decision(answer=_Contested(claim.claimable(snapshot, self._wish.owner)))
+        if snapshot.states[answer.state].lease.token is not None:
+            return Decision(answer=_Contested((answer.state,)))
+        self._tried = True
+        return decision

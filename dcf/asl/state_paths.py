@@ -55,7 +55,7 @@ def name_of(path: str) -> str:
     return split(path)[1]
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=1024)
 def ancestors(path: str) -> tuple[str, ...]:
     """List the paths of the Parallel and Map states around a state, outermost first; KeyError for no path."""
     found: list[str] = []

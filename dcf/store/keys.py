@@ -31,7 +31,7 @@ RUNS = "cp:idx:runs"
 LIVE = "cp:idx:live"
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=1024)
 def encode_state(path: str) -> str:
     """Write a state's path as part of a key: each name in it percent-encoded where it would break one."""
     return "/".join(_UNSAFE.sub(_percent, name) for name in components(path))
