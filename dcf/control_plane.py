@@ -16,7 +16,7 @@ from dcf.core import attention, claim, creation, finalization, kickoff, lease, n
 from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Refusal, Released, Updated
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.joining import completer_of
+from dcf.core.joining import NOTHING_JOINED, completer_of
 from dcf.core.json_text import Json
 from dcf.core.model import RunStatus
 from dcf.core.scopes import fenced, with_scopes
@@ -157,8 +157,10 @@ class ControlPlane:
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
         """Apply a holder's write; completing decides what comes next in the same transaction."""
         path = self.path(workflow_id, request.state)
-        # A request id, so that a lost reply does not make us apply it twice.
-        request = replace(request, state=path, request_id=request.request_id or secrets.token_hex(8))
+        if path != request.state:
+            request = replace(request, state=path)
+        if request.needs_id:  # so that a lost reply does not make us apply it twice
+            request = replace(request, request_id=secrets.token_hex(8))
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[Updated | Refusal | More]:
             return progress.update(snapshot, request, run.definition, run.context)
@@ -235,6 +237,8 @@ class ControlPlane:
         joined = self._follow_ups.after(workflow_id, committed, completer_of(request, answer))
         if answer.repeated and "/" in request.state:  # whoever did it first may have died before it joined
             joined = self._follow_ups.look_around(workflow_id, request.state)
+        if joined == NOTHING_JOINED:
+            return answer
         return replace(
             answer,
             run_status=answer.run_status if joined.run_status is RunStatus.RUNNING else joined.run_status,

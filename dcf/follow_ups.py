@@ -17,7 +17,7 @@ from dcf.asl.steps import NeedItems
 from dcf.core import finalization, joining, needs
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.joining import Completer, FollowUp, Joined
+from dcf.core.joining import NOTHING_JOINED, Completer, FollowUp, Joined
 from dcf.core.json_text import Json
 from dcf.core.model import RunStatus
 from dcf.core.scopes import with_scopes
@@ -45,7 +45,7 @@ class FollowUps:
 
     def after(self, workflow_id: str, committed: Committed[object], by: Completer | None = None) -> Joined:
         """Do all that a commit left to do, and what that leaves to do; tell what came of it together."""
-        done, joined = 0, Joined()
+        done, joined = 0, NOTHING_JOINED
         pending = deque(_left_by(committed))
         while pending and done < _MOST:
             step = self._do(workflow_id, pending.popleft(), by)
@@ -62,13 +62,13 @@ class FollowUps:
         doc = snapshot.states.get(path)
         wanted = None if doc is None else joining.follow_up(path, doc.scope, snapshot.tallies[path])
         if wanted is None:
-            return Joined()
+            return NOTHING_JOINED
         done = self._do(workflow_id, wanted, None)
         return _together(self.after(workflow_id, done), done.answer)
 
     def look_around(self, workflow_id: str, path: str) -> Joined:
         """See whether something is to be done about the scopes around a state."""
-        found = Joined()
+        found = NOTHING_JOINED
         for owner in reversed(ancestors(path)):
             found = _together(found, self.look(workflow_id, owner))
         return found

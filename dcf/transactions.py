@@ -159,10 +159,10 @@ class Transactions:
 
     def _with_document(self, workflow_id: str, path: str, run: Run, snapshot: Snapshot) -> Snapshot:
         """Make sure that the state is one of the workflow and has a document, if only that of one not opened yet."""
-        if needs.place_of(run.definition, path) is None:
-            raise UnknownState(workflow_id, path)
         if path in snapshot.states:
             return snapshot
+        if needs.place_of(run.definition, path) is None:
+            raise UnknownState(workflow_id, path)
         if "/" not in path:
             raise StoreUnsuitable(
                 f"The document of state '{path}' of run '{workflow_id}' is missing or is no JSON.",

@@ -48,7 +48,7 @@ def pick(paths: Iterable[str], *, each: int, most: int) -> Picked:
     return Picked(paths=tuple(picked), more={owner: len(scopes) for owner, scopes in more.items()})
 
 
-def rows(paths: Iterable[str], more: Mapping[str, int]) -> Iterator[Row]:
+def tree(paths: Iterable[str], more: Mapping[str, int]) -> Iterator[Row]:
     """List the states with those inside each under it, its own states first to last as they were given."""
     inside: dict[str, list[str]] = {}
     known = list(paths)

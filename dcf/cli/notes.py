@@ -1,5 +1,6 @@
 """Why a state is as it is, in words: who holds it, what it waits for, when it is tried again, or its last error."""
 
+import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
@@ -66,7 +67,7 @@ def _pending(doc: Mapping[str, Json], now: datetime) -> str:
     left = _left(doc.get("not_before"), now)
     if left is not None:
         verb = "is tried again" if error else "may be taken"
-        return f"{verb} in {_span(left)}{error}" if left > 0 else f"{verb} now{error}"
+        return f"{verb} in {_span(math.ceil(left))}{error}" if left > 0 else f"{verb} now{error}"
     if error:
         return str(doc["last_error"])
     waiting = [name for name, epoch in (doc.get("waits_for") or {}).items() if not epoch]
@@ -81,7 +82,7 @@ def _wait(doc: Mapping[str, Json], now: datetime) -> str:
         return "its time has come; the clock ends it"
     until = datetime.fromisoformat(doc["not_before"]).astimezone(UTC)
     form = "%H:%M:%S" if until.date() == now.astimezone(UTC).date() else "%Y-%m-%d %H:%M:%S"
-    return f"waits until {until.strftime(form)} UTC, in {_span(left)}"
+    return f"waits until {until.strftime(form)} UTC, in {_span(math.ceil(left))}"
 
 
 def _holder(doc: Mapping[str, Json], now: datetime) -> str:

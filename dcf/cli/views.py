@@ -9,7 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli.insides import rows
+from dcf.cli.insides import tree
 from dcf.cli.notes import attempts, duration, note
 from dcf.cli.text import clean, json_text
 from dcf.core.json_text import Json
@@ -72,7 +72,7 @@ def run_view(
 
 def states_table(states: Mapping[str, Json], now: datetime, more: Mapping[str, int] | None = None) -> Table:
     """Show one row a state, what is open inside it below: status, attempts, how long, and why it is as it is."""
-    found = [(row, clean("  " * row.depth + row.label)) for row in rows(states, more or {})]
+    found = [(row, clean("  " * row.depth + row.label)) for row in tree(states, more or {})]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("state", overflow="ellipsis", no_wrap=all(len(name) <= _USUAL_NAME for _, name in found))
     table.add_column("status", no_wrap=True, min_width=11)

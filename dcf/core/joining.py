@@ -44,6 +44,9 @@ class Joined:
     next_states: tuple[str, ...] = ()
 
 
+NOTHING_JOINED = Joined()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completer:
     """Whose completion led here: a repetition of it is to be told the same; `claimant` wants what comes next."""

@@ -34,10 +34,11 @@ def to_update(definition: Definition, request: Update) -> Reads:
         return Reads()
     if request.status not in (Status.SUCCEEDED, Status.FAILED):
         return Reads(states=with_scopes([request.state]))
-    needed = to_leave(definition, here, fails=request.status is Status.FAILED)
     is_task = isinstance(here.state, Task)
-    return replace(
-        needed,
+    return to_leave(
+        definition,
+        here,
+        fails=request.status is Status.FAILED,
         entries=(here.path,) if is_task and definition.needs_entry(here) else (),
         outputs=() if request.has_output else (here.path,),
         agents=_to_claim(definition, here) if request.claim_ttl_s is not None else (),
@@ -47,24 +48,39 @@ def to_update(definition: Definition, request: Update) -> Reads:
 def to_end(definition: Definition, path: str) -> Reads:
     """List what ending a state needs that nobody writes the end of."""
     here = place_of(definition, path)
-    return Reads() if here is None else replace(to_leave(definition, here, fails=True), entries=(path,))
+    return Reads() if here is None else to_leave(definition, here, fails=True, entries=(path,))
 
 
-def to_leave(definition: Definition, here: Place, *, fails: bool) -> Reads:
+def to_leave(
+    definition: Definition,
+    here: Place,
+    *,
+    fails: bool,
+    entries: tuple[str, ...] = (),
+    outputs: tuple[str, ...] = (),
+    agents: tuple[str, ...] = (),
+) -> Reads:
     """List what going on from a state needs; `fails` when the scopes around may have to be closed."""
-    again = _opened_before(definition, here)
-    found = Reads(states=with_scopes([here.path, *again]))
+    states = with_scopes([here.path, *_opened_before(definition, here)])
     if not here.scope:
-        return found
+        return Reads(states=states, entries=entries, outputs=outputs, agents=agents)
     owner, index = split_scope(here.scope)
     around = resolve(definition.machine, owner).state
-    if fails:
-        found = replace(found, scopes=here.parents, tallies=(owner,) if _bears_failures(around) else ())
-    if isinstance(around, Map) and (fails or here.machine.next_open(here.name)[1]):
-        found = replace(found, items=((owner, index + _concurrency(around)),))
-        if not fails and needs_record(definition, around):
-            found = replace(found, scopes=(owner,))
-    return found
+    opens = isinstance(around, Map) and (fails or here.machine.next_open(here.name)[1])
+    items: tuple[tuple[str, int], ...] = ()
+    scopes = here.parents if fails else ()
+    if isinstance(around, Map) and opens:
+        items = ((owner, index + _concurrency(around)),)
+        scopes = scopes or ((owner,) if needs_record(definition, around) else ())
+    return Reads(
+        states=states,
+        entries=entries,
+        outputs=outputs,
+        agents=agents,
+        scopes=scopes,
+        items=items,
+        tallies=(owner,) if fails and _bears_failures(around) else (),
+    )
 
 
 def to_join(definition: Definition, path: str, size: int, by: str | None = None, *, claims: bool = False) -> Reads:

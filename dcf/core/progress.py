@@ -48,6 +48,11 @@ class Update:
     claim_ttl_s: int | None = None
     request_id: str | None = None
 
+    @property
+    def needs_id(self) -> bool:
+        """Whether nothing tells a repetition of it: it leaves the state running, and its caller named no id."""
+        return self.request_id is None and self.status in (None, Status.RUNNING)
+
 
 def update(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]

@@ -19,7 +19,7 @@ run's slot and so never part of its transaction.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from dcf.asl.state_paths import components, path_of
@@ -62,10 +62,10 @@ class RunKeys:
 
     workflow_id: str
     clustered: bool = False
+    _id: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def _id(self) -> str:
-        return f"{{{self.workflow_id}}}" if self.clustered else self.workflow_id
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_id", f"{{{self.workflow_id}}}" if self.clustered else self.workflow_id)
 
     @property
     def meta(self) -> str:

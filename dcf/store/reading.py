@@ -67,6 +67,7 @@ class Reading:
     def __init__(self, run: RunKeys, reads: Reads) -> None:
         self.run = run
         self._reads = reads
+        self._keys = self._document_keys()
         self._commands: list[Command] = [("TIME",), self._meta_command(), *self._document_commands()]
 
     def opening(self) -> list[Command]:
@@ -86,7 +87,7 @@ class Reading:
         """Understand the replies to `commands`, or to `opening`, whose first reply is WATCH's."""
         clock, meta, *rest = replies[-len(self._commands) :]
         reads = self._reads
-        found = iter(rest.pop(0) if self._document_keys() else ())
+        found = iter(rest.pop(0) if self._keys else ())
         states = self._states(reads.states, found)
         inputs = dict(_present(reads.inputs, found))
         plain = {name: Entry(raw=given, variables={}, entered_at="") for name, given in _present(reads.entries, found)}
@@ -133,9 +134,8 @@ class Reading:
 
     def _document_commands(self) -> Iterator[Command]:
         reads, run = self._reads, self.run
-        keys = self._document_keys()
-        if keys:
-            yield ("JSON.MGET", *keys, "$")
+        if self._keys:
+            yield ("JSON.MGET", *self._keys, "$")
         if reads.timers:
             yield ("ZMSCORE", run.timers, *map(encode_state, reads.timers))
         for path, index in reads.items:
