@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dcf.control_plane import ControlPlane
-from dcf.core.answers import Leased, Updated
+from dcf.core.answers import Leased, NothingReady, Refusal, Updated
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.lease import Acquire
@@ -53,6 +53,52 @@ def loop() -> dict[str, Any]:
     )
 
 
+def each(items: int) -> dict[str, Any]:
+    """One Task for every item of a Map; the input has the items."""
+    processor = {"StartAt": "Score", "States": {"Score": _task(None)}}
+    state = {"Type": "Map", "ItemsPath": "$.items", "ItemProcessor": processor, "ResultPath": None, "End": True}
+    return {**_machine({"Each": state}), "items": items}
+
+
+def side_by_side(branches: int) -> dict[str, Any]:
+    """Make a Parallel of so many branches of one Task each, and the Task where they join."""
+    return _machine({"Fan": {**_parallel("b", branches), "ResultPath": None, "Next": "Join"}, "Join": _task(None)})
+
+
+def parallel_diamonds(count: int, width: int, tail: int) -> dict[str, Any]:
+    """Diamonds in a chain: a Task, a Parallel of `width` Tasks, and the Task where they join; then a chain."""
+    states: dict[str, Any] = {}
+    for number in range(count):
+        name, following = f"D{number:02d}", f"D{number + 1:02d}" if number + 1 < count else "T00"
+        states[name] = _task(f"{name}p")
+        states[f"{name}p"] = {**_parallel(f"{name}b", width), "ResultPath": None, "Next": f"{name}j"}
+        states[f"{name}j"] = _task(following)
+    for number in range(tail):
+        states[f"T{number:02d}"] = _task(f"T{number + 1:02d}" if number + 1 < tail else None)
+    return _machine(states)
+
+
+def reshaping(length: int, language: str) -> dict[str, Any]:
+    """Tasks one after the other that take and place data in either query language."""
+    paths = {"Parameters": {"n.$": "$.way"}, "ResultSelector": {"got.$": "$.way"}, "ResultPath": "$.last"}
+    queries = {
+        "Arguments": "{% {'n': $states.input.way} %}",
+        "Output": "{% $merge([$states.input, {'last': $states.result.way}]) %}",
+    }
+    document = chain(length)
+    for state in document["asl"]["States"].values():
+        state.update(paths if language == "JSONPath" else queries)
+    document["asl"]["QueryLanguage"] = language
+    return document
+
+
+def _parallel(name: str, width: int) -> dict[str, Any]:
+    branches = [
+        {"StartAt": f"{name}{number:03d}", "States": {f"{name}{number:03d}": _task(None)}} for number in range(width)
+    ]
+    return {"Type": "Parallel", "Branches": branches}
+
+
 def _diamond(name: str, width: int, following: str) -> dict[str, Any]:
     branches = [f"{name}b{number:03d}" for number in range(width)]
     rules = [{"Variable": "$.way", "NumericEquals": number, "Next": branch} for number, branch in enumerate(branches)]
@@ -78,7 +124,7 @@ def create(plane: ControlPlane, document: dict[str, Any]) -> str:
     request = Create(
         workflow_id=workflow_id,
         definition=read_definition(document),
-        run_input={"way": 7},
+        run_input={"way": 7, "items": list(range(document.get("items", 0)))},
         agents={},
         planner_agent_id=None,
         retention_s=None,
@@ -88,10 +134,15 @@ def create(plane: ControlPlane, document: dict[str, Any]) -> str:
     return workflow_id
 
 
+def try_claim(plane: ControlPlane, workflow_id: str) -> Leased | NothingReady | Refusal:
+    """Lease whatever is ready, if anything is."""
+    wish = Acquire(state="", owner=AGENT, token=secrets.token_hex(16), ttl_s=300)
+    return plane.claim(workflow_id, wish)
+
+
 def claim(plane: ControlPlane, workflow_id: str) -> Leased:
     """Lease whatever is ready."""
-    wish = Acquire(state="", owner=AGENT, token=secrets.token_hex(16), ttl_s=300)
-    answer = plane.claim(workflow_id, wish)
+    answer = try_claim(plane, workflow_id)
     assert isinstance(answer, Leased), answer
     return answer
 
@@ -118,6 +169,8 @@ def carry_out(plane: ControlPlane, workflow_id: str, output: Callable[[int], Any
     while held is not None:
         answer = complete(plane, workflow_id, held, output(steps), claim_next=True)
         held, status = answer.claimed, answer.run_status
+        if held is None and status is RunStatus.RUNNING:
+            held = claim(plane, workflow_id)
         steps += 1
     assert status is RunStatus.SUCCEEDED, status
     return steps

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from dcf.adapters.files import ItemFiles
 from dcf.adapters.mailbox import Mailbox
 from dcf.control_plane import ControlPlane
 from dcf.data import find_directory, find_file
@@ -70,8 +71,9 @@ def open_application(settings: Settings) -> Iterator[Application]:
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     try:
         facts = inspect_server(connections)
+        items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
         store = RunStore(connections, wait_replicas=settings.wait_replicas)
-        plane = ControlPlane(store, RunIndex(connections))
+        plane = ControlPlane(store, RunIndex(connections), items)
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform: Workforce = Mailbox(inbox, records)
         documents, assignments = Documents(connections), AssignmentIndex(connections)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from zlib import crc32
 
+from dcf.asl.state_paths import inside
 from dcf.control_plane import ControlPlane
 from dcf.core.decision import Event, Snapshot
 from dcf.core.inspection import is_ready
@@ -51,16 +52,19 @@ class Notifications:
     def notify_next(
         self, workflow_id: str, source: str | None, *, reason: str | None = None, payload: Json = None
     ) -> list[Target]:
-        """Deliver what is owed, and say of each follower of `source` (None: the start) what became of it."""
+        """Deliver what is owed, and say of it and of each follower of `source` (None: the start) what became of it."""
+        followers = self._followers(workflow_id, source)
         delivered = {target.state: target for target in self.deliver(workflow_id, payload=payload)}
-        followers = self._plane.run(workflow_id).definition.machine.task_successors(source)
+        others = [
+            target for state, target in delivered.items() if state not in followers and _is_of_a_scope(state, source)
+        ]
         snapshot = self._plane.read(workflow_id, followers)
         word = reason or ("initial" if source is None else "upstream_done")
         return [
             delivered.get(state) or self._tell(workflow_id, state, snapshot, word, source, payload)
             for state in followers
             if state in delivered or state in snapshot.states
-        ]
+        ] + others
 
     def notify(self, workflow_id: str, state: str, *, reason: str, payload: Json = None) -> Target:
         """Wake the agent of one state again, whether or not it was told before."""
@@ -112,6 +116,9 @@ class Notifications:
             self._plane.index.forget(workflow_id)
             return 0
         done = 0
+        if attention.is_running and attention.is_timed_out:
+            self._plane.time_out(workflow_id)
+            done += 1
         for state in attention.due if attention.is_running else ():
             self._plane.look(workflow_id, state)
             done += 1
@@ -126,11 +133,23 @@ class Notifications:
         if attention.retention_s is not None:
             if not attention.is_final:
                 return  # stays listed; finalizing closes what is left open
-            states = self._plane.run(workflow_id).definition.machine.states
-            self._outbox.expire(workflow_id, states, attention.retention_s)
+            self._expire(workflow_id, attention.retention_s)
         elif not attention.is_final:
             self._plane.skip_unreached(workflow_id)  # again, should whoever ended the run have died before it did
         self._plane.index.retire(workflow_id)
+
+    def _expire(self, workflow_id: str, retention_s: int) -> None:
+        states, scopes, branches = self._plane.inside(workflow_id)
+        paths = self._plane.run(workflow_id).definition.paths
+        self._outbox.expire(workflow_id, (*paths, *states), (*paths, *scopes), branches, retention_s)
+
+    def _followers(self, workflow_id: str, source: str | None) -> tuple[str, ...]:
+        """List the Tasks that may come after a state, as far as the definition alone tells their paths."""
+        if source is None:
+            return self._plane.run(workflow_id).definition.machine.task_successors(None)
+        here = self._plane.place(workflow_id, source)
+        found = here.machine.task_successors(here.name)
+        return tuple(inside(here.scope, path) for path in found) if here.scope else found
 
     def _settle(self, workflow_id: str, entry: Entry, snapshot: Snapshot, payload: Json) -> Target | None:
         if _is_stale(entry, snapshot):
@@ -200,8 +219,13 @@ def _recipient(entry: Entry, snapshot: Snapshot, event_id: str) -> str | None:
         planner = (snapshot.meta_document or {}).get("planner_agent_id")
         return planner if isinstance(planner, str) else None
     assert snapshot.meta is not None, "read() raises for a run that does not exist"
-    pool = snapshot.meta.agents.get(entry.state, ())
+    pool = snapshot.meta.assigned(entry.state)
     return pool[crc32(event_id.encode()) % len(pool)] if pool else None
+
+
+def _is_of_a_scope(state: str | None, source: str | None) -> bool:
+    """Tell whether no definition could name this follower: it stands in a scope, or follows one that was joined."""
+    return state is not None and ("/" in state or "/" in (source or ""))
 
 
 def _is_stale(entry: Entry, snapshot: Snapshot) -> bool:

@@ -1,4 +1,4 @@
-"""What dcf needs from the outside, as protocols: a way to reach agents.
+"""What dcf needs from the outside, as protocols: a way to reach agents, a place to read items from.
 
 The engine does not know what is behind an agent id: an inbox in Redis, or an agent server.
 """
@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from dcf.asl.reading import reader_failure
+from dcf.asl.steps import NeedItems
 from dcf.core.json_text import Json
 
 
@@ -18,6 +20,22 @@ class Delivery:
     run_id: str | None = None
     error: str | None = None
     duplicate: bool = False
+
+
+class ItemSource(Protocol):
+    """A place where a Map's ItemReader finds its items."""
+
+    def read(self, wanted: NeedItems) -> Json:
+        """Bring what the reader names: an array, or an object to look into; raise StateError when it cannot."""
+        ...
+
+
+class NoItems:
+    """The source of whoever has none."""
+
+    def read(self, wanted: NeedItems) -> Json:  # noqa: ARG002 - the protocol's argument
+        """Refuse."""
+        raise reader_failure("Nothing was given to read items from.")
 
 
 class AgentPlatform(Protocol):

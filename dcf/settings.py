@@ -28,6 +28,9 @@ _EXPECTED = {
 Names = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated list."""
 
+Directories = Annotated[tuple[Path, ...], NoDecode]
+"""A comma-separated list of directories."""
+
 
 def _default_data_dir() -> Path:
     base = os.environ.get("XDG_DATA_HOME") or str(Path.home() / ".local" / "share")
@@ -74,6 +77,12 @@ class Settings(BaseSettings):
     )
     workflow_schema: Path | None = Field(
         default=None, description="JSON Schema of workflow documents; unset: the one that ships with dcf"
+    )
+    items_dirs: Directories = Field(
+        default=(), description="directories that an ItemReader may read items from, comma-separated; empty: none"
+    )
+    items_max_bytes: int = Field(
+        default=16 * 1024 * 1024, ge=1, le=1024**3, description="bytes that one ItemReader may read"
     )
 
     agents_dir: Path = Field(default=Path("agents"), description="directory of agent templates (.af files)")
@@ -138,7 +147,13 @@ class Settings(BaseSettings):
     )
 
     @field_validator(
-        "mcp_allowed_hosts", "mcp_allowed_origins", "toolsets", "skill_secrets", "skill_endpoints", mode="before"
+        "mcp_allowed_hosts",
+        "mcp_allowed_origins",
+        "toolsets",
+        "items_dirs",
+        "skill_secrets",
+        "skill_endpoints",
+        mode="before",
     )
     @classmethod
     def _split(cls, value: object) -> object:

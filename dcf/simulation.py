@@ -4,18 +4,21 @@ For trying a workflow out and for tests; nothing is stored and no agent is asked
 next may be left to chance, which must never change the result.
 """
 
+import io
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Final, TypeAlias
+from hashlib import md5
+from typing import Final, TextIO, TypeAlias
 
 from dcf.asl import engine
+from dcf.asl.item_sources import Listed, bring, missing, name_of
 from dcf.asl.machine import Machine
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import ancestors, resolve
-from dcf.asl.reading import read_items, reader_failure
 from dcf.asl.state_paths import open_scope, split_scope, within
 from dcf.asl.steps import (
     TOLERATED,
@@ -105,6 +108,30 @@ def _context(run_input: Json, given: Mapping[str, Json]) -> dict[str, Json]:
     return {"Execution": execution, "StateMachine": machine, **given}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenFiles:
+    """Files that are given as text, by `bucket/key`."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    modified: int = 0
+
+    def open(self, bucket: str | None, key: str) -> AbstractContextManager[TextIO]:
+        """Open a text that was given."""
+        name = name_of(bucket, key)
+        if name not in self.texts:
+            raise missing(bucket, key)
+        return io.StringIO(self.texts[name].removeprefix("\ufeff"), newline="")
+
+    def listing(self, bucket: str | None, prefix: str) -> Iterator[Listed]:
+        """List the texts that were given."""
+        start = name_of(bucket, "")
+        for name in sorted(self.texts):
+            if name.startswith(start + prefix):
+                content = self.texts[name].encode("utf-8", "replace")
+                etag = md5(content, usedforsecurity=False).hexdigest()
+                yield Listed(key=name.removeprefix(start), size=len(content), modified=self.modified, etag=etag)
+
+
 @dataclass(slots=True, kw_only=True)
 class _Due:
     """Something that will happen at a time: a "task" is answered, a state will "wake", or a task "expires"."""
@@ -139,6 +166,7 @@ class _Simulation:
     due: list[_Due] = field(default_factory=list)
     trace: list[Json] = field(default_factory=list)
     task_calls: list[Json] = field(default_factory=list)
+    known: dict[str, tuple[str, str]] = field(default_factory=dict)
     end: dict[str, Json] | None = None
 
     def run(self, run_input: Json) -> dict[str, Json]:
@@ -259,11 +287,12 @@ class _Simulation:
 
     def _leave(self, path: str) -> None:
         self.visits.pop(path, None)
-        self.scopes.pop(path, None)
-        if any(within(other, path) for other in (*self.visits, *self.scopes)):
-            self.visits = {other: visit for other, visit in self.visits.items() if not within(other, path)}
-            self.scopes = {other: scope for other, scope in self.scopes.items() if not within(other, path)}
-        self.due = [event for event in self.due if event.path != path and not within(event.path, path)]
+        self.due = [event for event in self.due if event.path != path]
+        if self.scopes.pop(path, None) is None:
+            return
+        self.visits = {other: visit for other, visit in self.visits.items() if not within(other, path)}
+        self.scopes = {other: scope for other, scope in self.scopes.items() if not within(other, path)}
+        self.due = [event for event in self.due if not within(event.path, path)]
 
     def _join(self, owner: str) -> None:
         opened, scope = self.visits.get(owner), self.scopes.get(owner)
@@ -292,19 +321,15 @@ class _Simulation:
         return any(path.startswith(scope) for path in self.visits)
 
     def _supply(self, step: NeedItems) -> None:
-        where = step.arguments if isinstance(step.arguments, dict) else {}
-        name = f"{where.get('Bucket')}/{where.get('Key')}"
         try:
-            if name not in self.files:
-                raise reader_failure(f"There is no file '{name}'.")
-            found = read_items(self.files[name], step.config)
+            found = bring(step, GivenFiles(texts=self.files, modified=_START // SECOND))
         except StateError as error:
             self._call(engine.fail, step.path, error.error, error.cause)
             return
         self._call(engine.supply_items, step.path, found)
 
     def _answer(self, task: OpenTask) -> Mapping[str, Json]:
-        name = resolve(self.machine, task.path).name
+        name, _ = self._known(task.path)
         self.task_calls.append({"state": name, "path": task.path, "input": task.effective})
         answers = self.answers.get(name, [])
         exact = next((answer for answer in answers if "input" in answer and answer["input"] == task.effective), None)
@@ -340,9 +365,16 @@ class _Simulation:
                 pass
 
     def _trace(self, event: str, path: str, **data: Json) -> None:
-        place = resolve(self.machine, path)
-        kind = type(place.state).__name__
-        self.trace.append({"event": event, "state": place.name, "path": path, "type": kind, **data})
+        name, kind = self._known(path)
+        self.trace.append({"event": event, "state": name, "path": path, "type": kind, **data})
+
+    def _known(self, path: str) -> tuple[str, str]:
+        """Tell the name and the type of a state."""
+        found = self.known.get(path)
+        if found is None:
+            place = resolve(self.machine, path)
+            found = self.known[path] = (place.name, type(place.state).__name__)
+        return found
 
 
 def _time(event: _Due) -> int:

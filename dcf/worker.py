@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
+from dcf.asl.state_paths import name_of
 from dcf.core.json_text import Json, dump, parse
 from dcf.errors import DcfError, InvalidArgument
 
@@ -53,7 +54,10 @@ FUNCTIONS: dict[str, TaskFunction] = {}
 
 
 def task(state: str) -> Callable[[Function], Function]:
-    """Register the function for a state: it is given the state's input and returns its output, both JSON values."""
+    """Register the function for the state of this name, wherever in the workflow it stands.
+
+    It is given the state's input and returns its output, both JSON values.
+    """
 
     def register(function: Function) -> Function:
         FUNCTIONS[state] = function
@@ -64,7 +68,7 @@ def task(state: str) -> Callable[[Function], Function]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A state this worker holds the lease on."""
+    """A state this worker holds the lease on; inside a Parallel or Map its path, which ends with its name."""
 
     workflow_id: str
     state: str
@@ -110,10 +114,10 @@ class Worker:
     def handle(self, event: Mapping[str, Json]) -> None:
         """Do what the event announces, if it is still to be done; then what follows, if that is ours as well."""
         state = event.get("target_state")
-        if state not in self._functions:
+        if not isinstance(state, str) or name_of(state) not in self._functions:
             log.warning("no function is registered for state %r; the event is dropped", state)
             return
-        work = self._acquire(str(event.get("workflow_id")), str(state))
+        work = self._acquire(str(event.get("workflow_id")), state)
         while work is not None:
             work = self._carry_out(work)
 
@@ -164,7 +168,7 @@ class Worker:
     def _result(self, work: Work) -> dict[str, Json]:
         """Call the function; return the arguments that report what it did."""
         try:
-            output = _json_text(self._functions[work.state](work.given))
+            output = _json_text(self._functions[name_of(work.state)](work.given))
         except TaskFailed as failure:
             return _failure(failure.error, failure.cause)
         except InvalidArgument as error:
@@ -198,7 +202,7 @@ class Worker:
             token=claimed["lease"]["token"],
             given=claimed["input"],
         )
-        if following.state in self._functions:
+        if name_of(following.state) in self._functions:
             return following
         self._release(following)
         return None

@@ -14,9 +14,12 @@ import redis
 from dcf.store import embedded
 from dcf.store.connection import Connections, Pool, open_pool
 from dcf.store.embedded import EmbeddedServer
+from tests.support.ahead import Ahead
 from tests.support.counting import CountingPool
 from tests.support.fake_redis import FakePool
+from tests.support.mocks import Files
 from tests.support.proxy import Proxy
+from tests.support.trouble import Killer
 from tests.support.world import World
 
 pytest_plugins = ("tests.letta.fixtures",)
@@ -63,6 +66,12 @@ def connections(request: pytest.FixtureRequest) -> Iterator[Connections]:
 def world(connections: Connections) -> Iterator[World]:
     """dcf on either Redis."""
     yield from _checked(World(connections=connections))
+
+
+@pytest.fixture
+def timely(connections: Connections) -> Iterator[World]:
+    """dcf on either Redis, with time that the test lets pass, and a killer before every commit."""
+    yield from _checked(World(connections=connections, clock=Ahead(), before_commit=Killer(), items=Files()))
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from dcf.asl.interpreter import Run
 from dcf.asl.machine import Machine, Map, Parallel, Task, Wait
 from dcf.asl.places import Place, resolve, split_scope
-from dcf.asl.steps import Advance, Entry, OpenScope, Visit
+from dcf.asl.steps import Advance, Entry, NeedItems, OpenScope, Visit
 from dcf.asl.surroundings import Clock
 from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument
@@ -101,6 +101,16 @@ def open_item(machine: Machine, path: str, index: int, visits: Visits, context: 
     run = Run(machine=machine, context=context, clock=clock, visits=visits)
     run.open_iteration(path, index)
     return run.advance()
+
+
+def wanted(machine: Machine, path: str, visits: Visits, context: Context, clock: Clock) -> NeedItems:
+    """Tell once more what the Map at `path` wants read, after it answered with NeedItems."""
+    here, entry = _place(machine, path, Map), _entry(visits, path)
+    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    found = run.wanted(here, None, entry)
+    if found is None:
+        raise InvalidArgument(f"'{path}' reads no items.")
+    return found
 
 
 def supply_items(machine: Machine, path: str, visits: Visits, items: Json, context: Context, clock: Clock) -> Advance:

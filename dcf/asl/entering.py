@@ -1,26 +1,20 @@
 """What entering a state fixes: what it may look at, and what a Task's worker gets."""
 
 from collections.abc import Mapping
+from functools import partial
 
 from dcf.asl.machine import Task, Worker
 from dcf.asl.places import Place
 from dcf.asl.steps import Entry, OpenTask
-from dcf.asl.surroundings import Chance, Clock, Surroundings
+from dcf.asl.surroundings import Chance, Clock, Context, Surroundings
 from dcf.asl.waiting import timeouts
 from dcf.core.json_text import Json
 
 
 def surroundings(here: Place, entry: Entry, given: Mapping[str, Json], clock: Clock, turn: int) -> Surroundings:
     """Make what a state may look at besides its input; `turn` tells several looks within one step apart."""
-    about: dict[str, Json] = {"Name": here.name, "EnteredTime": entry.entered_at}
-    context: dict[str, Json] = {**given, "State": about}
-    if isinstance(here.state, Worker):
-        about["RetryCount"] = sum(entry.retries)
-    if entry.item is not None:
-        context["Map"] = {"Item": {"Index": entry.item[0], "Value": entry.item[1]}}
     luck = f"{clock.seed}\n{here.path}\n{turn}"
-    if isinstance(here.state, Task) and here.state.gets_token and "Task" not in context:
-        context["Task"] = {"Token": Chance(f"{luck}\ntoken").uuid()}
+    context = Context(partial(_context, here, entry, given, luck))
     return Surroundings(context=context, variables=entry.variables, chance=Chance(luck), millis=clock.micros // 1_000)
 
 
@@ -29,13 +23,32 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
     state = here.state
     assert isinstance(state, Task), "the caller looked"
     timeout, heartbeat = timeouts(state, entry.raw, around)
-    about = around.context.get("Task")
+    effective = state.flow.effective(entry.raw, around)
     return OpenTask(
         path=here.path,
         source=source,
         entry=entry,
-        effective=state.flow.effective(entry.raw, around),
+        effective=effective,
         timeout_s=timeout,
         heartbeat_s=heartbeat,
-        token=about.get("Token", "") if isinstance(about, dict) else "",
+        token=_token_read(around.context),
     )
+
+
+def _token_read(context: Mapping[str, Json]) -> str:
+    """Tell the token that the Task's input may hold; nobody can answer with one that was never looked at."""
+    made = context.read_so_far() if isinstance(context, Context) else context
+    about = made.get("Task")
+    return about.get("Token", "") if isinstance(about, dict) else ""
+
+
+def _context(here: Place, entry: Entry, given: Mapping[str, Json], luck: str) -> dict[str, Json]:
+    about: dict[str, Json] = {"Name": here.name, "EnteredTime": entry.entered_at}
+    context: dict[str, Json] = {**given, "State": about}
+    if isinstance(here.state, Worker):
+        about["RetryCount"] = sum(entry.retries)
+    if entry.item is not None:
+        context["Map"] = {"Item": {"Index": entry.item[0], "Value": entry.item[1]}}
+    if isinstance(here.state, Task) and here.state.gets_token and "Task" not in context:
+        context["Task"] = {"Token": Chance(f"{luck}\ntoken").uuid()}
+    return context

@@ -5,7 +5,7 @@ It answers something of the right type even then: whoever reads a definition loo
 """
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from dcf.asl.intrinsic_syntax import Call
@@ -75,7 +75,8 @@ class Fields:
     def members(self, tail: str, value: Json, owner: str) -> "Fields | None":
         """Open the object `value` that stands at `tail`; None with a problem noted when it is none."""
         if isinstance(value, dict):
-            return replace(self, document=value, pointer=self.pointer + tail, owner=owner)
+            pointer = self.pointer + tail
+            return Fields(document=value, pointer=pointer, owner=owner, findings=self.findings, jsonata=self.jsonata)
         message = f"{owner}: an object is needed here, not {kind(value)}."
         self.report(tail, "wrong_type", message, "Write a JSON object.")
         return None

@@ -7,7 +7,7 @@ JSONata mode it reads `$states`. Nothing here knows what kind of state it serves
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dcf.asl.limits import bounded
+from dcf.asl.limits import bounded, refuse_too_much
 from dcf.asl.paths import ROOT, Path
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.templates import Template
@@ -81,4 +81,5 @@ def assigned(template: Template | None, document: Json, around: Surroundings) ->
     if template is None:
         return {}
     found: Mapping[str, Json] = render(template, document, around)
+    refuse_too_much({**around.variables, **found})
     return found

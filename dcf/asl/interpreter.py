@@ -37,6 +37,7 @@ from dcf.asl.steps import (
     Retried,
     Step,
     Succeeded,
+    Unread,
     Visit,
     WriteResults,
     exceeds,
@@ -170,8 +171,12 @@ class Run:
     def open_iteration(self, owner: str, index: int) -> None:
         """Start one iteration of a Map."""
         opened, here = self.opened(owner), resolve(self.machine, owner)
-        state, value = here.state, opened.items[index]
+        state = here.state
         assert isinstance(state, Map), "only a Map has iterations"
+        if isinstance(opened.items, Mapping) and index not in opened.items:
+            self.steps.append(Unread(path=owner, index=index))
+            return
+        value = opened.items[index]
         try:
             raw = mapping.iteration_input(state, opened.effective, index, value, self.around(here, opened.entry))
         except StateError as error:
@@ -196,6 +201,13 @@ class Run:
             return
         self.steps.append(WriteResults(path=here.path, results=found, **written))
         self.worked(here, entry, written["details"])
+
+    def wanted(self, here: Place, source: str | None, entry: Entry) -> NeedItems | None:
+        """Tell what a Map wants read; None when its input has the items."""
+        state = here.state
+        assert isinstance(state, Map), "only a Map has items"
+        found = mapping.read_from(state, entry.raw, self.around(here, entry))
+        return None if found is None else NeedItems(path=here.path, source=source, entry=entry, **found)
 
     def supplied(self, here: Place, entry: Entry, read: Json) -> None:
         """Open a Map whose items were read."""
@@ -359,9 +371,9 @@ class Run:
     def _enter_map(self, here: Place, source: str | None, entry: Entry) -> None:
         state, around = here.state, self.around(here, entry)
         assert isinstance(state, Map), "the caller looked"
-        wanted = mapping.read_from(state, entry.raw, around)
-        if wanted is not None:
-            self.steps.append(NeedItems(path=here.path, source=source, entry=entry, **wanted))
+        needed = self.wanted(here, source, entry)
+        if needed is not None:
+            self.steps.append(needed)
             return
         self._open_map(here, source, entry, mapping.items_of(state, entry.raw, around), around)
 

@@ -12,7 +12,7 @@ from typing import Any, Final, TypedDict
 from jlens import Expression, JlensError
 
 from dcf.asl import jsonata_functions
-from dcf.asl.jsonata_text import called_names, objects_as_arrays, without_literals
+from dcf.asl.jsonata_text import called_names, objects_as_arrays, with_own_calls_marked, without_literals
 from dcf.asl.surroundings import Surroundings
 from dcf.core.json_text import MAX_BYTES, Json, load
 from dcf.errors import StateError
@@ -139,18 +139,27 @@ def _bindings(compiled: Compiled, document: Mapping[str, Json], around: Surround
     known = around.variables
     bindings = {name: known[name] for name in compiled.variables if name in known}
     if compiled.reads_states:
-        bindings["states"] = {**document, "context": dict(around.context)}
+        bindings["states"] = _states(compiled.states, document, around)
     if compiled.lucky:
         bindings |= jsonata_functions.lucky(around.chance)
     return bindings
 
 
+def _states(read: frozenset[str] | None, document: Mapping[str, Json], around: Surroundings) -> dict[str, Json]:
+    """Make `$states` of the parts that are read: the rest would be handed to the library for nothing."""
+    shown = {name: part for name, part in document.items() if read is None or name in read}
+    if read is None or "context" in read:
+        shown["context"] = dict(around.context)
+    return shown
+
+
 def _reads_input(bare: str, strangers: dict[str, Any]) -> bool:
-    """Look again without object constructors: the library says that each reads what it is applied to."""
+    """Look again without object constructors and own functions: the library says that each reads what is around it."""
     if "{" not in bare:
         return True
+    marked, own = with_own_calls_marked(objects_as_arrays(bare))
     try:
-        return bool(Expression(objects_as_arrays(bare)).reads(strangers).get("input"))
+        return bool(Expression(marked).reads({**strangers, **dict.fromkeys(own, _nothing)}).get("input"))
     except (JlensError, ValueError, RecursionError):
         return False
 

@@ -15,6 +15,7 @@ _LITERAL = re.compile(
 )
 _REGEX_AFTER_BLANK = re.compile(r"(?:[(,=~:?{\[&<>+\-*%;]|^)\s*(/(?:\\.|[^/\\\n])+/[im]*)")
 _CALLED = re.compile(r"\$([^\W\d]\w*)\s*\(")
+_DEFINED = re.compile(r"\$([^\W\d]\w*)\s*:=\s*(?:function|λ)\s*\(")
 _EVAL = re.compile(r"\$eval\b")
 _STATES_BOUND = re.compile(r"\$states\s*:=")
 
@@ -33,6 +34,16 @@ def without_literals(text: str) -> str:
 def called_names(bare: str) -> set[str]:
     """Name the functions that are called as `$name(…)`."""
     return set(_CALLED.findall(bare))
+
+
+def with_own_calls_marked(bare: str) -> tuple[str, set[str]]:
+    """Rename the calls of functions that the expression itself defines; answers the new names too.
+
+    Such a function reads its arguments alone, but to whoever looks at a call only, it may read anything.
+    """
+    own = set(_DEFINED.findall(bare))
+    marked = _CALLED.sub(lambda found: f"${found[1]}_called(" if found[1] in own else found[0], bare)
+    return marked, {f"{name}_called" for name in own}
 
 
 def objects_as_arrays(bare: str) -> str:

@@ -4,8 +4,17 @@ Called only for values that a state built; what passes through unchanged was che
 Templates can repeat their input many times over, so the size is bounded before the text is ever written.
 """
 
+from collections.abc import Mapping
+from typing import Final
+
 from dcf.core.json_text import MAX_BYTES, MAX_DEPTH, Json, dump
 from dcf.errors import StateError
+
+MAX_ITEMS: Final = 100_000
+"""Items of one Map."""
+
+MAX_VARIABLES_BYTES: Final = 10 * 1024 * 1024
+"""UTF-8 bytes of all variables that a state can see, names included."""
 
 
 def bounded(value: Json) -> Json:
@@ -15,6 +24,16 @@ def bounded(value: Json) -> Json:
         if len(dump(value).encode()) > MAX_BYTES:
             raise _too_large()
     return value
+
+
+def refuse_too_much(variables: Mapping[str, Json]) -> None:
+    """Raise StateError States.DataLimitExceeded when all the variables together are too large to be stored."""
+    # Each was bounded when it was assigned, so that few of them are never too much, and most runs have few.
+    if len(variables) * MAX_BYTES <= MAX_VARIABLES_BYTES:
+        return
+    if len(dump(dict(variables)).encode()) > MAX_VARIABLES_BYTES:
+        cause = f"The variables together are larger than {MAX_VARIABLES_BYTES} bytes."
+        raise StateError("States.DataLimitExceeded", cause)
 
 
 def exceeds_depth(value: Json, limit: int = MAX_DEPTH) -> bool:
@@ -41,12 +60,15 @@ def _refuse_hopeless(value: Json) -> None:
         for item in level:
             if isinstance(item, str):
                 least += len(item)
-            elif isinstance(item, dict):
+                continue
+            if isinstance(item, dict):
                 least += sum(map(len, item)) + len(item)
                 deeper += item.values()
             elif isinstance(item, list):
                 least += len(item)
                 deeper += item
+            else:
+                continue
             if least > MAX_BYTES:
                 raise _too_large()
         level, depth = deeper, depth + 1

@@ -220,6 +220,9 @@ class Machine:
     _downstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False)
     _upstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False)
     _successors: dict[str | None, tuple[str, ...]] = field(init=False, repr=False)
+    _next_open: dict[str, tuple[tuple[str, ...], bool]] = field(init=False, repr=False)
+    _tasks_after: dict[str | None, tuple[str, ...]] = field(init=False, repr=False)
+    _revisitable: list[frozenset[str]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         downstream = {name: state.targets for name, state in self.states.items()}
@@ -233,6 +236,9 @@ class Machine:
             "_downstream": downstream,
             "_upstream": {name: tuple(sources) for name, sources in upstream.items()},
             "_successors": {},
+            "_next_open": {},
+            "_tasks_after": {},
+            "_revisitable": [],
         }
         for attribute, value in derived.items():
             object.__setattr__(self, attribute, value)
@@ -256,6 +262,27 @@ class Machine:
             known = self._successors[name] = tuple(self._nearest_tasks(name))
         return known
 
+    def next_open(self, name: str) -> tuple[tuple[str, ...], bool]:
+        """List the states that may wait for something next, silent ones between, and whether the end may come first."""
+        known = self._next_open.get(name)
+        if known is None:
+            known = self._next_open[name] = self._find_next_open(name)
+        return known
+
+    def tasks_after(self, name: str | None) -> tuple[str, ...]:
+        """List the names of the Tasks that may be entered next, in scopes that are opened too; None: first of all."""
+        known = self._tasks_after.get(name)
+        if known is None:
+            known = self._tasks_after[name] = tuple(dict.fromkeys(self._find_tasks_after(name)))
+        return known
+
+    @property
+    def revisitable(self) -> frozenset[str]:
+        """States that control may reach more than once: those left when states without a predecessor are peeled off."""
+        if not self._revisitable:
+            self._revisitable.append(self._find_revisitable())
+        return self._revisitable[0]
+
     def needs_input(self, name: str) -> bool:
         """Tell whether completing this Task needs its raw input: its result does not simply replace it."""
         state = self.states[name]
@@ -264,6 +291,42 @@ class Machine:
         path = state.flow.result_path
         replaced = path is not None and path.is_root and state.flow.output is None
         return not replaced or bool(state.catchers or state.retriers) or state.flow.assign is not None
+
+    def _find_next_open(self, name: str) -> tuple[tuple[str, ...], bool]:
+        pending, found, ends = deque([name]), [], False
+        seen = {name}
+        while pending:
+            current = pending.popleft()
+            ends = ends or _may_end(self.states[current])
+            for target in self._downstream[current]:
+                if target in seen:
+                    continue
+                seen.add(target)
+                if isinstance(self.states[target], Task | Parallel | Map | Wait):
+                    found.append(target)
+                else:
+                    pending.append(target)
+        return tuple(found), ends
+
+    def _find_tasks_after(self, name: str | None) -> Iterator[str]:
+        waits = name is None and isinstance(self.states[self.start_at], Task | Parallel | Map | Wait)
+        entered = (self.start_at,) if waits else self.next_open(self.start_at if name is None else name)[0]
+        for following in entered:
+            state = self.states[following]
+            if isinstance(state, Task):
+                yield following
+            for nested in machines_in(state):
+                yield from nested.tasks_after(None)
+
+    def _find_revisitable(self) -> frozenset[str]:
+        waiting = {name: len(sources) for name, sources in self._upstream.items()}
+        peeled = [name for name, count in waiting.items() if count == 0]
+        for name in peeled:
+            for follower in self._downstream[name]:
+                waiting[follower] -= 1
+                if waiting[follower] == 0:
+                    peeled.append(follower)
+        return frozenset(self.states) - frozenset(peeled)
 
     def _nearest_tasks(self, name: str | None) -> Iterator[str]:
         first = (self.start_at,) if name is None else self._downstream[name]
@@ -279,6 +342,21 @@ class Machine:
                 fresh = [target for target in self._downstream[current] if target not in seen]
                 seen.update(fresh)
                 pending.extend(fresh)
+
+
+def every_state(machine: Machine) -> Iterator[tuple[str, State]]:
+    """List the states of a machine and of all machines in it, by name, which no two of them share."""
+    for name, state in machine.states.items():
+        yield name, state
+        for nested in machines_in(state):
+            yield from every_state(nested)
+
+
+def machines_in(state: State) -> "tuple[Machine, ...]":
+    """List the machines inside a state: the branches of a Parallel, what a Map does with each item."""
+    if isinstance(state, Map):
+        return (state.processor,)
+    return state.branches if isinstance(state, Parallel) else ()
 
 
 def warnings_of(machine: Machine) -> tuple[Problem, ...]:

@@ -10,10 +10,11 @@ from typing import Any, Final
 from dcf.asl.fields import kind
 from dcf.asl.flow import render
 from dcf.asl.jsonata import QUERY_ERROR, Query
-from dcf.asl.limits import bounded
+from dcf.asl.limits import MAX_ITEMS, bounded
 from dcf.asl.machine import Batcher, Map
 from dcf.asl.path_syntax import clip
 from dcf.asl.paths import MISSING, Path
+from dcf.asl.reading import reader_failure
 from dcf.asl.retrying import RUNTIME
 from dcf.asl.steps import Tolerance
 from dcf.asl.surroundings import Surroundings
@@ -24,7 +25,6 @@ from dcf.errors import StateError
 MAX_CONCURRENCY: Final = 40
 """Iterations at once when the Map sets no limit."""
 
-MAX_ITEMS: Final = 100_000
 MAX_BATCH_BYTES: Final = 262_144
 _PERCENT: Final = 100
 
@@ -37,7 +37,7 @@ def read_from(state: Map, raw: Json, around: Surroundings) -> Mapping[str, Any] 
     config = {name: value for name, value in state.reader.config.items() if not name.startswith("MaxItems")}
     most = _number(state, "MaxItems", state.reader.max_items, document, around)
     if most is not None and (most < 0 or most != int(most)):
-        raise StateError("States.ItemReaderFailed", "field MaxItems must be positive")
+        raise reader_failure("field MaxItems must be positive")
     if most:
         config["MaxItems"] = int(most)
     arguments = None if state.reader.arguments is None else render(state.reader.arguments, document, around)
@@ -55,6 +55,8 @@ def items_read(state: Map, read: Json, raw: Json, around: Surroundings) -> list[
     """Find the items in what a reader brought, or in the input if ItemsPath leads there."""
     path = None if state.flow.jsonata else state.items
     if not isinstance(path, Path):
+        if not isinstance(read, list) and not state.flow.jsonata:
+            raise reader_failure("Attempting to map over non-iterable node.")
         return _listed(state, read)
     found = path.find(read, around)
     return _listed(state, path.read(state.flow.document(raw, around), around) if found is MISSING else found)
@@ -109,7 +111,8 @@ def write_to(state: Map, raw: Json, label: str, around: Surroundings) -> Mapping
 def iteration_input(state: Map, effective: Json, index: int, value: Json, around: Surroundings) -> Json:
     """Make what one iteration gets; a batch is complete already."""
     if state.selector is None or state.batcher is not None:
-        return value
+        # What the state's own input holds is small enough; a file may hold larger things.
+        return value if state.reader is None else bounded(value)
     return selected(state.selector, effective, index, value, around)
 
 

@@ -6,7 +6,7 @@ Knows the machine and nothing of runs: whether an iteration of that number exist
 from dataclasses import dataclass
 
 from dcf.asl.machine import Machine, Map, Parallel, State
-from dcf.asl.state_paths import join, open_scope, split, split_scope
+from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
 
 __all__ = ["Place", "ancestors", "join", "machine_of", "open_scope", "resolve", "split", "split_scope"]
 
@@ -37,20 +37,6 @@ def resolve(machine: Machine, path: str) -> Place:
     if name not in here.states or join(scope, name) != path:
         raise KeyError(path)
     return Place(machine=here, state=here.states[name], name=name, path=path, scope=scope)
-
-
-def ancestors(path: str) -> tuple[str, ...]:
-    """List the paths of the Parallel and Map states around a state, outermost first; KeyError for no path."""
-    found: list[str] = []
-    scope = split(path)[0]
-    while scope:
-        try:
-            owner, _ = split_scope(scope)
-        except ValueError:
-            raise KeyError(path) from None
-        found.append(owner)
-        scope = split(owner)[0]
-    return tuple(reversed(found))
 
 
 def machine_of(machine: Machine, scope: str) -> Machine:

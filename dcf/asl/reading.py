@@ -1,28 +1,26 @@
-"""The items in a file that a Map's ItemReader names: text in, JSON out.
+"""The items in a file that a Map's ItemReader names: text in, JSON out, no more of it than is asked for.
 
-Fetching the file is the caller's matter. Every failure is States.ItemReaderFailed.
+Where the text comes from is `item_sources`' matter. A file is a stranger's: everything is read as strictly as
+what callers send, and what its items may grow to is bounded. Every failure is States.ItemReaderFailed.
 """
 
 import csv
-import json
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Final, TextIO
 
-from dcf.core.json_text import Json
-from dcf.errors import StateError
+from dcf.asl.limits import MAX_ITEMS
+from dcf.asl.path_syntax import clip
+from dcf.core.json_text import Json, parse
+from dcf.errors import InvalidArgument, StateError
+
+MAX_CELLS: Final = 2_000_000
+"""Cells of a table, absent ones included: a long header would make much out of many short rows."""
+
+_NO_OTHER_LIMIT: Final = 2**60
+"""The file's own limit was applied while it was read."""
 
 _DELIMITERS: Final = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ", "TAB": "\t"}
-
-
-def read_items(text: str, config: Mapping[str, Json]) -> Json:
-    """Read a file as ReaderConfig says; JSON may hold an object, for ItemsPath to look into."""
-    kind = config.get("InputType", "JSON")
-    try:
-        found = _by_type(kind, text, config)
-    except (ValueError, RecursionError, csv.Error):
-        raise reader_failure(f"The file is not valid {kind}.") from None
-    limit = config.get("MaxItems")
-    return found[:limit] if limit and isinstance(found, list) else found
 
 
 def reader_failure(cause: str) -> StateError:
@@ -30,27 +28,102 @@ def reader_failure(cause: str) -> StateError:
     return StateError("States.ItemReaderFailed", cause)
 
 
-def _by_type(kind: str, text: str, config: Mapping[str, Json]) -> Json:
-    if kind in ("CSV", "MANIFEST"):
-        return _table(text, config)
-    if kind == "JSONL":
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    if kind != "JSON":
-        raise reader_failure(f"Files of type {kind} cannot be read.")
-    found = json.loads(text)
-    if not isinstance(found, list | dict):
+def read_items(file: TextIO, config: Mapping[str, Json], name: str) -> Json:
+    """Read a file as ReaderConfig says; JSON may hold an object, for ItemsPath to look into."""
+    if config.get("InputType", "JSON") != "JSON":
+        return taken(records(file, config, name), config)
+    found = _selected(read_json(file, name), config)
+    if isinstance(found, dict):
+        return found
+    return taken(_iterable(found), config)
+
+
+def records(file: TextIO, config: Mapping[str, Json], name: str) -> Iterator[Json]:
+    """Read the items of a file one by one; `name` is what the definition calls the file."""
+    kind = config.get("InputType", "JSON")
+    try:
+        if kind == "CSV":
+            yield from _table(file, config)
+        elif kind == "JSONL":
+            yield from _lines(file, name)
+        elif kind == "JSON":
+            yield from _iterable(_selected(read_json(file, name), config))
+        else:
+            raise reader_failure(f"Files of type {clip(str(kind))} cannot be read: use CSV, JSON or JSONL.")
+    except csv.Error as error:
+        raise reader_failure(f"The file '{clip(name)}' is not valid CSV: {error}.") from None
+    except UnicodeError:
+        raise _not_text(name) from None
+
+
+def taken(found: Iterable[Json], config: Mapping[str, Json]) -> list[Json]:
+    """Take as many items as MaxItems allows and leave the rest unread; refuse more than a Map can have."""
+    most = config.get("MaxItems") or MAX_ITEMS + 1
+    items = list(islice(found, min(most, MAX_ITEMS + 1)))
+    if len(items) > MAX_ITEMS:
+        raise reader_failure(f"There are more than {MAX_ITEMS} items: set MaxItems, or split the file.")
+    return items
+
+
+def read_json(file: TextIO, name: str) -> Json:
+    """Read a file that holds one JSON value."""
+    try:
+        text = file.read()
+    except UnicodeError:
+        raise _not_text(name) from None
+    return _parsed(text, f"The file '{clip(name)}'")
+
+
+def _parsed(text: str, name: str) -> Json:
+    try:
+        return parse(text, name=name, max_bytes=_NO_OTHER_LIMIT)
+    except InvalidArgument as error:
+        raise reader_failure(error.message) from None
+
+
+def _not_text(name: str) -> StateError:
+    return reader_failure(f"The file '{clip(name)}' is not UTF-8 text.")
+
+
+def _iterable(found: Json) -> list[Json]:
+    if not isinstance(found, list):
         raise reader_failure("Attempting to map over non-iterable node.")
     return found
 
 
-def _table(text: str, config: Mapping[str, Json]) -> list[Json]:
+def _selected(found: Json, config: Mapping[str, Json]) -> Json:
+    """Follow ItemsPointer, a JSON Pointer, to the items."""
+    pointer = str(config.get("ItemsPointer", ""))
+    for step in pointer.split("/")[1:]:
+        found = _member(found, step.replace("~1", "/").replace("~0", "~"), pointer)
+    return found
+
+
+def _member(node: Json, name: str, pointer: str) -> Json:
+    if isinstance(node, dict) and name in node:
+        return node[name]
+    if isinstance(node, list) and name.isdecimal() and len(name) <= len(str(len(node))) and int(name) < len(node):
+        return node[int(name)]
+    raise reader_failure(f"The file has nothing at the ItemsPointer '{clip(pointer)}'.")
+
+
+def _lines(file: TextIO, name: str) -> Iterator[Json]:
+    for number, line in enumerate(file, 1):
+        if line.strip():
+            yield _parsed(line, f"Line {number} of the file '{clip(name)}'")
+
+
+def _table(file: TextIO, config: Mapping[str, Json]) -> Iterator[Json]:
     delimiter = _DELIMITERS.get(config.get("CSVDelimiter", "COMMA"), ",")
-    rows = [row for row in csv.reader(text.splitlines(), delimiter=delimiter) if row]
+    rows = (row for row in csv.reader(file, delimiter=delimiter) if row)
     given = config.get("CSVHeaderLocation") == "GIVEN"
-    headers: list[str] = config.get("CSVHeaders", []) if given else next(iter(rows), [])
+    headers: list[str] = config.get("CSVHeaders", []) if given else next(rows, [])
     if len(set(headers)) < len(headers):
         raise reader_failure("CSV headers cannot contain duplicates.")
-    return [_record(headers, row) for row in (rows if given else rows[1:])]
+    for count, row in enumerate(rows, 1):
+        if count * len(headers) > MAX_CELLS:
+            raise reader_failure(f"The table has more than {MAX_CELLS} cells: set MaxItems, or split the file.")
+        yield _record(headers, row)
 
 
 def _record(headers: list[str], row: list[str]) -> dict[str, Json]:

@@ -162,8 +162,8 @@ def _selector(fields: Fields) -> Template | None:
 def _reader(reader: Fields | None) -> Reader | None:
     if reader is None:
         return None
-    mine = "Arguments" if reader.jsonata else "Parameters"
-    reader.allow({"Resource", "ReaderConfig", mine})
+    mine, others = _arguments(reader)
+    reader.allow({"Resource", "ReaderConfig", mine}, {others})
     config = reader.part("ReaderConfig")
     return Reader(
         resource=reader.required_text("Resource", "Name where the items come from."),
@@ -173,9 +173,30 @@ def _reader(reader: Fields | None) -> Reader | None:
     )
 
 
+def _arguments(fields: Fields) -> tuple[str, str]:
+    """Name the field that says what to read or write, and the one of the other query language."""
+    return ("Arguments", "Parameters") if fields.jsonata else ("Parameters", "Arguments")
+
+
 def _reader_config(config: Fields) -> Template | None:
-    config.allow(_READER_CONFIG - ({"MaxItemsPath"} if config.jsonata else set()))
-    config.choice("InputType", _INPUT_TYPES)
+    config.allow(_READER_CONFIG - ({"MaxItemsPath"} if config.jsonata else set()), {"MaxItemsPath"})
+    kind = config.choice("InputType", _INPUT_TYPES)
+    config.choice("ManifestType", ("ATHENA_DATA", "S3_INVENTORY"))
+    flattens = config.choice("Transformation", ("NONE", "LOAD_AND_FLATTEN")) == "LOAD_AND_FLATTEN"
+    if flattens and "InputType" not in config.document:
+        config.note(None, "missing_field", "InputType is missing.", "Say what the files of the listing are.")
+    _check_table(config)
+    pointer = config.text("ItemsPointer")
+    if pointer is not None and pointer[:1] not in ("", "/"):
+        message = f"ItemsPointer '{clip(pointer)}' is not a JSON Pointer."
+        config.note("ItemsPointer", "invalid_value", message, "Write it as /orders/items.")
+    if pointer is not None and kind not in (None, "JSON"):
+        message = "ItemsPointer and this InputType exclude each other."
+        config.note("ItemsPointer", "conflicting_fields", message, "Use it with JSON, or remove it.")
+    return config.number("MaxItems", 0)
+
+
+def _check_table(config: Fields) -> None:
     config.choice("CSVDelimiter", _DELIMITERS)
     location = config.choice("CSVHeaderLocation", ("FIRST_ROW", "GIVEN"))
     headers = config.value("CSVHeaders", list, "an array of strings")
@@ -183,16 +204,15 @@ def _reader_config(config: Fields) -> Template | None:
         config.note("CSVHeaders", "wrong_type", "CSVHeaders must be strings.", "Name every column.")
     if location == "GIVEN" and "CSVHeaders" not in config.document:
         config.note(None, "missing_field", "CSVHeaders is missing.", "Name the columns, or use FIRST_ROW.")
-    config.exclusive("MaxItems", "MaxItemsPath")
-    return config.number("MaxItems", 0)
 
 
 def _batcher(batcher: Fields | None) -> Batcher | None:
     if batcher is None:
         return None
     limits = ("MaxItemsPerBatch", "MaxInputBytesPerBatch")
-    twins = () if batcher.jsonata else tuple(f"{name}Path" for name in limits)
-    batcher.allow({*limits, *twins, "BatchInput"})
+    by_path = tuple(f"{name}Path" for name in limits)
+    twins = () if batcher.jsonata else by_path
+    batcher.allow({*limits, *twins, "BatchInput"}, by_path)
     if not any(name in batcher.document for name in (*limits, *twins)):
         message = "the batch needs a limit."
         batcher.note(None, "missing_field", message, f"Give one of: {', '.join((*limits, *twins))}.")
@@ -206,8 +226,8 @@ def _batcher(batcher: Fields | None) -> Batcher | None:
 def _writer(writer: Fields | None) -> Writer | None:
     if writer is None:
         return None
-    mine = "Arguments" if writer.jsonata else "Parameters"
-    writer.allow({"Resource", "WriterConfig", mine})
+    mine, others = _arguments(writer)
+    writer.allow({"Resource", "WriterConfig", mine}, {others})
     if "Resource" not in writer.document and "WriterConfig" not in writer.document:
         message = "Resource or WriterConfig is missing."
         writer.note(None, "missing_field", message, "Name where the results go.")

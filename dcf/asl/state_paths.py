@@ -5,6 +5,8 @@ A root state is named by its name. Inside it is `<path of the Parallel>/<branch>
 """
 
 import re
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 _CODES: Final = {"%": "%25", "/": "%2F"}
@@ -23,6 +25,16 @@ def join(scope: str, name: str) -> str:
     return _encoded(name) if "/" in name or _decoded(name) != name else name
 
 
+def components(path: str) -> tuple[str, ...]:
+    """Tell the names and numbers that a path is made of."""
+    return tuple(map(_decoded, path.split("/")))
+
+
+def path_of(names: Sequence[str]) -> str:
+    """Make the path of these names and numbers; the opposite of `components`."""
+    return join("", names[0]) if len(names) == 1 else "/".join(map(_encoded, names))
+
+
 def inside(scope: str, path: str) -> str:
     """Spell a path of a nested machine as a path of the machine around it; `scope` is where it stands."""
     if "/" in path:
@@ -36,6 +48,26 @@ def split(path: str) -> tuple[str, str]:
         return "", path
     scope, _, last = path.rpartition("/")
     return scope, _decoded(last)
+
+
+def name_of(path: str) -> str:
+    """Tell the name of a state."""
+    return split(path)[1]
+
+
+@lru_cache(maxsize=1024)
+def ancestors(path: str) -> tuple[str, ...]:
+    """List the paths of the Parallel and Map states around a state, outermost first; KeyError for no path."""
+    found: list[str] = []
+    scope = split(path)[0]
+    while scope:
+        try:
+            owner, _ = split_scope(scope)
+        except ValueError:
+            raise KeyError(path) from None
+        found.append(owner)
+        scope = split(owner)[0]
+    return tuple(reversed(found))
 
 
 def split_scope(scope: str) -> tuple[str, int]:

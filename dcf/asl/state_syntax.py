@@ -77,7 +77,8 @@ def parse_state(fields: Fields, nest: Nest) -> State | None:
         if kind:
             fields.choice("Type", tuple(_BOTH))
         return None
-    fields = replace(fields, jsonata=_language(fields))
+    jsonata = _language(fields)
+    fields = fields if jsonata is fields.jsonata else replace(fields, jsonata=jsonata)
     mine, others = (_JSONATA, _JSONPATH) if fields.jsonata else (_JSONPATH, _JSONATA)
     fields.allow(_BOTH[kind] | mine[kind], others[kind])
     fields.text("Comment")

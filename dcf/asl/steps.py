@@ -4,7 +4,7 @@ All are values; whoever stores a run applies them one after another. Records tha
 left (`Entry`, `OpenScope`) hold JSON and come back to the engine in `visits`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
@@ -92,8 +92,9 @@ class OpenWait:
 class OpenScope:
     """A Parallel or Map was entered: `size` branches or iterations must end before `join`.
 
-    `effective` is what the branches get, or what the ItemSelector of a Map reads; `items` are the Map's items.
-    At most `concurrency` run at once: when one ends, the one that many places further on is opened.
+    `effective` is what the branches get, or what the ItemSelector of a Map reads; `items` are the Map's items, of
+    which a stored visit needs only the one that may be opened next. At most `concurrency` run at once: when one
+    ends, the one that many places further on is opened.
     """
 
     path: str
@@ -101,7 +102,7 @@ class OpenScope:
     entry: Entry
     kind: Literal["Parallel", "Map"]
     effective: Json
-    items: tuple[Json, ...]
+    items: Sequence[Json] | Mapping[int, Json]
     size: int
     concurrency: int
     tolerance: Tolerance
@@ -117,6 +118,17 @@ class NeedItems:
     resource: str
     arguments: Json
     config: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """An iteration should start whose item was not given: read item `index` of the Map at `path`, and call again.
+
+    The rest of the answer is of no use then.
+    """
+
+    path: str
+    index: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,6 +233,7 @@ Step: TypeAlias = (
     | OpenWait
     | OpenScope
     | NeedItems
+    | Unread
     | WriteResults
     | Ended
     | BranchEnded

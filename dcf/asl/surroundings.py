@@ -4,7 +4,7 @@ Nothing here asks a clock or a source of randomness: the same step, decided twic
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -49,7 +49,35 @@ class Chance:
         """Draw a UUID of version 4."""
         drawn = self.bits(128) & ~(0xF << 76) & ~(0x3 << 62) | (0x4 << 76) | (0x2 << 62)
         text = f"{drawn:032x}"
-        return "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
+        return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+class Context(Mapping[str, Json]):
+    """A context object that is made when something reads it: few states do, and every state has one."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], Mapping[str, Json]]) -> None:
+        self._make = make
+        self._made: Mapping[str, Json] | None = None
+
+    def __getitem__(self, name: str) -> Json:
+        return self._whole()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._whole())
+
+    def __len__(self) -> int:
+        return len(self._whole())
+
+    def read_so_far(self) -> Mapping[str, Json]:
+        """Answer what was made: nothing where nobody has looked."""
+        return {} if self._made is None else self._made
+
+    def _whole(self) -> Mapping[str, Json]:
+        if self._made is None:
+            self._made = self._make()
+        return self._made
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,15 +17,15 @@ from typer.core import TyperGroup
 
 from dcf import __version__
 from dcf.application import Application, open_application
-from dcf.cli import functions, language, queries, skills, stub, views
+from dcf.cli import functions, graphs, language, queries, skills, stub, views
 from dcf.cli.crew import hold_leash
+from dcf.cli.documents import MAX_WORKFLOW, read_json
 from dcf.cli.pipeline import Job, execute, new_run_id
 from dcf.cli.progress import Progress
 from dcf.cli.text import json_text
 from dcf.core.definition import read_definition
 from dcf.core.identifiers import check_id
-from dcf.core.json_text import MAX_BYTES, Json, parse
-from dcf.data import find_file
+from dcf.core.json_text import Json
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings, read_settings
 
@@ -46,8 +46,6 @@ _EXIT_CODES = {
     "store_unsuitable": EXIT_UNAVAILABLE,
     "server_unreachable": EXIT_UNAVAILABLE,
 }
-_MAX_WORKFLOW = 1024 * 1024
-
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 log = logging.getLogger(__name__)
@@ -76,7 +74,7 @@ app = typer.Typer(
 
     Try it:  dcf run workflows/order_processing.json --input workflows/order_processing/order.json
 
-    Then:  dcf ls  ·  dcf show RUN  ·  dcf events RUN  ·  dcf doctor
+    Then:  dcf ls  ·  dcf show RUN  ·  dcf graph RUN  ·  dcf events RUN  ·  dcf doctor
 
     Without REDIS_URL an embedded Redis is started and shared by all dcf processes of yours; its data is kept in
     DCF_DATA_DIR (default ~/.local/share/dcf).
@@ -277,9 +275,14 @@ def list_runs(
 
 @app.command()
 def show(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
-    """Show where a run stands: its states, who holds what until when, output or error."""
+    """Show where a run stands: its states, who holds what until when, output or error.
+
+    What is open inside Parallel and Map stands below it, by branch or iteration: 10 of each, with --json up to 2000 in
+    all; "more" counts what is left out.
+    """
     with _application() as found:
-        document = queries.run_document(found, workflow_id)
+        most = queries.MOST_FOR_PROGRAMS if as_json else queries.MOST
+        document = queries.run_document(found, workflow_id, each=most if as_json else queries.EACH, most=most)
     if as_json:
         _print_json(document)
     else:
@@ -321,11 +324,11 @@ def _job(
     workflow: Path, input_file: Path | None, workers: str | None, run_id: str | None, timeout: float, lease_ttl: int
 ) -> Job:
     """Read the files and check everything that can be checked before a process is started."""
-    definition = read_definition(_read_json(workflow, _MAX_WORKFLOW))
+    definition = read_definition(read_json(workflow, MAX_WORKFLOW))
     source = functions.default_source(workflow) if workers is None else functions.check_source(workers)
     return Job(
         definition=definition,
-        run_input={} if input_file is None else _read_json(input_file, MAX_BYTES),
+        run_input={} if input_file is None else read_json(input_file),
         workers=source,
         run_id=new_run_id(definition) if run_id is None else check_id(run_id, "--id"),
         timeout_s=timeout,
@@ -363,17 +366,6 @@ def _look(found: Application) -> int:
         return 0
 
 
-def _read_json(path: Path, max_bytes: int) -> Json:
-    found = find_file(path)
-    if found is None:
-        raise InvalidArgument(f"There is no file {path}.", "Check the path.")
-    try:
-        text = found.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise InvalidArgument(f"{path} cannot be read as UTF-8 text.", "Check the file.") from None
-    return parse(text, name=str(path), max_bytes=max_bytes)
-
-
 def _print_json(document: Json) -> None:
     typer.echo(json_text(document, indent=2))
 
@@ -391,5 +383,5 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (language, skills, stub):
+for part in (language, graphs, skills, stub):
     part.mount(app)

@@ -1,25 +1,23 @@
-"""The commands that need no Redis: validate, graph and simulate a workflow file.
+"""The commands that need no Redis: validate and simulate a workflow file.
 
 The validation is imported where it is needed: its JSON Schema library takes a tenth of a second.
 """
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.asl.machine import Machine
-from dcf.asl.parsing import parse_machine
+from dcf.cli.documents import MAX_WORKFLOW, read_json, read_text
 from dcf.cli.positions import locate
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_error
-from dcf.core.json_text import MAX_BYTES, Json, parse
-from dcf.data import find_directory, find_file
-from dcf.drawing import draw_mermaid, draw_svg, draw_text
-from dcf.errors import DcfError, InvalidArgument, InvalidDefinition
+from dcf.core.json_text import Json
+from dcf.data import find_directory
+from dcf.errors import DcfError, InvalidArgument
 from dcf.simulation import simulate as run_simulation
 
 if TYPE_CHECKING:
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 EXIT_NOT_SUCCEEDED: Final = 1
 EXIT_NO_JSON: Final = 4
 _LONGEST: Final = 1000
-_MAX_DOCUMENT: Final = 1024 * 1024
 _STAGES: Final = {
     "input": "not JSON",
     "schema": "form",
@@ -37,16 +34,13 @@ _STAGES: Final = {
     "graph": "language",
 }
 
-Format = Literal["text", "mermaid", "svg"]
-Statuses = Mapping[str, str]
-
 _File = Annotated[Path, typer.Argument(help="Workflow document or plain ASL machine (JSON); a shipped one by name.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    for command in (validate, graph, simulate):
+    for command in (validate, simulate):
         app.command()(command)
 
 
@@ -73,7 +67,7 @@ def validate(
     path (JSON Pointer), line, column, code, message, hint and stage.
     """
     try:
-        path, text = _read(file)
+        path, text = read_text(file)
     except DcfError as error:
         print_error(error)
         raise typer.Exit(EXIT_NO_JSON) from None
@@ -85,24 +79,6 @@ def validate(
     else:
         _print_verdict(file, verdict, places)
     raise typer.Exit(verdict.exit_code)
-
-
-def graph(
-    file: _File,
-    form: Annotated[Format, typer.Option("--format", help="text, mermaid or svg.")] = "text",
-    output: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
-) -> None:
-    """Draw a workflow: as text, as a Mermaid flowchart or as SVG. Dashed lines are errors that are caught."""
-    path, text = _read(file)
-    document = parse(text, name=str(file), max_bytes=_MAX_DOCUMENT)
-    picture = render(_machine(document), form=form, title=_title(document, path))
-    if output is None:
-        typer.echo(picture, nl=False)
-        return
-    try:
-        output.write_text(picture, "utf-8")
-    except OSError:
-        raise InvalidArgument(f"{output} cannot be written.", "Check the path.") from None
 
 
 def simulate(
@@ -119,24 +95,15 @@ def simulate(
     A Task without an answer returns its input. An answer is {"output": …}, {"error": …, "cause": …},
     {"timed_out": true} or {"never": true}. The exit code is 0 only if the run succeeded.
     """
-    document = parse(_read(file)[1], name=str(file), max_bytes=_MAX_DOCUMENT)
-    run_input = {} if input_file is None else _read_json(input_file)
-    mocks = {} if mocks_file is None else read_mocks(_read_json(mocks_file))
+    document = read_json(file, MAX_WORKFLOW)
+    run_input = {} if input_file is None else read_json(input_file)
+    mocks = {} if mocks_file is None else read_mocks(read_json(mocks_file))
     result = run_simulation(document, run_input, mocks)
     if as_json:
         typer.echo(json_text(result, indent=2))
     else:
         _print_run(result)
     raise typer.Exit(0 if result["status"] == "SUCCEEDED" else EXIT_NOT_SUCCEEDED)
-
-
-def render(
-    machine: Machine, statuses: Statuses | None = None, *, form: Format = "text", title: str = "Workflow"
-) -> str:
-    """Draw a machine; `statuses` by state path shows where a run of it stands."""
-    if form == "svg":
-        return draw_svg(machine, statuses, title=title)
-    return draw_mermaid(machine, statuses) if form == "mermaid" else draw_text(machine, statuses)
 
 
 def read_mocks(document: Json) -> dict[str, list[Mapping[str, Json]]]:
@@ -215,31 +182,3 @@ def _data(event: Mapping[str, Json]) -> str:
         if name in event:
             return sign + clean(json_text(event[name]), 120)
     return ""
-
-
-def _machine(document: Json) -> Machine:
-    inside = isinstance(document, dict) and "asl" in document
-    machine, problems = parse_machine(document["asl"] if inside else document, "/asl" if inside else "")
-    if machine is None:
-        raise InvalidDefinition(problems)
-    return machine
-
-
-def _title(document: Any, path: Path) -> str:
-    name = document.get("workflow_name") if isinstance(document, dict) else None
-    return name if isinstance(name, str) and name else path.name
-
-
-def _read(file: Path) -> tuple[Path, str]:
-    found = find_file(file)
-    if found is None:
-        raise InvalidArgument(f"There is no file {file}.", "Check the path.")
-    try:
-        with found.open("rb") as opened:
-            return found, opened.read(_MAX_DOCUMENT + 4).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError):
-        raise InvalidArgument(f"{file} cannot be read as UTF-8 text.", "Check the file.") from None
-
-
-def _read_json(file: Path) -> Json:
-    return parse(_read(file)[1], name=str(file), max_bytes=MAX_BYTES)

@@ -1,5 +1,7 @@
 """`dcf run`: an MCP server and one worker process per Task state, and a planner that speaks to them through tools only.
 
+What is shown meanwhile is read as `dcf show` reads it: a look at a wide Map costs no more than at a narrow one.
+
 The processes are children of this one and are started again when they die; what they had not finished is done again
 by whoever gets the lease next. The listening socket stays with this process, so a restarted server keeps its address.
 """
@@ -17,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dcf.application import open_application
+from dcf.application import Application, open_application
+from dcf.cli import queries
 from dcf.cli.crew import Crew
 from dcf.core.definition import Definition
 from dcf.core.json_text import Json, dump
@@ -62,6 +65,10 @@ class Planner:
         self._crew = crew
         self._deadline = deadline
 
+    def check(self) -> None:
+        """Raise when a process of the run cannot be kept alive."""
+        self._crew.check()
+
     @property
     def in_time(self) -> bool:
         """Whether the run may go on."""
@@ -70,7 +77,7 @@ class Planner:
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
         """Return the tool's answer; raise when the crew cannot be kept alive or time is up."""
         while True:
-            self._crew.check()
+            self.check()
             try:
                 return self._tools.call(tool, **arguments)
             except DcfError as error:
@@ -86,11 +93,11 @@ def execute(job: Job, settings: Settings, show: Show) -> tuple[dict[str, Json], 
     try:
         with ExitStack() as stack:
             # Says at once what is wrong with Redis, and keeps an embedded one while the server is restarted.
-            stack.enter_context(open_application(settings))
+            found = stack.enter_context(open_application(settings))
             planner = _start(job, logs, deadline, stack)
             _begin(job, planner)
-            _watch(job, planner, show)
-            result = _result(job, planner)
+            _watch(job, planner, found, show)
+            result = _result(job, planner, found)
         kept = result["status"] != "succeeded"
     finally:
         if not kept:
@@ -141,33 +148,51 @@ def _begin(job: Job, planner: Planner) -> None:
             raise DcfError(str(started.get("error")), started.get("hint"))
 
 
-def _watch(job: Job, planner: Planner, show: Show) -> None:
+def _watch(job: Job, planner: Planner, found: Application, show: Show) -> None:
     while planner.in_time:
-        found = planner.call("read_workflow_control_plane", workflow_id=job.run_id)
-        show(found)
-        if found["meta"]["status"] != "running":
+        document = _read(job, planner, found)
+        show(document)
+        if document["meta"]["status"] != "running":
             return
         time.sleep(_POLL_S)
 
 
-def _result(job: Job, planner: Planner) -> dict[str, Json]:
+def _read(job: Job, planner: Planner, found: Application) -> dict[str, Json]:
+    """Read the run, again while Redis is away and there is time."""
+    while True:
+        planner.check()
+        try:
+            return queries.run_document(found, job.run_id)
+        except DcfError as error:
+            if error.code not in PASSING or not planner.in_time:
+                raise
+            time.sleep(_POLL_S)
+
+
+def _result(job: Job, planner: Planner, found: Application) -> dict[str, Json]:
     """Close the run and tell how it ended; a run that is still open then has run out of time."""
     in_time = planner.in_time
     finalized = planner.call("finalize_workflow", workflow_id=job.run_id)
-    found = planner.call("read_workflow_control_plane", workflow_id=job.run_id)
-    meta, status = found["meta"], finalized["summary"]["final_status"]
+    document = _read(job, planner, found)
+    meta, status = document["meta"], finalized["summary"]["final_status"]
     error, cause = meta.get("error"), meta.get("cause")
     if status != "succeeded" and error is None and not in_time:
         error, cause = "States.Timeout", f"The run was not over after {job.timeout_s:g} s and was cancelled."
-    kept = ("status", "attempts", "started_at", "finished_at")
     return {
         "workflow_id": job.run_id,
         "status": status,
         "output": meta.get("output"),
         "error": error,
         "cause": cause,
-        "states": {name: {field: doc[field] for field in kept} for name, doc in found["states"].items()},
+        "states": {name: _outcome(doc) for name, doc in document["states"].items() if "/" not in name},
     }
+
+
+def _outcome(doc: Mapping[str, Json]) -> dict[str, Json]:
+    """Tell how a state ended; of a Parallel or Map also how much was in it."""
+    kept = ("status", "attempts", "started_at", "finished_at")
+    rare = ("type", "scope", "tally")
+    return {name: doc[name] for name in kept} | {name: doc[name] for name in rare if name in doc}
 
 
 def _slug(text: str, longest: int) -> str:

@@ -1,16 +1,23 @@
 """How `dcf run` shows what happens while it happens."""
 
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.live import Live
 
-from dcf.cli import views
+from dcf.asl.state_paths import ancestors, name_of
+from dcf.cli import queries, views
+from dcf.cli.insides import pick
+from dcf.cli.notes import counts
 from dcf.cli.text import clean
 from dcf.core.json_text import Json
+
+_AROUND = 3
+"""Lines of the heading, the names of the columns, and below the table."""
 
 
 class Progress:
@@ -20,7 +27,7 @@ class Progress:
         """Show nothing but lines where `quiet` is set, even on a terminal."""
         console = views.console(stderr=True)
         self._live = None if quiet or not _is_screen(console) else _live(console)
-        self._seen: dict[str, str] = {}
+        self._seen: dict[str, tuple[str, int]] = {}
         self._announced = False
 
     def __enter__(self) -> Self:
@@ -35,21 +42,43 @@ class Progress:
     def __call__(self, found: Mapping[str, Json]) -> None:
         """Show the run as it is now."""
         if self._live is not None:
-            self._live.update(views.run_view(found["meta"], found["states"], datetime.now(UTC)), refresh=True)
+            self._live.update(_view(found, self._live.console.height), refresh=True)
         else:
             self._tell(found)
 
     def _tell(self, found: Mapping[str, Json]) -> None:
+        """Tell what changed of the workflow's own states; of what is inside them only how many have ended."""
+        own = {path: doc for path, doc in found["states"].items() if "/" not in path}
         if not self._announced:
-            views.say(f"run {found['workflow_id']}: {len(found['states'])} states")
+            views.say(f"run {found['meta']['workflow_id']}: {len(own)} {'state' if len(own) == 1 else 'states'}")
             self._announced = True
-        for name, doc in found["states"].items():
-            now = f"{doc['status']} (attempt {doc['attempts']})" if doc["attempts"] > 1 else str(doc["status"])
-            if self._seen.get(name, "pending") != now:
-                views.say(f"{clean(name)}: {now}")
-            self._seen[name] = now
+        for path, doc in own.items():
+            status = f"{doc['status']} (attempt {doc['attempts']})" if doc["attempts"] > 1 else str(doc["status"])
+            # Of a wide Map every tenth is worth a line.
+            now = (status, _tenth(doc))
+            if self._seen.get(path, ("pending", 0)) != now:
+                told = counts(doc)
+                views.say(f"{clean(name_of(path))}: {status}{f', {told}' if told else ''}")
+            self._seen[path] = now
         if found["meta"]["status"] != "running":
             views.say(f"run {found['meta']['status']}")
+
+
+def _view(found: Mapping[str, Json], height: int) -> RenderableType:
+    """Show of what is inside Parallel and Map only as much as the screen has lines for."""
+    states = found["states"]
+    more: Counter[str] = Counter(found["more"])
+    nested = [path for path in states if "/" in path]
+    lines = height - (len(states) - len(nested)) - _AROUND - len({ancestors(path)[-1] for path in nested})
+    picked = pick(nested, each=queries.EACH, most=max(1, lines))
+    shown = {path: doc for path, doc in states.items() if "/" not in path or path in picked.paths}
+    return views.run_view(found["meta"], shown, datetime.now(UTC), more + Counter(picked.more))
+
+
+def _tenth(doc: Mapping[str, Json]) -> int:
+    """Tell how many tenths of a Parallel or Map have ended."""
+    size = (doc.get("scope") or {}).get("size") or 1
+    return int(10 * (doc.get("tally") or {}).get("done", 0) // size)
 
 
 def _live(console: Console) -> Live:

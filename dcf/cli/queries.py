@@ -6,12 +6,25 @@ from collections.abc import Iterator, Mapping
 
 from dcf import __version__
 from dcf.application import Application
+from dcf.asl.machine import Map, Parallel
+from dcf.cli.insides import pick
+from dcf.core import needs
+from dcf.core.decision import Reads, Tally
+from dcf.core.definition import Definition
 from dcf.core.inspection import is_ready, public_state
 from dcf.core.json_text import Json
+from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import NotFound, StoreUnsuitable
 from dcf.store.history import Happening
 
 _FOLLOW_S = 0.2
+EACH = 10
+"""Open branches or iterations that are shown of each Parallel or Map."""
+
+MOST = 200
+"""Open states inside Parallel and Map that are shown at all."""
+
+MOST_FOR_PROGRAMS = 2_000
 
 
 def run_rows(found: Application, limit: int) -> list[dict[str, Json]]:
@@ -20,15 +33,32 @@ def run_rows(found: Application, limit: int) -> list[dict[str, Json]]:
     return [row for row in rows if row is not None]
 
 
-def run_document(found: Application, workflow_id: str) -> dict[str, Json]:
-    """Read a run with all its states, lease tokens hidden."""
-    snapshot = found.control_plane.read(workflow_id)
-    assert snapshot.meta is not None, "read() raises for a run that does not exist"
+def run_document(found: Application, workflow_id: str, *, each: int = EACH, most: int = MOST) -> dict[str, Json]:
+    """Read a run with the states of its workflow and what is open inside them, lease tokens hidden.
+
+    Of each Parallel and Map `each` open branches or iterations are read, and at most `most` states inside; `more` says
+    how many are left out where. Parallel and Map have a `tally` of what has ended inside.
+    """
+    plane = found.control_plane
+    meta = plane.read(workflow_id, ())
+    definition = plane.run(workflow_id).definition
+    inside = (path for path in plane.store.open_states(workflow_id) if needs.place_of(definition, path) is not None)
+    picked = pick(inside, each=each, most=most)
+    shown = (*definition.paths, *picked.paths)
+    scopes = tuple(path for path in shown if _is_scope(definition, path))
+    reads = Reads(states=with_scopes(shown), outputs=definition.paths, tallies=scopes)
+    snapshot = fenced(plane.store.read(workflow_id, reads))
+    assert meta.meta is not None, "read() raises for a run that does not exist"
+    docs = {path: snapshot.states[path] for path in shown if path in snapshot.states}
     states = {
-        name: public_state(doc) | {"ready": is_ready(snapshot.meta, doc, snapshot.now)}
-        for name, doc in snapshot.states.items()
+        path: public_state(doc)
+        | {"ready": is_ready(meta.meta, doc, snapshot.now)}
+        | ({"tally": _tally(snapshot.tallies[path])} if doc.scope is not None else {})
+        for path, doc in docs.items()
+        if "/" not in path or not doc.status.is_terminal
     }
-    return {"meta": dict(snapshot.meta_document or {}), "states": states, "outputs": dict(snapshot.outputs)}
+    document = dict(meta.meta_document or {})
+    return {"meta": document, "states": states, "outputs": dict(snapshot.outputs), "more": dict(picked.more)}
 
 
 def happenings(found: Application, workflow_id: str, *, follow: bool) -> Iterator[Happening]:
@@ -93,15 +123,29 @@ def _eviction(policy: str) -> tuple[bool, str]:
 
 
 def _run_row(found: Application, workflow_id: str) -> dict[str, Json] | None:
-    """Read one line of the list; a run whose keys were damaged by hand must not hide the others."""
+    """Read one line of the list; a run whose keys were damaged by hand must not hide the others.
+
+    Only the states of the workflow itself are counted: how many there are inside a Map nobody knows before.
+    """
+    plane = found.control_plane
     try:
-        snapshot = found.control_plane.read(workflow_id)
+        paths = plane.run(workflow_id).definition.paths
+        snapshot = plane.store.read(workflow_id, Reads(states=paths, whole_meta=True))
     except NotFound:
         return None
     except StoreUnsuitable:
         return _row(workflow_id, {"status": "unreadable"}, done=0, states=0)
     done = sum(doc.status.is_terminal for doc in snapshot.states.values())
     return _row(workflow_id, snapshot.meta_document or {}, done=done, states=len(snapshot.states))
+
+
+def _is_scope(definition: Definition, path: str) -> bool:
+    place = needs.place_of(definition, path)
+    return place is not None and isinstance(place.state, Parallel | Map)
+
+
+def _tally(tally: Tally) -> dict[str, Json]:
+    return {"done": tally.done, "failed": tally.failed}
 
 
 def _row(workflow_id: str, meta: Mapping[str, Json], *, done: int, states: int) -> dict[str, Json]:

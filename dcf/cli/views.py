@@ -9,6 +9,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dcf.cli.insides import tree
+from dcf.cli.notes import attempts, duration, note
 from dcf.cli.text import clean, json_text
 from dcf.core.json_text import Json
 from dcf.errors import DcfError, InvalidDefinition
@@ -31,7 +33,6 @@ _GAP = 2
 _ALWAYS = 2  # columns of `dcf ls` that are shown however narrow the terminal: the run and its status
 _EXAMPLE = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
 _FACTS = ("created_at", "started_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
-_MINUTE_S = 60
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -60,50 +61,32 @@ def say(sentence: str) -> None:
     _line(console(stderr=True), f"dcf: {clean(sentence, _LONGEST)}")
 
 
-def run_view(meta: Mapping[str, Json], states: Mapping[str, Json], now: datetime) -> RenderableType:
-    """Show a run as a heading and a table of its states."""
+def run_view(
+    meta: Mapping[str, Json], states: Mapping[str, Json], now: datetime, more: Mapping[str, int] | None = None
+) -> RenderableType:
+    """Show a run as a heading and a table of its states; `more` counts what is left out, by Parallel or Map."""
     names = f"  {clean(meta.get('workflow_id'))}  {clean(meta.get('workflow_name'))}"
     heading = Text.assemble(status_text(meta.get("status")), names, no_wrap=True, overflow="ellipsis")
-    return Group(heading, states_table(states, now))
+    return Group(heading, states_table(states, now, more))
 
 
-def states_table(states: Mapping[str, Json], now: datetime) -> Table:
-    """Show one row a state: status, attempts, how long, and why it is as it is."""
+def states_table(states: Mapping[str, Json], now: datetime, more: Mapping[str, int] | None = None) -> Table:
+    """Show one row a state, what is open inside it below: status, attempts, how long, and why it is as it is."""
+    found = [(row, clean("  " * row.depth + row.label)) for row in tree(states, more or {})]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("state", overflow="ellipsis", no_wrap=all(len(name) <= _USUAL_NAME for name in states))
+    table.add_column("state", overflow="ellipsis", no_wrap=all(len(name) <= _USUAL_NAME for _, name in found))
     table.add_column("status", no_wrap=True, min_width=11)
     table.add_column("attempts", justify="right", no_wrap=True)
     table.add_column("time", justify="right", no_wrap=True)
     table.add_column("note", overflow="ellipsis")
-    for name, doc in states.items():
-        cells = (clean(doc["attempts"]), duration(doc, now), note(doc, now))
-        table.add_row(_cell(clean(name)), status_text(doc["status"]), *map(_cell, cells))
+    for row, name in found:
+        if row.path is None:
+            table.add_row(Text(name, style="dim", no_wrap=True, overflow="ellipsis"))
+            continue
+        doc = states[row.path]
+        cells = (attempts(doc), duration(doc, now), note(doc, now))
+        table.add_row(_cell(name), status_text(doc["status"]), *map(_cell, cells))
     return table
-
-
-def duration(doc: Mapping[str, Json], now: datetime) -> str:
-    """Tell how long a state took, or has been worked on until now."""
-    if not doc.get("started_at") or not (doc.get("finished_at") or doc["status"] == "running"):
-        return ""
-    end = datetime.fromisoformat(doc["finished_at"]) if doc.get("finished_at") else now
-    seconds = max(0.0, (end - datetime.fromisoformat(doc["started_at"])).total_seconds())
-    if seconds >= _MINUTE_S:
-        return f"{int(seconds) // _MINUTE_S} min {int(seconds) % _MINUTE_S} s"
-    if doc["status"] == "running":
-        return f"{int(seconds)} s"
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
-
-
-def note(doc: Mapping[str, Json], now: datetime) -> str:
-    """Tell why a state is as it is: who holds it, what it waits for, or its last error."""
-    if doc["status"] == "running":
-        return clean(_holder(doc.get("lease") or {}, now))
-    if doc.get("last_error"):
-        return clean(doc["last_error"])
-    if doc["status"] != "pending":
-        return ""
-    waiting = [name for name, epoch in (doc.get("waits_for") or {}).items() if not epoch]
-    return clean(f"waits for {', '.join(waiting)}") if waiting else "ready, taken by nobody yet"
 
 
 def print_result(result: Mapping[str, Json], logs: Path | None) -> None:
@@ -131,7 +114,7 @@ def print_run(document: Mapping[str, Json]) -> None:
     """Print `dcf show`."""
     out = console()
     meta = document["meta"]
-    out.print(run_view(meta, document["states"], datetime.now(UTC)))
+    out.print(run_view(meta, document["states"], datetime.now(UTC), document["more"]))
     for name in _FACTS:
         if meta.get(name) is not None:
             _line(out, f"{name}: {clean(meta[name], _LONGEST)}")
@@ -172,14 +155,6 @@ def print_checks(checks: Iterable[tuple[bool, str]]) -> None:
     out = console()
     for fine, sentence in checks:
         _line(out, f"{'✔' if fine else '!'} {clean(sentence, _LONGEST)}", "green" if fine else "yellow")
-
-
-def _holder(lease: Mapping[str, Json], now: datetime) -> str:
-    held = f"held by {lease.get('owner_agent_id')}"
-    if not lease.get("expires_at"):
-        return held
-    left = (datetime.fromisoformat(lease["expires_at"]) - now).total_seconds()
-    return f"{held}, lease ends in {left:.0f} s" if left > 0 else f"{held}, lease has expired"
 
 
 def _fitting(columns: Mapping[str, Sequence[Text]], width: int) -> Table:

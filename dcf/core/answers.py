@@ -46,7 +46,7 @@ class Released:
 class Updated:
     """A holder's write took effect, now or when the same request was made before (`repeated`).
 
-    `next_states` are the Task states entered by it, `claimed` the one that the caller now holds.
+    `next_states` are the Task states entered by it, `claimed` the one that the caller now holds, `owner` who held it.
     """
 
     status: Status
@@ -55,6 +55,7 @@ class Updated:
     run_status: RunStatus = RunStatus.RUNNING
     next_states: tuple[str, ...] = ()
     claimed: Leased | None = None
+    owner: str | None = None
     repeated: bool = False
 
 

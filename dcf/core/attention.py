@@ -9,10 +9,13 @@ from dataclasses import replace
 from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.instants import SECOND
-from dcf.core.model import StateDoc
+from dcf.core.model import StateDoc, Status
 
 REMINDER_DELAY = 15 * SECOND
 """A ready state that nobody took is announced again after this; each time it doubles."""
+
+JOIN_DELAY = 20 * SECOND
+"""How often the clock looks whether a Parallel or Map is over, should whoever ended its last branch have died."""
 
 NEVER = 2**53
 """A time that does not come, yet keeps a state listed as open: its run has not been started."""
@@ -25,7 +28,8 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
     """Find out what to do about an open state whose time has come."""
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
     if doc is None or meta is None or meta.status.value != "running" or doc.status.is_terminal:
-        return Decision(answer=Owed(fired="closed"), changes=Changes(timers={state: None}))
+        closed = {state: doc} if doc is not None and state in snapshot.void else {}
+        return Decision(answer=Owed(fired="closed"), changes=Changes(states=closed, timers={state: None}))
     if snapshot.timers.get(state, NEVER) > now:
         return Decision(answer=Owed(fired="not_due"))  # another clock was here first
     if doc.timed_out(now) is not None:
@@ -35,6 +39,8 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
         return Decision(answer=Owed(fired="held"), changes=Changes(timers={state: held_until}))
     if doc.not_before is not None and doc.not_before > now:
         return Decision(answer=Owed(fired="not_due"), changes=Changes(timers={state: doc.attention(doc.not_before)}))
+    if doc.kind in ("Parallel", "Map") and doc.status is Status.RUNNING:
+        return Decision(answer=Owed(fired="scope"), changes=Changes(timers={state: now + JOIN_DELAY}))
     if doc.kind is not None:
         return Decision(answer=Owed(fired="waited"))
     if doc.tries >= meta.max_attempts:

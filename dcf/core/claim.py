@@ -23,4 +23,12 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady |
         decision = acquire(snapshot, replace(wish, state=state))
         if isinstance(decision.answer, Leased):
             return Decision(answer=decision.answer, changes=decision.changes, repeats=decision.repeats)
-    return Decision(answer=NothingReady(examined=len(snapshot.states)))
+    return Decision(answer=NothingReady(examined=snapshot.page))
+
+
+def claimable(snapshot: Snapshot, agent_id: str) -> tuple[str, ...]:
+    """List the states of this page that the agent could lease now."""
+    meta = snapshot.meta
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    open_to = ((path, doc) for path, doc in snapshot.states.items() if meta.may_take(path, agent_id))
+    return tuple(path for path, doc in open_to if doc.is_claimable(snapshot.now))

@@ -6,20 +6,23 @@ not know are kept. The writer is canonical. It may not decide anything.
 
 from typing import Any
 
-from dcf.asl.steps import Entry
+from dcf.asl.steps import Entry, Tolerance
 from dcf.core.instants import SECOND, from_text, to_text
 from dcf.core.json_text import Json, dump, load
-from dcf.core.model import DEFAULT_MAX_ATTEMPTS, Lease, Meta, RunStatus, StateDoc, Status
+from dcf.core.model import DEFAULT_MAX_ATTEMPTS, Lease, Meta, RunStatus, Scope, StateDoc, Status
 
 _STATE_FIELDS = frozenset(
     {
         "status", "attempts", "lease", "started_at", "finished_at", "last_error", "waits_for", "not_before", "last",
-        "type", "deadline", "heartbeat_s",
+        "type", "deadline", "heartbeat_s", "scope_epoch", "scope",
     }
 )  # fmt: skip
 
 _STATUSES = {status.value: status for status in Status} | {"done": Status.SUCCEEDED}
 _RUN_STATUSES = {status.value: status for status in RunStatus}
+
+_ITEM = 2
+"""A Map item is kept as its index and its value."""
 
 _LARGEST = 2**53
 """Counts beyond this are nobody's; JSON readers would round them."""
@@ -47,6 +50,8 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
         "not_before": _text(doc.not_before),
         "deadline": _text(doc.deadline),
         "heartbeat_s": doc.heartbeat_s,
+        "scope_epoch": doc.scope_epoch,
+        "scope": None if doc.scope is None else _write_scope(doc.scope),
     }
     return written | {name: value for name, value in rare.items() if value is not None}
 
@@ -78,6 +83,8 @@ def read_state(document: Json) -> StateDoc:
         kind=_string(found.get("type")),
         deadline=from_text(found.get("deadline")),
         heartbeat_s=_count(found.get("heartbeat_s")) or None,
+        scope_epoch=_count(found.get("scope_epoch")) or None,
+        scope=_read_scope(found.get("scope")),
         last=_replies(found.get("last")),
         extra={name: value for name, value in found.items() if name not in _STATE_FIELDS},
     )
@@ -90,17 +97,21 @@ def write_entry(entry: Entry) -> dict[str, Json]:
         written["variables"] = dict(entry.variables)
     if entry.retries:
         written["retries"] = list(entry.retries)
+    if entry.item is not None:
+        written["item"] = list(entry.item)
     return written
 
 
 def read_entry(document: Json) -> Entry:
     """Read it back."""
     found = _object(document)
+    item = found.get("item")
     return Entry(
         raw=found.get("raw"),
         variables=_object(found.get("variables")),
         entered_at=str(found.get("entered_at")),
         retries=tuple(_count(number) for number in found.get("retries") or ()),
+        item=(item[0], item[1]) if isinstance(item, list) and len(item) == _ITEM else None,
     )
 
 
@@ -111,6 +122,7 @@ def read_meta(document: Json) -> Meta:
     return Meta(
         status=_RUN_STATUSES.get(_string(status) or "", RunStatus.PARTIAL),
         definition_sha256=str(found.get("definition_sha256")),
+        created_at=str(found.get("created_at") or ""),
         agents={state: read_assignment(value) for state, value in _object(found.get("agents")).items()},
         max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
     )
@@ -135,6 +147,29 @@ def _lease(found: Json) -> Lease:
         ttl_s=ttl_s,
         epoch=_count(fields.get("epoch")),
         expires_at=expires_at,
+    )
+
+
+def _write_scope(scope: Scope) -> dict[str, Json]:
+    written: dict[str, Json] = {"size": scope.size, "concurrency": scope.concurrency}
+    tolerance = scope.tolerance
+    rare = {
+        "tolerated_count": tolerance.count,
+        "tolerated_percentage": tolerance.percentage,
+        "peak": scope.peak if scope.peak > scope.size else None,
+    }
+    return written | {name: value for name, value in rare.items() if value is not None}
+
+
+def _read_scope(found: Json) -> Scope | None:
+    if not isinstance(found, dict):
+        return None
+    size = _count(found.get("size"))
+    return Scope(
+        size=size,
+        concurrency=_count(found.get("concurrency")) or 1,
+        tolerance=Tolerance(count=found.get("tolerated_count"), percentage=found.get("tolerated_percentage")),
+        peak=max(size, _count(found.get("peak"))),
     )
 
 

@@ -8,6 +8,13 @@ from dcf.core.json_text import Json
 def context_of(workflow_id: str, name: str, run_input: Json, created_at: str) -> Mapping[str, Json]:
     """Build the part of the context object that is the same in every state (ASL notes, section 9)."""
     return {
-        "Execution": {"Id": workflow_id, "Name": workflow_id, "Input": run_input, "StartTime": created_at},
+        "Execution": {
+            "Id": workflow_id,
+            "Name": workflow_id,
+            "Input": run_input,
+            "StartTime": created_at,
+            "RoleArn": f"urn:dcf:workflow:{name}",
+            "RedriveCount": 0,
+        },
         "StateMachine": {"Id": name, "Name": name},
     }

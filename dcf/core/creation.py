@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dcf.asl import engine
+from dcf.asl.state_paths import join
 from dcf.core.answers import Created, Refusal
 from dcf.core.context import context_of
 from dcf.core.decision import Decision, Event, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.instants import to_text
 from dcf.core.json_text import Json
+from dcf.core.kickoff import deadline
 from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.core.refusals import conflict
 from dcf.core.transition import Transition, clock_of
@@ -38,7 +40,9 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     definition, now = request.definition, snapshot.now
     meta = Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256, max_attempts=request.max_attempts)
     unvisited = _unvisited(definition)
-    step = Transition(now=now, epoch=now, meta=meta, stateful=definition.stateful, visited_before=unvisited)
+    step = Transition(
+        now=now, epoch=now, meta=meta, stateful=definition.stateful, starting=True, visited_before=unvisited
+    )
     step.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))
     context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))
     step.apply(engine.start(definition.machine, request.run_input, context, clock_of(now, now)))
@@ -68,7 +72,10 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
 def _unvisited(definition: Definition) -> dict[str, StateDoc]:
     """Every state as waiting for its direct predecessors; entering one replaces this."""
     machine = definition.machine
-    return {name: StateDoc(waits_for=dict.fromkeys(machine.upstream(name), 0)) for name in machine.states}
+    return {
+        join("", name): StateDoc(waits_for={join("", before): 0 for before in machine.upstream(name)})
+        for name in machine.states
+    }
 
 
 def _meta_document(request: Create, now: int) -> dict[str, Json]:
@@ -94,11 +101,12 @@ def _meta_document(request: Create, now: int) -> dict[str, Json]:
         "max_attempts": request.max_attempts,
         "retention_s": request.retention_s,
         "input": request.run_input,
+        "deadline": None,
         "started_at": None,
         "finished_at": None,
         "finalized_at": None,
         "finalize_note": None,
-    }
+    } | deadline(now, machine.timeout_s)
 
 
 def _assignment(pool: tuple[str, ...]) -> Json:

@@ -4,13 +4,13 @@ A decision is a pure function `Snapshot -> Decision`. The store turns `Changes` 
 function has no effects it may be run again whenever the transaction loses its race.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.json_text import Json
-from dcf.core.model import Meta, StateDoc, StateInput
+from dcf.core.model import Meta, Scope, StateDoc, StateInput
 
 Answer_co = TypeVar("Answer_co", covariant=True)
 
@@ -22,7 +22,9 @@ class Reads:
     `states` are watched, and so is meta: a change of either before the commit makes the decision run again. Inputs
     and outputs need no watch, since only the holder of a watched state writes them. `agents` names the states
     whose assignment is needed; `open_states` asks for a page of the run's open states, offset and length (watched
-    as a set). `timers` names the states whose due time is looked up.
+    as a set), and `claim` for the one that was claimed with this token before. `timers` names the states whose due
+    time is looked up. Of a Parallel or Map, `scopes` asks for what opening it fixed, `items` for single items by
+    their number, and `tallies` for what of it has ended.
     """
 
     states: tuple[str, ...] = ()
@@ -31,16 +33,35 @@ class Reads:
     outputs: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     timers: tuple[str, ...] = ()
+    scopes: tuple[str, ...] = ()
+    items: tuple[tuple[str, int], ...] = ()
+    tallies: tuple[str, ...] = ()
     open_states: tuple[int, int] | None = None
+    claim: str | None = None
     whole_meta: bool = False
     audit: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How many branches or iterations of a scope have ended, those whose failure was tolerated included.
+
+    `error` and `cause` are those of the last failure.
+    """
+
+    done: int = 0
+    failed: int = 0
+    error: str | None = None
+    cause: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """What was found, and the server's time in microseconds. What does not exist is absent.
 
-    `inputs` are what workers see, `entries` what entering the states fixed.
+    `inputs` are what workers see, `entries` what entering the states fixed, and `items` the items of Maps by Map and
+    number. `void` names the states that are shown as cancelled, since the scope around them is over;
+    `page` counts the open states that were looked at.
     """
 
     now: int
@@ -50,6 +71,11 @@ class Snapshot:
     entries: Mapping[str, Entry] = field(default_factory=dict)
     outputs: Mapping[str, Json] = field(default_factory=dict)
     timers: Mapping[str, int] = field(default_factory=dict)
+    scopes: Mapping[str, StateInput] = field(default_factory=dict)
+    items: Mapping[tuple[str, int], Json] = field(default_factory=dict)
+    tallies: Mapping[str, Tally] = field(default_factory=dict)
+    void: frozenset[str] = frozenset()
+    page: int = 0
     meta_document: Mapping[str, Json] | None = None
     audit: Mapping[str, Json] | None = None
 
@@ -79,7 +105,12 @@ class Changes:
     """Everything one transaction writes, together or not at all.
 
     `meta_document` replaces meta, `meta` patches single fields of it. `timers` maps a state to the server time at
-    which the clock should next look at it; None takes it off.
+    which the clock should next look at it; None takes it off. `claims` maps the fingerprint of a token that claimed
+    some state to that state, so that a repetition finds it; None forgets it.
+
+    Of scopes: `opened` ones begin to count anew, `items` are those of a Map, `ended` adds to the counts of the scopes
+    in `counting`, `dropped` takes back outputs of earlier visits, and `results` go where a ResultWriter wants them.
+    What is left to do after the commit: the insides of `closed` scopes are void, and Maps in `reading` wait for items.
     """
 
     meta_document: Mapping[str, Json] | None = None
@@ -92,6 +123,23 @@ class Changes:
     events: tuple[Event, ...] = ()
     notices: tuple[Notice, ...] = ()
     timers: Mapping[str, int | None] = field(default_factory=dict)
+    claims: Mapping[str, str | None] = field(default_factory=dict)
+    opened: tuple[str, ...] = ()
+    items: Mapping[str, Sequence[Json]] = field(default_factory=dict)
+    ended: Mapping[str, Tally] = field(default_factory=dict)
+    counting: Mapping[str, Scope] = field(default_factory=dict)
+    dropped: tuple[str, ...] = ()
+    results: Mapping[str, Json] = field(default_factory=dict)
+    closed: tuple[str, ...] = ()
+    reading: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class More:
+    """In place of an answer: the decision needs more than was read, and nothing is written."""
+
+    scopes: tuple[str, ...] = ()
+    items: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,12 +4,14 @@ A definition and a run are two things; this module knows nothing of runs.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcf.asl.machine import Machine, Map, Parallel, Task
+from dcf.asl.machine import Machine, State, Task, Worker, every_state
 from dcf.asl.parsing import parse_machine
+from dcf.asl.places import Place, resolve
+from dcf.asl.state_paths import join
 from dcf.core.digest import definition_sha256
 from dcf.core.json_text import Json
 from dcf.errors import InvalidDefinition, Problem
@@ -22,7 +24,7 @@ _DEFAULT_NAME = "unnamed-workflow"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A workflow that can be run. `skills` maps each Task to the skill ids bound to it."""
+    """A workflow that can be run. `skills` maps each Task, nested ones included, to the skill ids bound to it."""
 
     document: Mapping[str, Json]
     sha256: str
@@ -31,12 +33,24 @@ class Definition:
     schema_version: str
     machine: Machine
     skills: Mapping[str, tuple[str, ...]]
-    revisitable: frozenset[str]
     stateful: bool
 
-    def needs_entry(self, name: str) -> bool:
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the states of the workflow itself, without those inside Parallel and Map."""
+        return tuple(join("", name) for name in self.machine.states)
+
+    def needs_entry(self, here: Place) -> bool:
         """Tell whether leaving this Task needs more of its entry than nothing."""
-        return self.stateful or self.machine.needs_input(name)
+        return self.stateful or here.machine.needs_input(here.name)
+
+    def may_be_entered_again(self, here: Place) -> bool:
+        """Tell whether a state, or a scope around it, may be visited more than once."""
+        around = (resolve(self.machine, owner) for owner in here.parents)
+        return any(
+            place.name in place.machine.revisitable or (place is not here and _is_retried(place.state))
+            for place in (here, *around)
+        )
 
 
 def read_definition(document: Json) -> Definition:
@@ -44,7 +58,6 @@ def read_definition(document: Json) -> Definition:
     if not isinstance(document, dict):
         raise InvalidDefinition([_problem("", "not_an_object", "The workflow document is not a JSON object.")])
     machine, problems = parse_machine(_asl(document), "/asl")
-    problems = problems or tuple(_not_yet(machine)) if machine is not None else problems
     if machine is None or problems:
         raise InvalidDefinition(problems)
     # The id names a run, not what is run: the same document may be run under many ids.
@@ -56,30 +69,18 @@ def read_definition(document: Json) -> Definition:
         name=_text(document, "workflow_name") or _text(document, "workflowName") or _DEFAULT_NAME,
         schema_version=_text(document, "workflow_schema_version") or "unknown",
         machine=machine,
-        skills={name: _skills(state) for name, state in machine.states.items() if isinstance(state, Task)},
-        revisitable=_revisitable(machine),
+        skills={name: _skills(state) for name, state in every_state(machine) if isinstance(state, Task)},
         stateful=_is_stateful(document.get("asl")),
     )
+
+
+def _is_retried(state: State) -> bool:
+    return isinstance(state, Worker) and bool(state.retriers)
 
 
 def _is_stateful(asl: Json) -> bool:
     text = str(asl)
     return any(mark in text for mark in _STATEFUL)
-
-
-def _not_yet(machine: Machine) -> Iterator[Problem]:
-    """Name what the language has and a run cannot do yet; `dcf simulate` can."""
-    for name, state in machine.states.items():
-        if isinstance(state, Parallel | Map):
-            kind = type(state).__name__
-            yield _unsupported(f"/asl/States/{name}", f"State '{name}' is a {kind}, which a run cannot execute yet.")
-    if machine.timeout_s is not None:
-        yield _unsupported("/asl/TimeoutSeconds", "The machine has a TimeoutSeconds, which a run cannot keep yet.")
-
-
-def _unsupported(path: str, message: str) -> Problem:
-    hint = "Leave it out, or try the workflow with `dcf simulate`."
-    return Problem(path=path, code="unsupported", message=message, hint=hint)
 
 
 def _asl(document: dict[str, Any]) -> Json:
@@ -112,18 +113,6 @@ def _chain(names: list[str]) -> dict[str, Json]:
 def _skills(task: Task) -> tuple[str, ...]:
     found = (task.agent_binding or {}).get("skills")
     return tuple(skill for skill in found if isinstance(skill, str)) if isinstance(found, list) else ()
-
-
-def _revisitable(machine: Machine) -> frozenset[str]:
-    """States that control may reach more than once: those left when states without a predecessor are peeled off."""
-    waiting = {name: len(machine.upstream(name)) for name in machine.states}
-    peeled = [name for name, count in waiting.items() if count == 0]
-    for name in peeled:
-        for follower in machine.downstream(name):
-            waiting[follower] -= 1
-            if waiting[follower] == 0:
-                peeled.append(follower)
-    return frozenset(machine.states) - frozenset(peeled)
 
 
 def _text(document: Mapping[str, Json], name: str) -> str | None:

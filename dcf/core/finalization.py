@@ -71,6 +71,8 @@ def _closing(snapshot: Snapshot, close_open: bool, *, run_over: bool) -> dict[st
     closed: dict[str, StateDoc] = {}
     for name, doc in snapshot.states.items():
         if doc.status.is_terminal:
+            if name in snapshot.void:
+                closed[name] = doc
             continue
         if not doc.is_ready:
             closed[name] = replace(doc, status=Status.SKIPPED, finished_at=snapshot.now)
@@ -94,13 +96,14 @@ def _final_status(snapshot: Snapshot, closed: Mapping[str, StateDoc], request: F
     assert snapshot.meta is not None, "checked by the caller"
     if snapshot.meta.status is not RunStatus.RUNNING:
         return snapshot.meta.status
-    final = {**snapshot.states, **closed}.values()
+    final = _of_the_workflow({**snapshot.states, **closed}).values()
     if any(doc.status is Status.FAILED for doc in final):
         return RunStatus.FAILED
     return RunStatus.CANCELLED if request.close_open_states else RunStatus.PARTIAL
 
 
 def _audit(snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapping[str, StateDoc]) -> dict[str, Json]:
+    states = _of_the_workflow(states)
     found = Counter(doc.status for doc in states.values())
     counts = {status.value: found[status] for status in Status}
     document = snapshot.meta_document or {}
@@ -118,6 +121,11 @@ def _audit(snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapp
         "note": request.note,
         "cost_summary": None,
     }
+
+
+def _of_the_workflow(states: Mapping[str, StateDoc]) -> dict[str, StateDoc]:
+    """Leave out what stands inside a Parallel or Map: how that ended, its own state says."""
+    return {path: doc for path, doc in states.items() if "/" not in path}
 
 
 def _closing_events(closed: Mapping[str, StateDoc]) -> tuple[Event, ...]:

@@ -7,30 +7,40 @@ drop by their id.
 from dcf.core.answers import Owed, Refusal
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
-from dcf.core.instants import to_text
+from dcf.core.instants import SECOND, to_text
+from dcf.core.json_text import Json
 from dcf.core.model import RunStatus
 from dcf.core.refusals import run_closed
 
 
-def kick_off(snapshot: Snapshot, reason: str) -> Decision[Owed | Refusal]:
-    """Owe a notification for every start state that can be taken."""
+def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> Decision[Owed | Refusal]:
+    """Owe a notification for every state that can be taken; at the first call the run's own timeout begins anew."""
     meta, now = snapshot.meta, snapshot.now
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_closed(meta.status))
-    ready = {name: doc for name, doc in snapshot.states.items() if doc.is_claimable(now)}
-    if not ready:
-        return Decision(answer=Owed())
     first = (snapshot.meta_document or {}).get("started_at") is None
+    ready = {path: doc for path, doc in snapshot.states.items() if doc.is_claimable(now)}
+    if not ready and not first:
+        return Decision(answer=Owed())
     notices = tuple(
-        Notice(type="state_ready", state=name, epoch=doc.lease.epoch, reason=reason) for name, doc in ready.items()
+        Notice(type="state_ready", state=path, epoch=doc.lease.epoch, reason=reason) for path, doc in ready.items()
     )
     return Decision(
         answer=Owed(states=tuple(ready)),
         changes=Changes(
-            meta={"started_at": to_text(now)} if first else {},
+            meta=_started(now, timeout_s) if first else {},
             events=(Event(type="RunStarted"),) if first else (),
             notices=notices,
             timers=dict.fromkeys(ready, now + REMINDER_DELAY),
         ),
     )
+
+
+def _started(now: int, timeout_s: int | None) -> dict[str, Json]:
+    return {"started_at": to_text(now)} | deadline(now, timeout_s)
+
+
+def deadline(now: int, timeout_s: int | None) -> dict[str, Json]:
+    """Write until when the run must have ended, if its machine has a TimeoutSeconds."""
+    return {} if timeout_s is None else {"deadline": to_text(now + timeout_s * SECOND)}

@@ -4,6 +4,7 @@ Pure: (snapshot, request) to Decision. The token in a request is drawn by the ca
 request id, so the same call may be repeated until its outcome is known (reliability notes, section 1).
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dcf.core import refusals
@@ -13,6 +14,7 @@ from dcf.core.codec import write_lease
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.digest import fingerprint
 from dcf.core.instants import SECOND
+from dcf.core.json_text import Json
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
 
 _DEFAULT_TTL_S = 300
@@ -21,7 +23,10 @@ _DEFAULT_TTL_S = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquire:
-    """A wish to hold a state for `ttl_s` seconds."""
+    """A wish to hold a state for `ttl_s` seconds.
+
+    `claims` says that any state would do: which one it got is then noted, since a repetition cannot know.
+    """
 
     state: str
     owner: str
@@ -30,6 +35,7 @@ class Acquire:
     any_owner: bool = False
     may_take_over: bool = True
     set_running: bool = True
+    claims: bool = False
     attempts: int = 1
 
 
@@ -113,8 +119,19 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     attention = {} if freed.status.is_terminal else {request.state: at}
     return Decision(
         answer=Released(outcome="lease_released", doc=freed),
-        changes=Changes(states={request.state: freed}, events=(event,), timers=attention),
+        changes=Changes(states={request.state: freed}, events=(event,), timers=attention, claims=forgotten_claim(doc)),
     )
+
+
+def forgotten_claim(doc: StateDoc) -> dict[str, str | None]:
+    """Forget which state was claimed with the token that held this one."""
+    mark = doc.last.get("claim")
+    return {mark: None} if isinstance(mark, str) else {}
+
+
+def without_claim(last: Mapping[str, Json]) -> dict[str, Json]:
+    """Leave out of the stored replies by which token the state was claimed."""
+    return {operation: reply for operation, reply in last.items() if operation != "claim"}
 
 
 def cleared(lease: Lease) -> Lease:
@@ -149,6 +166,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         lease=lease,
         started_at=snapshot.now,
         not_before=None,
+        last={**without_claim(doc.last), **({"claim": fingerprint(request.token)} if request.claims else {})},
     )
     event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
     timers = {request.state: taken.attention(snapshot.now + request.ttl_s * SECOND)}
@@ -159,7 +177,12 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             doc=taken,
             given=snapshot.inputs.get(request.state),
         ),
-        changes=Changes(states={request.state: taken}, events=(event,), timers=timers),
+        changes=Changes(
+            states={request.state: taken},
+            events=(event,),
+            timers=timers,
+            claims=forgotten_claim(doc) | ({fingerprint(request.token): request.state} if request.claims else {}),
+        ),
     )
 
 
@@ -182,6 +205,8 @@ def _unless_open(doc: StateDoc, meta: Meta, request: Acquire) -> Refusal | None:
 
 
 def _unless_due(doc: StateDoc, request: Acquire, now: int) -> Refusal | None:
+    if doc.kind is not None:
+        return refusals.goes_by_itself(request.state, doc)
     if not doc.is_ready:
         return refusals.not_ready(request.state, doc)
     if doc.not_before is not None and doc.not_before > now:
@@ -192,7 +217,7 @@ def _unless_due(doc: StateDoc, request: Acquire, now: int) -> Refusal | None:
 def _unless_assigned(doc: StateDoc, meta: Meta, request: Acquire) -> Refusal | None:
     if request.any_owner or meta.may_take(request.state, request.owner):
         return None
-    return refusals.owner_mismatch(request.state, " or ".join(meta.agents[request.state]), request.owner, doc)
+    return refusals.owner_mismatch(request.state, " or ".join(meta.assigned(request.state)), request.owner, doc)
 
 
 def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refusal | None:
@@ -232,7 +257,7 @@ def _is_clear(doc: StateDoc, request: Release) -> bool:
 def _freed(doc: StateDoc, now: int, request: Release) -> StateDoc:
     kept_owner = None if request.clear_owner else doc.lease.owner_agent_id
     lease = Lease(epoch=doc.lease.epoch, ts=now, ttl_s=doc.lease.ttl_s, owner_agent_id=kept_owner)
-    last = dict(doc.last)
+    last = without_claim(doc.last)
     if request.token is not None and request.token == doc.lease.token:
         last["release"] = {"req": fingerprint(request.token)}
     return replace(doc, status=doc.status if doc.status.is_terminal else Status.PENDING, lease=lease, last=last)

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from dcf.asl.steps import Entry
+from dcf.asl.state_paths import name_of
+from dcf.asl.steps import Entry, Tolerance
 from dcf.core.instants import SECOND
 from dcf.core.json_text import Json
 
@@ -70,10 +71,25 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """An open Parallel or Map: how many branches or iterations must end, how many run at once, how many may fail.
+
+    `peak` is the largest size it ever had in this run, so that all documents inside can be listed.
+    """
+
+    size: int
+    concurrency: int
+    tolerance: Tolerance = field(default_factory=Tolerance)
+    peak: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StateDoc:
     """One state of a run. `waits_for` maps each state it waits for to the epoch that settled it, or 0.
 
-    `kind` is set for an open state that nobody leases (a Wait); `deadline` and `heartbeat_s` are a Task's timeouts.
+    `kind` is set for an open state that nobody leases (a Wait, a Parallel, a Map, a Task that is to be entered
+    again); `deadline` and `heartbeat_s` are a Task's timeouts. `scope` is there once a Parallel or Map has opened
+    what is inside it; inside, `scope_epoch` is the epoch of the scope's document at that time.
     """
 
     status: Status = Status.PENDING
@@ -87,6 +103,8 @@ class StateDoc:
     kind: str | None = None
     deadline: int | None = None
     heartbeat_s: int | None = None
+    scope_epoch: int | None = None
+    scope: Scope | None = None
     last: Mapping[str, Json] = field(default_factory=dict)
     extra: Mapping[str, Json] = field(default_factory=dict)
 
@@ -104,6 +122,11 @@ class StateDoc:
             and not self.lease.is_live(now)
             and (self.not_before is None or self.not_before <= now)
         )
+
+    @property
+    def is_open_scope(self) -> bool:
+        """Whether branches or iterations of it may go on."""
+        return self.status is Status.RUNNING and self.scope is not None
 
     @property
     def tries(self) -> int:
@@ -132,7 +155,10 @@ class StateDoc:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateInput:
-    """What a state was given: `effective` is what its worker sees, `entry` what the engine needs when it is left."""
+    """What a state was given: `effective` is what its worker sees, `entry` what the engine needs when it is left.
+
+    `stateful` says that what follows may read variables or the context object.
+    """
 
     entry: Entry
     effective: Json
@@ -149,15 +175,20 @@ class StateInput:
 class Meta:
     """The part of a run's meta document that decisions need.
 
-    `agents` holds only the states asked for; an empty tuple means that any agent may take the state.
+    `agents` holds only the states asked for, by name; an empty tuple means that any agent may take the state.
     """
 
     status: RunStatus
     definition_sha256: str
+    created_at: str = ""
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
 
-    def may_take(self, state: str, agent_id: str) -> bool:
+    def assigned(self, path: str) -> tuple[str, ...]:
+        """List who may take the state; inside a scope it is assigned by its name, which no other state has."""
+        return self.agents.get(name_of(path), ())
+
+    def may_take(self, path: str, agent_id: str) -> bool:
         """Whether this agent is assigned to the state, alone or in a pool, or nobody is."""
-        assigned = self.agents.get(state, ())
+        assigned = self.assigned(path)
         return not assigned or agent_id in assigned

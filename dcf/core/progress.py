@@ -7,20 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dcf.asl import engine
-from dcf.asl.state_paths import join
-from dcf.asl.steps import Advance, Entry, OpenTask
+from dcf.asl.state_paths import split_scope
+from dcf.asl.steps import Advance, BranchFailed, Visit, exceeds, next_item
 from dcf.core import refusals
 from dcf.core.answers import Leased, Refusal, Updated
-from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.decision import Changes, Decision, Event, More, Snapshot, Tally
 from dcf.core.definition import Definition
 from dcf.core.digest import fingerprint, next_token
+from dcf.core.instants import from_text
 from dcf.core.json_text import Json
-from dcf.core.lease import Release, cleared, release
+from dcf.core.lease import Release, cleared, forgotten_claim, release, without_claim
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
-from dcf.core.transition import Claimant, Transition, clock_of, name_of
-
-_NOTHING_KEPT = Entry(raw=None, variables={}, entered_at="")
-"""Stands for an entry that leaving the state does not need."""
+from dcf.core.scopes import NOTHING_KEPT, missing, opened_scope, visits_of
+from dcf.core.transition import Claimant, Transition, clock_of
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
 _TOLD_BY_DEFAULT = {"complete": Status.SUCCEEDED, "release": Status.PENDING, "update": Status.RUNNING}
@@ -49,10 +48,15 @@ class Update:
     claim_ttl_s: int | None = None
     request_id: str | None = None
 
+    @property
+    def needs_id(self) -> bool:
+        """Whether nothing tells a repetition of it: it leaves the state running, and its caller named no id."""
+        return self.request_id is None and self.status in (None, Status.RUNNING)
+
 
 def update(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
-) -> Decision[Updated | Refusal]:
+) -> Decision[Updated | Refusal | More]:
     """Apply a holder's write, or repeat the reply if this very request was applied before."""
     doc, meta = snapshot.states[request.state], snapshot.meta
     assert meta is not None, "the control plane checks that the run exists before it decides"
@@ -73,7 +77,7 @@ def update(
 
 def exhaust(
     snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
-) -> Decision[RunStatus | None]:
+) -> Decision[RunStatus | More | None]:
     """Fail a state that was leased as often as the run allows and is held by nobody; None: no longer so."""
     doc, meta = _open_state(snapshot, state)
     if meta is None or not doc.is_claimable(snapshot.now) or doc.tries < meta.max_attempts:
@@ -84,7 +88,7 @@ def exhaust(
 
 def time_out(
     snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
-) -> Decision[RunStatus | None]:
+) -> Decision[RunStatus | More | None]:
     """Fail a state whose TimeoutSeconds or HeartbeatSeconds are over, whoever holds it; None: no longer so."""
     doc, meta = _open_state(snapshot, state)
     error = doc.timed_out(snapshot.now)
@@ -95,12 +99,23 @@ def time_out(
 
 def wake(
     snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
-) -> Decision[RunStatus | None]:
+) -> Decision[RunStatus | More | None]:
     """Go on after a Wait whose time has come; None: no longer so."""
     doc, meta = _open_state(snapshot, state)
     if meta is None or doc.kind is None or (doc.not_before or 0) > snapshot.now:
         return Decision(answer=None)
     return _end_by_itself(snapshot, state, definition, context, None)
+
+
+def time_out_run(snapshot: Snapshot, definition: Definition) -> Decision[RunStatus | None]:
+    """Fail a run whose machine's TimeoutSeconds are over; nothing can catch that. None: it is not so."""
+    meta, limit = snapshot.meta, from_text((snapshot.meta_document or {}).get("deadline"))
+    if meta is None or meta.status is not RunStatus.RUNNING or limit is None or limit > snapshot.now:
+        return Decision(answer=None)
+    step = Transition(now=snapshot.now, epoch=snapshot.now, meta=meta)
+    cause = f"The run did not end within {definition.machine.timeout_s} seconds."
+    step.fail_run("States.Timeout", cause)
+    return Decision(answer=step.run_status, changes=step.changes())
 
 
 def _open_state(snapshot: Snapshot, state: str) -> tuple[StateDoc, Meta | None]:
@@ -116,34 +131,42 @@ def _end_by_itself(
     definition: Definition,
     context: Mapping[str, Json],
     failure: tuple[str, str] | None,
-) -> Decision[RunStatus | None]:
+) -> Decision[RunStatus | More | None]:
     """End a state that nobody writes the end of: it failed in this way, or its time has come."""
     doc, now = snapshot.states[state], snapshot.now
     epoch = doc.lease.next_epoch(now)
-    step = _open_transition(snapshot, state, epoch, definition)
-    step.states[state] = replace(doc, lease=Lease(epoch=epoch))
-    step.timers[state] = None
-    clock, (path, visits) = clock_of(now, epoch), _visit(snapshot, state)
+    visits = _visits(snapshot, state)
+    clock = clock_of(now, epoch)
     if failure is None:
-        step.apply(engine.wake(definition.machine, path, visits, context, clock))
+        advance = engine.wake(definition.machine, state, visits, context, clock)
     else:
-        step.apply(engine.fail(definition.machine, path, visits, *failure, context, clock))
+        advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
+    step = open_transition(snapshot, state, epoch, definition)
+    step.states[state] = replace(doc, lease=Lease(epoch=epoch), last=without_claim(doc.last))
+    step.timers[state] = None
+    step.claims |= forgotten_claim(doc)
+    more = take(step, snapshot, state, advance, definition, context)
+    if more is not None:
+        return Decision(answer=more)
     return Decision(answer=step.run_status, changes=step.changes())
 
 
 def _settle(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
-) -> Decision[Updated | Refusal]:
+) -> Decision[Updated | Refusal | More]:
     """Close the state and decide what comes next, in one transaction."""
     state, doc = request.state, snapshot.states[request.state]
     advance = _advance(snapshot, request, definition, context)
-    step = _open_transition(snapshot, state, doc.lease.epoch, definition)
+    step = open_transition(snapshot, state, _epoch(snapshot, state), definition)
     step.states[state] = closed = _closed(doc, request, snapshot.now)
     step.timers[state] = None
+    step.claims |= forgotten_claim(doc)
     if request.has_output:
         step.outputs[state] = request.output
-    step.apply(advance, _claimant(request, doc, advance))
-    answer = _answer(step, request, closed)
+    more = take(step, snapshot, state, advance, definition, context, claimant_of(request, doc.lease.owner_agent_id))
+    if more is not None:
+        return Decision(answer=more)
+    answer = _answer(step, request, closed, doc.lease.owner_agent_id)
     mine = step.states[state]
     done = {"req": _repetition_key(request), **_reply(answer)}
     step.states[state] = replace(mine, last={**mine.last, "complete": done})
@@ -152,22 +175,78 @@ def _settle(
 
 def _advance(snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]) -> Advance:
     state = request.state
-    path, visits = _visit(snapshot, state)
-    clock = clock_of(snapshot.now, snapshot.states[state].lease.epoch)
+    visits = _visits(snapshot, state)
+    clock = clock_of(snapshot.now, _epoch(snapshot, state))
     if request.status is Status.SUCCEEDED:
         result = request.output if request.has_output else snapshot.outputs.get(state)
-        return engine.complete(definition.machine, path, visits, result, context, clock)
+        return engine.complete(definition.machine, state, visits, result, context, clock)
     error, cause = request.error or "States.TaskFailed", request.cause or ""
-    return engine.fail(definition.machine, path, visits, error, cause, context, clock)
+    return engine.fail(definition.machine, state, visits, error, cause, context, clock)
 
 
-def _visit(snapshot: Snapshot, state: str) -> tuple[str, dict[str, Entry]]:
-    """Name the state as the engine does, and give it what was kept of the state's entry."""
-    path = join("", state)
-    return path, {path: snapshot.entries.get(state, _NOTHING_KEPT)}
+def take(
+    step: Transition,
+    snapshot: Snapshot,
+    state: str,
+    advance: Advance,
+    definition: Definition,
+    context: Mapping[str, Json],
+    claimant: Claimant | None = None,
+) -> More | None:
+    """Record an advance, and what follows from failures that Maps may tolerate; or ask for what was not read."""
+    more = missing(snapshot, state, advance)
+    if more is not None:
+        return more
+    step.apply(advance, claimant)
+    for failed in (found for found in advance.steps if isinstance(found, BranchFailed)):
+        owner = split_scope(failed.scope)[0]
+        if owner in snapshot.states and owner not in step.closed and owner not in step.opened:
+            following = _bear(step, snapshot, failed, definition, context)
+            more = missing(snapshot, state, following)
+            if more is not None:
+                return more
+            step.apply(following, claimant)
+    return None
 
 
-def _open_transition(snapshot: Snapshot, state: str, epoch: int, definition: Definition) -> Transition:
+def _bear(
+    step: Transition, snapshot: Snapshot, failed: BranchFailed, definition: Definition, context: Mapping[str, Json]
+) -> Advance:
+    """After a failure that its Map may tolerate: close the Map if it was one too many, or else start the next item.
+
+    Others may fail at the same time; whoever sees the count exceed the limit after the commit closes the Map.
+    """
+    owner, index = split_scope(failed.scope)
+    opened = opened_scope(snapshot, owner)
+    visits: dict[str, Visit] = {**visits_of(snapshot, owner), owner: opened}
+    clock = clock_of(step.now, step.epoch)
+    before = snapshot.tallies.get(owner, Tally()).failed
+    if exceeds(opened.tolerance, before + 1, opened.size):
+        return engine.branch_failed(
+            definition.machine, failed.scope, visits, failed.error, failed.cause, context, clock
+        )
+    following = next_item(opened, index)
+    if following is None:
+        return Advance(steps=(), outcome="open")
+    return engine.open_item(definition.machine, owner, following, visits, context, clock)
+
+
+def _epoch(snapshot: Snapshot, state: str) -> int:
+    """Make the fencing number of what this completion sets going.
+
+    Inside a scope it must be larger than those of siblings, whose states may be entered again because of it.
+    """
+    epoch = snapshot.states[state].lease.epoch
+    return max(epoch, snapshot.now) if "/" in state else epoch
+
+
+def _visits(snapshot: Snapshot, state: str) -> dict[str, Visit]:
+    """Give the engine what was kept of the state's entry, and of the scopes around it."""
+    return {**visits_of(snapshot, state), state: snapshot.entries.get(state, NOTHING_KEPT)}
+
+
+def open_transition(snapshot: Snapshot, state: str, epoch: int, definition: Definition) -> Transition:
+    """Begin what leaving a state writes."""
     assert snapshot.meta is not None, "checked by the fence"
     others = {name: doc for name, doc in snapshot.states.items() if name != state}
     return Transition(
@@ -192,26 +271,15 @@ def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
     )
 
 
-def _claimant(request: Update, doc: StateDoc, advance: Advance) -> Claimant | None:
-    owner = request.owner or doc.lease.owner_agent_id
+def claimant_of(request: Update, holder: str | None) -> Claimant | None:
+    """Tell who, with this write, wants to lease what comes next; None: nobody."""
+    owner = request.owner or holder
     if request.claim_ttl_s is None or owner is None or request.token is None:
         return None
-    entered = next((step.path for step in advance.steps if isinstance(step, OpenTask)), None)
-    if entered is None:
-        return None
-    token = next_token(request.token, name_of(entered))
-    return Claimant(owner=owner, token=token, ttl_s=request.claim_ttl_s)
+    return Claimant(owner=owner, token=request.token, ttl_s=request.claim_ttl_s)
 
 
-def _answer(step: Transition, request: Update, closed: StateDoc) -> Updated:
-    claimed = None
-    if step.claimed is not None:
-        claimed = Leased(
-            outcome="lease_acquired",
-            state=step.claimed,
-            doc=step.states[step.claimed],
-            given=step.inputs[step.claimed].effective,
-        )
+def _answer(step: Transition, request: Update, closed: StateDoc, holder: str | None) -> Updated:
     failed = step.run_status is RunStatus.FAILED
     doc = step.states[request.state] if failed else closed
     return Updated(
@@ -220,7 +288,8 @@ def _answer(step: Transition, request: Update, closed: StateDoc) -> Updated:
         output_written=request.has_output,
         run_status=step.run_status,
         next_states=step.entered,
-        claimed=claimed,
+        claimed=step.claim(),
+        owner=holder,
     )
 
 
@@ -231,9 +300,10 @@ def _reply(answer: Updated) -> dict[str, Json]:
         reply["status"] = answer.status.value
     if answer.run_status is not RunStatus.RUNNING:
         reply["run_status"] = answer.run_status.value
-    if answer.claimed is not None:
-        reply["claimed"] = answer.claimed.state
-    elif answer.next_states:
+    claimed = () if answer.claimed is None else (answer.claimed.state,)
+    if claimed:
+        reply["claimed"] = claimed[0]
+    if answer.next_states != claimed:
         reply["next"] = list(answer.next_states)
     return reply
 
@@ -278,7 +348,7 @@ def _claimed_before(state: str | None, request: Update) -> Leased | None:
     return Leased(outcome="lease_already_held", state=state, doc=StateDoc(status=Status.RUNNING, lease=lease))
 
 
-def _give_back(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal]:
+def _give_back(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal | More]:
     given = release(snapshot, Release(state=request.state, token=request.token))
     if isinstance(given.answer, Refusal):
         return Decision(answer=given.answer)
@@ -286,7 +356,7 @@ def _give_back(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusa
     return Decision(answer=answer, changes=given.changes)
 
 
-def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refusal]:
+def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refusal | More]:
     """Write what leaves the state running: part of the output, a note of an error, one more attempt."""
     last, status, key = dict(doc.last), request.status or doc.status, _repetition_key(request)
     if key is not None:

@@ -1,7 +1,7 @@
 """Every way the control plane says no to a well-formed request, with its code and what to do next.
 
     terminal             run_closed, state_terminal    nothing happens here any more
-    not_ready            not_ready, not_due            too early; waiting helps
+    not_ready            goes_by_itself, not_due, not_ready  too early, or nothing to work on; waiting helps
     owner_mismatch       owner_mismatch                another agent is meant
     lease_held           lease_held                    somebody works on it
     lease_lost           lease_lost                    the token is not the current one
@@ -49,6 +49,16 @@ def not_ready(state: str, doc: StateDoc) -> Refusal:
         code="not_ready",
         message=f"State '{state}' waits for {waiting}.",
         hint="Wait for the workflow event of this state (await_workflow_event) instead of polling.",
+        doc=doc,
+    )
+
+
+def goes_by_itself(state: str, doc: StateDoc) -> Refusal:
+    """Refuse: nobody works on it."""
+    return Refusal(
+        code="not_ready",
+        message=f"State '{state}' is a {doc.kind} that goes on by itself; nobody works on it.",
+        hint="Work on the Task states; inside a Parallel or Map they are named by path, as in Each/0/Name.",
         doc=doc,
     )
 

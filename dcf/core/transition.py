@@ -4,38 +4,48 @@ Every state but Task is executed inside the transaction that reaches it; entered
 assigned. Used by creation (the start), by completion and by failure alike. It may not decide who may write.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from dcf.asl.state_paths import split
+from dcf.asl.state_paths import ancestors, split_scope, within
 from dcf.asl.steps import (
     Advance,
+    BranchEnded,
+    BranchFailed,
     Broke,
     Caught,
+    Closed,
     Ended,
     Entered,
     Entry,
     Failed,
+    NeedItems,
+    OpenScope,
     OpenTask,
     OpenWait,
     Passed,
     Retried,
     Step,
     Succeeded,
+    WriteResults,
 )
 from dcf.asl.surroundings import Clock
-from dcf.core.attention import NEVER, REMINDER_DELAY
-from dcf.core.decision import Changes, Event, Notice
+from dcf.core.answers import Leased
+from dcf.core.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
+from dcf.core.decision import Changes, Event, Notice, Tally
+from dcf.core.digest import next_token
 from dcf.core.instants import SECOND, to_text
 from dcf.core.json_text import Json
 from dcf.core.lease import acquired_event, granted
-from dcf.core.model import Lease, Meta, RunStatus, StateDoc, StateInput, Status
+from dcf.core.model import Lease, Meta, RunStatus, Scope, StateDoc, StateInput, Status
+from dcf.core.scopes import cancelled
+
+SCOPES = ("Parallel", "Map")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimant:
-    """Who wants to lease the next state in the same transaction."""
+    """Who wants to lease the next state in the same transaction; `token` is that of the lease it ends."""
 
     owner: str
     token: str
@@ -48,13 +58,15 @@ class Transition:
 
     `stateful` keeps everything about entered states, since what follows may read it. `epoch` is the fencing number of
     the completion that causes it: entered states start from it, so that it grows along every path of control.
-    `visited_before` are documents of states that may be entered again.
+    `visited_before` are documents of states that may be entered again, and of the scopes around. A run that is
+    `starting` announces nothing: kicking it off does.
     """
 
     now: int
     epoch: int
     meta: Meta
     stateful: bool = False
+    starting: bool = False
     visited_before: Mapping[str, StateDoc] = field(default_factory=dict)
     states: dict[str, StateDoc] = field(default_factory=dict)
     inputs: dict[str, StateInput] = field(default_factory=dict)
@@ -63,6 +75,14 @@ class Transition:
     events: list[Event] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     timers: dict[str, int | None] = field(default_factory=dict)
+    claims: dict[str, str | None] = field(default_factory=dict)
+    opened: list[str] = field(default_factory=list)
+    items: dict[str, Sequence[Json]] = field(default_factory=dict)
+    ended: dict[str, Tally] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
+    results: dict[str, Json] = field(default_factory=dict)
+    closed: list[str] = field(default_factory=list)
+    reading: list[str] = field(default_factory=list)
     run_status: RunStatus = RunStatus.RUNNING
     entered: tuple[str, ...] = ()
     claimed: str | None = None
@@ -70,13 +90,17 @@ class Transition:
     def apply(self, advance: Advance, claimant: Claimant | None = None) -> None:
         """Record the steps taken, in order, then the end of the run if that is where they led."""
         for step in advance.steps:
-            self._take(_named(step), claimant)
+            self._take(step, claimant)
         match advance.outcome:
             case Succeeded() as end:
                 self._end(RunStatus.SUCCEEDED, {"output": end.output}, Event(type="RunSucceeded"))
             case Failed() as failure:
-                told = {"error": failure.error, "cause": failure.cause}
-                self._end(RunStatus.FAILED, told, Event(type="RunFailed", state=name_of(failure.state), data=told))
+                self.fail_run(failure.error, failure.cause, failure.state)
+
+    def fail_run(self, error: str | None, cause: str | None, state: str | None = None) -> None:
+        """Record that the run failed, in a state if it was one."""
+        told = {"error": error, "cause": cause}
+        self._end(RunStatus.FAILED, told, Event(type="RunFailed", state=state, data=told))
 
     def changes(self) -> Changes:
         """Everything collected, as one set of changes."""
@@ -88,7 +112,27 @@ class Transition:
             events=tuple(self.events),
             notices=tuple(self.notices),
             timers=self.timers,
+            claims=self.claims,
+            opened=tuple(self.opened),
+            items=self.items,
+            ended=self.ended,
+            counting={path: doc.scope for path in self.ended if (doc := self.current(path)) and doc.scope},
+            dropped=tuple(self.dropped),
+            results=self.results,
+            closed=tuple(self.closed),
+            reading=tuple(self.reading),
         )
+
+    def claim(self) -> Leased | None:
+        """Tell which of the entered states was leased on the way."""
+        if self.claimed is None:
+            return None
+        given = self.inputs[self.claimed].effective
+        return Leased(outcome="lease_acquired", state=self.claimed, doc=self.states[self.claimed], given=given)
+
+    def current(self, path: str) -> StateDoc | None:
+        """Find a state's document as it is by now."""
+        return self.states.get(path) or self.visited_before.get(path)
 
     def _take(self, step: Step, claimant: Claimant | None) -> None:
         match step:
@@ -108,18 +152,93 @@ class Transition:
             case Caught() | Broke():
                 self._fail(step)
             case _:
-                raise AssertionError(f"{type(step).__name__} is refused when the run is created")
+                self._take_of_scope(step)
+
+    def _take_of_scope(self, step: Step) -> None:
+        """Record what only a Parallel or Map does."""
+        match step:
+            case OpenScope():
+                self._open(step)
+            case NeedItems():
+                self._await_items(step)
+            case BranchEnded(scope=scope, output=output):
+                self.outputs[scope] = output
+                self._count(scope, Tally(done=1))
+            case BranchFailed(scope=scope, error=error, cause=cause):
+                self.dropped.append(scope)
+                self._count(scope, Tally(done=1, failed=1, error=error, cause=cause))
+            case Closed(path=path):
+                self._void(path)
+                self.closed.append(path)
+            case WriteResults(path=path, results=results):
+                self.results[path] = results
 
     def _pass(self, step: Passed) -> None:
         self.states[step.path] = self._opened(step.path, step.source, Status.SUCCEEDED)
         self.outputs[step.path] = step.output
         self.events.append(Event(type="StateSucceeded", state=step.path, data=self._origin(step.source)))
 
+    def _open(self, step: OpenScope) -> None:
+        """Open a Parallel or Map; one that waited for its items was entered before."""
+        doc = self.current(step.path)
+        entered = doc is not None and doc.status is Status.RUNNING and doc.kind == step.kind and doc.scope is None
+        if doc is None or not entered:
+            doc = replace(self._opened(step.path, step.source, Status.RUNNING), kind=step.kind, started_at=self.now)
+            self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
+        earlier = self.visited_before.get(step.path)
+        peak = 0 if earlier is None or earlier.scope is None else earlier.scope.peak
+        size = step.size
+        self.states[step.path] = replace(
+            doc, scope=Scope(size=size, concurrency=step.concurrency, tolerance=step.tolerance, peak=max(size, peak))
+        )
+        self.inputs[step.path] = self._given(step.entry, step.effective)
+        self.timers[step.path] = self.now + JOIN_DELAY
+        self.opened.append(step.path)
+        if step.kind == "Map":
+            self.items[step.path] = list(step.items)
+
+    def _await_items(self, step: NeedItems) -> None:
+        """Enter a Map whose items must be read first."""
+        doc = self._opened(step.path, step.source, Status.RUNNING)
+        self.states[step.path] = replace(doc, kind="Map", started_at=self.now)
+        self.inputs[step.path] = self._given(step.entry, step.entry.raw)
+        self.timers[step.path] = self.now + JOIN_DELAY
+        self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
+        self.reading.append(step.path)
+
+    def _count(self, scope: str, ended: Tally) -> None:
+        owner = split_scope(scope)[0]
+        before = self.ended.get(owner, Tally())
+        self.ended[owner] = replace(ended, done=before.done + ended.done, failed=before.failed + ended.failed)
+
+    def _void(self, owner: str) -> None:
+        """Take back what this very transition set going inside a scope that is over now."""
+        for path, doc in self.states.items():
+            if within(path, owner) and not doc.status.is_terminal:
+                self.states[path] = cancelled(doc, self.now)
+                self.timers[path] = None
+        for kept in (self.items, self.ended):
+            for path in [path for path in kept if path == owner or within(path, owner)]:
+                del kept[path]
+        self.opened = [path for path in self.opened if path != owner and not within(path, owner)]
+        self.reading = [path for path in self.reading if not within(path, owner)]
+        self.notices = [notice for notice in self.notices if notice.state is None or not within(notice.state, owner)]
+        self.entered = tuple(path for path in self.entered if not within(path, owner))
+        if self.claimed is not None and within(self.claimed, owner):
+            self.claimed = None
+
     def _succeed(self, step: Ended) -> None:
-        """Close a Wait that is over; a Task was closed by whoever wrote its result."""
-        doc = self.states[step.path]
+        """Close a Wait, Parallel or Map that is over; a Task was closed by whoever wrote its result."""
+        doc = self.current(step.path)
+        assert doc is not None, "only what was entered ends"
         if doc.status is Status.RUNNING:
             self.states[step.path] = replace(doc, status=Status.SUCCEEDED, finished_at=self.now, not_before=None)
+        if step.path in self.opened:  # and over at once: nobody will count or open anything inside
+            self.opened.remove(step.path)
+            self.ended.pop(step.path, None)
+            self.items.pop(step.path, None)
+        if doc.kind in SCOPES:
+            self.outputs[step.path] = step.output
         self.timers[step.path] = None
         self.events.append(Event(type="StateSucceeded", state=step.path, data={"epoch": self.epoch}))
 
@@ -135,8 +254,8 @@ class Transition:
             self._claim(step.path, doc, claimant)
             return
         self.states[step.path] = doc
-        self.timers[step.path] = doc.attention(NEVER if step.source is None else self.now + REMINDER_DELAY)
-        if step.source is not None:
+        self.timers[step.path] = doc.attention(NEVER if self.starting else self.now + REMINDER_DELAY)
+        if not self.starting:
             told = Notice(
                 type="state_ready", state=step.path, epoch=self.epoch, source=step.source, reason="upstream_done"
             )
@@ -150,8 +269,9 @@ class Transition:
         self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
 
     def _retry(self, step: Retried) -> None:
-        """Give a failed Task back until its time has come; the clock then announces it."""
-        doc, task = self.states[step.path], step.task
+        """Give a failed Task back until its time has come; the clock then announces it, or enters the state again."""
+        doc, task = self.current(step.path), step.task
+        assert doc is not None, "only what was entered is tried again"
         retried = int(doc.last.get("retried", 0)) + 1
         again = replace(
             doc,
@@ -159,12 +279,14 @@ class Transition:
             finished_at=None,
             not_before=step.not_before,
             last_error=_last_error(step),
+            kind=None if task is not None else doc.kind or "Task",
+            lease=Lease(epoch=max(doc.lease.epoch, self.epoch)),
             deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
             last={**doc.last, "retried": retried, "tries_from": doc.attempts},
         )
         self.states[step.path] = again
-        if task is not None:
-            self.inputs[step.path] = self._given(step.entry, task.effective)
+        effective = step.entry.raw if task is None else task.effective
+        self.inputs[step.path] = self._given(step.entry, effective)
         self.timers[step.path] = step.not_before
         told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": retried}
         self.events.append(Event(type="StateRetried", state=step.path, data=told))
@@ -173,7 +295,8 @@ class Transition:
         return StateInput(entry=entry, effective=effective, stateful=self.stateful)
 
     def _claim(self, state: str, doc: StateDoc, claimant: Claimant) -> None:
-        lease = granted(doc.lease, owner=claimant.owner, token=claimant.token, ttl_s=claimant.ttl_s, now=self.now)
+        token = next_token(claimant.token, state)
+        lease = granted(doc.lease, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s, now=self.now)
         taken = replace(doc, status=Status.RUNNING, attempts=1, lease=lease, started_at=self.now)
         self.states[state] = taken
         self.claimed = state
@@ -182,10 +305,11 @@ class Transition:
 
     def _fail(self, step: Caught | Broke) -> None:
         """Close a state that failed, whether or not somebody catches it."""
-        doc = self.states.get(step.path) or self._opened(step.path, None, Status.FAILED)
+        doc = self.current(step.path) or self._opened(step.path, None, Status.FAILED)
         self.states[step.path] = replace(
             doc,
             status=Status.FAILED,
+            lease=Lease(epoch=max(doc.lease.epoch, self.epoch)),
             started_at=doc.started_at or self.now,
             finished_at=self.now,
             not_before=None,
@@ -204,7 +328,7 @@ class Transition:
 
     def _opened(self, state: str, source: str | None, status: Status) -> StateDoc:
         """Begin a fresh visit of a state: everything of an earlier one goes but its last replies and foreign fields."""
-        earlier = self.states.get(state) or self.visited_before.get(state) or StateDoc()
+        earlier = self.current(state) or StateDoc()
         finished = self.now if status.is_terminal else None
         return StateDoc(
             status=status,
@@ -213,30 +337,24 @@ class Transition:
             started_at=finished,
             finished_at=finished,
             waits_for={source: self.epoch} if source else {},
+            scope_epoch=self._scope_epoch(state),
             last=earlier.last,
             extra=earlier.extra,
         )
+
+    def _scope_epoch(self, path: str) -> int | None:
+        if "/" not in path:
+            return None
+        around = self.current(ancestors(path)[-1])
+        assert around is not None, "a nested state is entered from an open scope"
+        return around.lease.epoch
 
     def _origin(self, source: str | None) -> dict[str, Json]:
         return {"epoch": self.epoch} | ({"source": source} if source else {})
 
 
-def name_of(path: str) -> str:
-    """Return the name of the root state at a path; the two differ only where the name needs encoding."""
-    return split(path)[1] if "%" in path else path
-
-
 def _last_error(step: Retried | Caught | Broke) -> str:
     return f"{step.error or 'error'}: {step.cause or ''}"
-
-
-def _named(step: Step) -> Step:
-    """Return the step with names for paths, which is the same but for names that need encoding."""
-    found: Any = step
-    paths = {field: getattr(found, field, None) for field in ("path", "source")}
-    encoded = {field: name_of(path) for field, path in paths.items() if path is not None and "%" in path}
-    named: Step = replace(found, **encoded) if encoded else step
-    return named
 
 
 def clock_of(now: int, epoch: int) -> Clock:

@@ -20,6 +20,7 @@ HEAD: Final = 7.0
 _LONGEST_NAME: Final = 34
 _LONGEST_LABEL: Final = 40
 _STATUS_ROOM: Final = " · ✔ succeeded"
+_COUNTS_ROOM: Final = " · ✘ 999k  ▶ 999k  ✔ 999k of 999k"
 _PAD: Final = 14.0
 _PANEL_PAD: Final = 12.0
 _NODE_HEIGHT: Final = 44.0
@@ -161,7 +162,8 @@ def _block(node: Node) -> _Block:
     if node.kind in MARKERS:
         return _Block(node=node, width=_MARKER, height=_MARKER)
     name = printable(node.name, _LONGEST_NAME)
-    texts = width_of(name, NAME_SIZE) * 1.06, width_of(kind_text(node) + _STATUS_ROOM, NOTE_SIZE)
+    room = _COUNTS_ROOM if node.many else _STATUS_ROOM
+    texts = width_of(name, NAME_SIZE) * 1.06, width_of(kind_text(node) + room, NOTE_SIZE)
     width = max(120.0, *texts) + 2 * _PAD + (16 if node.kind == "Choice" else 0)
     if not node.groups:
         return _Block(node=node, width=width, height=_NODE_HEIGHT)

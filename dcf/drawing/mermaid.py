@@ -1,12 +1,12 @@
 """A machine as a Mermaid flowchart. Whatever could mean something to Mermaid is written as a character code."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from dcf.asl.machine import Machine
 from dcf.drawing.layout import kind_text
 from dcf.drawing.scene import END, START, Arrow, Graph, Node, scene_of
-from dcf.drawing.statuses import Standing, Statuses
+from dcf.drawing.statuses import Share, Standing, Statuses
 from dcf.drawing.words import printable
 
 _HARMLESS: Final = frozenset(" _.,:/$()=+-")
@@ -28,10 +28,10 @@ _CLASSES: Final = (
 _COLOURED: Final = frozenset({"running", "succeeded", "failed", "cancelled"})
 
 
-def draw_mermaid(machine: Machine, statuses: Statuses | None = None) -> str:
-    """Write a flowchart; `statuses` by the path of each state."""
+def draw_mermaid(machine: Machine, statuses: Statuses | None = None, shares: Mapping[str, Share] | None = None) -> str:
+    """Write a flowchart; `statuses` by the path of each state, `shares` by that of each Map."""
     graph = scene_of(machine)
-    standing = Standing(graph, statuses)
+    standing = Standing(graph, statuses, shares)
     classes = _CLASSES if statuses else ()
     return "\n".join(["flowchart TD", *_graph(graph, "n", "  ", standing), *classes]) + "\n"
 

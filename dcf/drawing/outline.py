@@ -1,24 +1,24 @@
 """A machine as indented text: every state in reading order, and where it leads."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from dcf.asl.machine import Machine
 from dcf.drawing.layout import kind_text
 from dcf.drawing.scene import END, MARKERS, Graph, Node, scene_of
-from dcf.drawing.statuses import Standing, Statuses
+from dcf.drawing.statuses import Share, Standing, Statuses
 
 
-def draw_text(machine: Machine, statuses: Statuses | None = None) -> str:
-    """Write an outline; `statuses` by the path of each state."""
+def draw_text(machine: Machine, statuses: Statuses | None = None, shares: Mapping[str, Share] | None = None) -> str:
+    """Write an outline; `statuses` by the path of each state, `shares` by that of each Map."""
     graph = scene_of(machine)
-    return "\n".join(_graph(graph, "", Standing(graph, statuses))) + "\n"
+    return "\n".join(_graph(graph, "", Standing(graph, statuses, shares))) + "\n"
 
 
 def _graph(graph: Graph, indent: str, standing: Standing) -> Iterator[str]:
     for at, node in enumerate(graph.nodes):
         if node.kind not in MARKERS:
-            signs = standing.signs(node.path)
-            yield f"{indent}{node.name}  ({kind_text(node)})" + (f"  {signs}" if signs else "")
+            told = standing.told(node.path)
+            yield f"{indent}{node.name}  ({kind_text(node)})" + (f"  {told}" if told else "")
             yield from _inside(node, indent, standing)
             yield from _ways(graph, at, indent)
 

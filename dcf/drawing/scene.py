@@ -27,12 +27,16 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A state, or the mark where a run begins or ends. Inside a Map, `path` is that of the first iteration."""
+    """A state, or the mark where a run begins or ends. Inside a Map, `path` is that of the first iteration.
+
+    `many` says that there are counts to be shown: it is a Map or inside one.
+    """
 
     path: str
     name: str
     kind: str
     retries: bool = False
+    many: bool = False
     groups: "tuple[Group, ...]" = ()
 
 
@@ -80,9 +84,9 @@ def _inner(state: State) -> tuple[Machine, ...]:
     return (state.processor,) if isinstance(state, Map) else ()
 
 
-def _graph(machine: Machine, scope: str, *, marked: bool) -> Graph:
+def _graph(machine: Machine, scope: str, *, marked: bool, many: bool = False) -> Graph:
     names = _in_reading_order(machine)
-    nodes = [_node(machine.states[name], name, join(scope, name)) for name in names]
+    nodes = [_node(machine.states[name], name, join(scope, name), many=many) for name in names]
     ends = [name for name in names if marked and _runs_out(machine.states[name])]
     if marked:
         nodes.insert(0, Node(path="", name="start", kind=START))
@@ -110,17 +114,25 @@ def _runs_out(state: State) -> bool:
     return isinstance(state, Task | Parallel | Map | Pass | Wait) and state.next is None
 
 
-def _node(state: State, name: str, path: str) -> Node:
+def _node(state: State, name: str, path: str, *, many: bool) -> Node:
     parallel = isinstance(state, Parallel)
+    many = many or isinstance(state, Map)
     groups = (
         Group(
             title=f"branch {at}" if parallel else "each item",
-            graph=_graph(inner, open_scope(path, at), marked=False),
+            graph=_graph(inner, open_scope(path, at), marked=False, many=many),
         )
         for at, inner in enumerate(_inner(state))
     )
     retries = isinstance(state, Task | Parallel | Map) and bool(state.retriers)
-    return Node(path=path, name=printable(name), kind=type(state).__name__, retries=retries, groups=tuple(groups))
+    return Node(
+        path=path,
+        name=printable(name),
+        kind=type(state).__name__,
+        retries=retries,
+        many=many,
+        groups=tuple(groups),
+    )
 
 
 def _arrows(state: State, source: int, index: dict[str, int]) -> list[Arrow]:

@@ -4,7 +4,7 @@ All text is escaped, nothing has an id, and without its style sheet it may stand
 content security policy. Each state is a group with `data-state` and `data-status`, for a page that keeps it current.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Final
 
@@ -24,7 +24,7 @@ from dcf.drawing.layout import (
     picture_size,
 )
 from dcf.drawing.scene import MARKERS, START, Graph, nodes_in, scene_of
-from dcf.drawing.statuses import Standing, Statuses
+from dcf.drawing.statuses import Share, Standing, Statuses
 from dcf.drawing.words import printable
 
 _LIGHT: Final = {
@@ -95,11 +95,21 @@ STYLE: Final = (
 """The style sheet of every picture, for a page that shows pictures drawn with `style=False`."""
 
 
-def draw_svg(machine: Machine, statuses: Statuses | None = None, *, title: str = "Workflow", style: bool = True) -> str:
-    """Draw a machine; `statuses` by the path of each state. Raise InvalidArgument beyond MAX_STATES."""
+def draw_svg(
+    machine: Machine,
+    statuses: Statuses | None = None,
+    shares: Mapping[str, Share] | None = None,
+    *,
+    title: str = "Workflow",
+    style: bool = True,
+) -> str:
+    """Draw a machine; `statuses` by the path of each state, `shares` by that of each Map.
+
+    Raise InvalidArgument beyond MAX_STATES.
+    """
     graph = scene_of(machine)
     panel = lay_out(graph)
-    standing = Standing(graph, statuses)
+    standing = Standing(graph, statuses, shares)
     width, height = picture_size(panel)
     body = "".join(_panel_parts(panel, standing))
     sheet = f"<style>{STYLE}</style>" if style else ""

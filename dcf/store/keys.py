@@ -4,9 +4,12 @@
 |---|---|---|---|
 | `cp:wf:<id>:meta`, `:definition`, `:state:<s>` | JSON | a run's transactions | the run's retention |
 | `dp:wf:<id>:input:<s>`, `:entry:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
+| `dp:wf:<id>:items:<s>`, `:results:<s>` | JSON | opening a Map; joining one that has a ResultWriter | the run's retention |
+| `cp:wf:<id>:join:<s>` | hash | the end of each branch or iteration: how many ended, how many failed | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | the run's retention |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
+| `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation (before the run's keys); `live` is swept when a run is over | for ever |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
 | `cp:idx:sent:<agent>:<event>` | string | delivery, to recognise a repetition | a day |
@@ -21,8 +24,10 @@ run's slot and so never part of its transaction.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+
+from dcf.asl.state_paths import components, path_of
 
 _UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
 _ENCODED = re.compile(r"%([0-9A-F]{2})")
@@ -31,10 +36,10 @@ RUNS = "cp:idx:runs"
 LIVE = "cp:idx:live"
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=1024)
 def encode_state(path: str) -> str:
-    """Write a state's path as part of a key: each component percent-encoded where it would break one."""
-    return "/".join(_UNSAFE.sub(_percent, component) for component in path.split("/"))
+    """Write a state's path as part of a key: each name in it percent-encoded where it would break one."""
+    return "/".join(_UNSAFE.sub(_percent, name) for name in components(path))
 
 
 def _percent(found: re.Match[str]) -> str:
@@ -43,7 +48,7 @@ def _percent(found: re.Match[str]) -> str:
 
 def decode_state(part: str) -> str:
     """Return the path that `encode_state` made this part from."""
-    return _ENCODED.sub(lambda found: chr(int(found[1], 16)), part)
+    return path_of([_ENCODED.sub(lambda found: chr(int(found[1], 16)), name) for name in part.split("/")])
 
 
 def inbox(agent_id: str) -> str:
@@ -92,10 +97,10 @@ class RunKeys:
 
     workflow_id: str
     clustered: bool = False
+    _id: str = field(init=False, repr=False, compare=False)
 
-    @property
-    def _id(self) -> str:
-        return f"{{{self.workflow_id}}}" if self.clustered else self.workflow_id
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_id", f"{{{self.workflow_id}}}" if self.clustered else self.workflow_id)
 
     @property
     def meta(self) -> str:
@@ -123,6 +128,11 @@ class RunKeys:
         return f"cp:wf:{self._id}:timers"
 
     @property
+    def claims(self) -> str:
+        """States by the token that claimed them."""
+        return f"cp:wf:{self._id}:claims"
+
+    @property
     def barrier(self) -> str:
         """Written before waiting for replicas."""
         return f"cp:wf:{self._id}:barrier"
@@ -147,3 +157,15 @@ class RunKeys:
     def output(self, path: str) -> str:
         """Name the key of what the state's worker wrote."""
         return f"dp:wf:{self._id}:output:{encode_state(path)}"
+
+    def items(self, path: str) -> str:
+        """Name the key of the items of a Map."""
+        return f"dp:wf:{self._id}:items:{encode_state(path)}"
+
+    def results(self, path: str) -> str:
+        """Name the key of the results of a Map whose ResultWriter keeps them out of its output."""
+        return f"dp:wf:{self._id}:results:{encode_state(path)}"
+
+    def join(self, path: str) -> str:
+        """Name the key that counts the branches or iterations that ended."""
+        return f"cp:wf:{self._id}:join:{encode_state(path)}"

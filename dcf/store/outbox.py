@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dcf.core.decision import Event
-from dcf.core.instants import SECOND
+from dcf.core.instants import SECOND, from_text
 from dcf.core.json_text import load
 from dcf.core.model import RunStatus
 from dcf.store.connection import Connections, Reply
@@ -41,6 +41,7 @@ class Attention:
     due: tuple[str, ...]
     retention_s: int | None = None
     is_final: bool = False
+    is_timed_out: bool = False
 
 
 class Outbox:
@@ -81,18 +82,23 @@ class Outbox:
         run = self._keys(workflow_id)
         clock, status, owed, due = self._connections.send(
             ("TIME",),
-            ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at"),
+            ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline"),
             ("XLEN", run.outbox),
             ("ZRANGE", run.timers, 0, _PAGE - 1, "WITHSCORES"),
         )
         return _attention(clock, status, owed, due)
 
-    def expire(self, workflow_id: str, states: Iterable[str], seconds: int) -> None:
+    def expire(
+        self, workflow_id: str, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str], seconds: int
+    ) -> None:
         """Give every key of a finished run the same remaining life, in one transaction and once only."""
         run = self._keys(workflow_id)
-        keys = [run.meta, run.definition, run.events, run.outbox, run.timers, run.barrier, run.audit]
+        keys = [run.meta, run.definition, run.events, run.outbox, run.timers, run.claims, run.barrier, run.audit]
         for state in states:
             keys += [run.state(state), run.input(state), run.entry(state), run.output(state)]
+        for scope in scopes:
+            keys += [run.items(scope), run.results(scope), run.join(scope)]
+        keys += map(run.output, branches)
         self._connections.send(("MULTI",), *(("EXPIRE", key, seconds, "NX") for key in keys), ("EXEC",))
 
     def _keys(self, workflow_id: str) -> RunKeys:
@@ -114,6 +120,7 @@ def _entry(entry_id: bytes, fields: list[bytes]) -> Entry:
 def _attention(clock: Reply, meta: Reply, owed: int, timers: list[bytes]) -> Attention:
     now = int(clock[0]) * SECOND + int(clock[1])
     found = {} if meta is None else {path[2:]: values[0] for path, values in load(meta).items() if values}
+    deadline = from_text(found.get("deadline"))
     due = [decode_state(part.decode()) for part, at in zip(timers[::2], timers[1::2], strict=True) if float(at) <= now]
     return Attention(
         exists=meta is not None,
@@ -122,4 +129,5 @@ def _attention(clock: Reply, meta: Reply, owed: int, timers: list[bytes]) -> Att
         due=tuple(due),
         retention_s=found.get("retention_s"),
         is_final=found.get("finalized_at") is not None,
+        is_timed_out=deadline is not None and deadline <= now,
     )

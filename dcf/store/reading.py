@@ -7,22 +7,35 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec
-from dcf.core.decision import Reads, Snapshot
+from dcf.core.decision import Reads, Snapshot, Tally
+from dcf.core.digest import fingerprint
 from dcf.core.instants import SECOND
 from dcf.core.json_text import Json, load
-from dcf.core.model import Meta, StateDoc, Status
+from dcf.core.model import Meta, StateDoc, StateInput, Status
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, decode_state, encode_state
 
-_META_PATHS = ("$.status", "$.definition_sha256", "$.max_attempts")
+_FEW = 8
+"""Assignments read one by one."""
 
-# Read-only. A page of the open states with documents and assignments, and the inputs of those that are pending.
+_TALLY = ("done", "failed", "error", "cause")
+_META_PATHS = ("$.status", "$.definition_sha256", "$.created_at", "$.max_attempts")
+
+# Read-only. The state that was claimed before, and a page of the open states, with documents and assignments, the
+# inputs of those that are pending, and the documents of the scopes around them.
 _OPEN_STATES = r"""
-local found = {}
-for i, part in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])) do
-  local name = part:gsub('%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end)
+local found, around, seen = {}, {}, {}
+local page = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])
+local size = #page
+local claimed = redis.call('HGET', KEYS[3], ARGV[5])
+if claimed then
+  page[size + 1] = claimed
+end
+for i, part in ipairs(page) do
+  local name = part:match('[^/]*$'):gsub('%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end)
   local path = '$.agents'
   if name:sub(1, 1) ~= ' ' then
     path = path .. '["' .. name:gsub('[\\"]', '\\%0') .. '"]'
@@ -33,8 +46,14 @@ for i, part in ipairs(redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])) do
     input = redis.call('JSON.GET', ARGV[4] .. part, '$')
   end
   found[i] = {part, doc, redis.call('JSON.GET', KEYS[2], path), input}
+  local outer = part:match('^(.*)/[^/]*/[^/]*$')
+  while outer and not seen[outer] do
+    seen[outer] = true
+    around[#around + 1] = {outer, redis.call('JSON.GET', ARGV[3] .. outer, '$')}
+    outer = outer:match('^(.*)/[^/]*/[^/]*$')
+  end
 end
-return found
+return {found, around, size}
 """
 
 
@@ -48,6 +67,7 @@ class Reading:
     def __init__(self, run: RunKeys, reads: Reads) -> None:
         self.run = run
         self._reads = reads
+        self._keys = self._document_keys()
         self._commands: list[Command] = [("TIME",), self._meta_command(), *self._document_commands()]
 
     def opening(self) -> list[Command]:
@@ -67,16 +87,21 @@ class Reading:
         """Understand the replies to `commands`, or to `opening`, whose first reply is WATCH's."""
         clock, meta, *rest = replies[-len(self._commands) :]
         reads = self._reads
-        found = iter(rest.pop(0) if self._document_keys() else ())
+        found = iter(rest.pop(0) if self._keys else ())
         states = self._states(reads.states, found)
         inputs = dict(_present(reads.inputs, found))
         plain = {name: Entry(raw=given, variables={}, entered_at="") for name, given in _present(reads.entries, found)}
         kept = {name: codec.read_entry(entry) for name, entry in _present(reads.entries, found)}
         outputs = dict(_present(reads.outputs, found))
         audit = _root(next(found)) if reads.audit else None
+        scopes = dict(_scopes(reads.scopes, found))
         due = dict(_due(reads.timers, rest.pop(0))) if reads.timers else {}
+        items = {wanted: _item(rest.pop(0)) for wanted in reads.items}
+        tallies = {path: _tally(rest.pop(0)) for path in reads.tallies}
         record, document = self._meta(meta)
+        page = 0
         if reads.open_states is not None:
+            page = int(rest[0][2])
             record = self._add_open(rest.pop(0), record, states, inputs)
         return Snapshot(
             now=int(clock[0]) * SECOND + int(clock[1]),
@@ -86,6 +111,10 @@ class Reading:
             entries=plain | kept,
             outputs=outputs,
             timers=due,
+            scopes=scopes,
+            items=items,
+            tallies=tallies,
+            page=page,
             meta_document=document,
             audit=audit,
         )
@@ -93,19 +122,32 @@ class Reading:
     def _meta_command(self) -> Command:
         if self._reads.whole_meta:
             return ("JSON.GET", self.run.meta, "$")
-        return ("JSON.GET", self.run.meta, *_META_PATHS, *dict.fromkeys(map(_agent_path, self._reads.agents)))
+        return ("JSON.GET", self.run.meta, *_META_PATHS, *self._agent_paths())
+
+    def _agent_paths(self) -> tuple[str, ...]:
+        """Read each assignment by its path, or all of them where that is less work."""
+        names = self._assigned_names()
+        return ("$.agents",) if len(names) > _FEW else tuple(dict.fromkeys(map(_agent_path, names)))
+
+    def _assigned_names(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(map(name_of, self._reads.agents)))
 
     def _document_commands(self) -> Iterator[Command]:
         reads, run = self._reads, self.run
-        keys = self._document_keys()
-        if keys:
-            yield ("JSON.MGET", *keys, "$")
+        if self._keys:
+            yield ("JSON.MGET", *self._keys, "$")
         if reads.timers:
             yield ("ZMSCORE", run.timers, *map(encode_state, reads.timers))
+        for path, index in reads.items:
+            yield ("JSON.GET", run.items(path), f"$[{index}]")
+        for path in reads.tallies:
+            yield ("HMGET", run.join(path), *_TALLY)
         if reads.open_states is not None:
             offset, length = reads.open_states
             last = offset + length - 1
-            yield ("EVAL", _OPEN_STATES, 2, run.timers, run.meta, offset, last, run.state(""), run.input(""))
+            mark = "" if reads.claim is None else fingerprint(reads.claim)
+            names = (run.timers, run.meta, run.claims)
+            yield ("EVAL", _OPEN_STATES, 3, *names, offset, last, run.state(""), run.input(""), mark)
 
     def _document_keys(self) -> list[str]:
         reads, run = self._reads, self.run
@@ -117,6 +159,8 @@ class Reading:
             *map(run.entry, reads.entries),
             *map(run.output, reads.outputs),
             *([run.audit] if reads.audit else ()),
+            *map(run.input, reads.scopes),
+            *map(run.entry, reads.scopes),
         ]
 
     def _meta(self, reply: Reply) -> tuple[Meta | None, Mapping[str, Json] | None]:
@@ -126,7 +170,10 @@ class Reading:
         if self._reads.whole_meta:
             return codec.read_meta(found[0]), found[0]
         fields: dict[str, Json] = {path[2:]: _first(found, path) for path in _META_PATHS}
-        fields["agents"] = {name: _assignment(found.get(_agent_path(name)), name) for name in self._reads.agents}
+        every = found.get("$.agents")
+        fields["agents"] = {
+            name: _assignment(every or found.get(_agent_path(name)), name) for name in self._assigned_names()
+        }
         return codec.read_meta(fields), None
 
     def _states(self, names: tuple[str, ...], found: Iterator[Reply]) -> dict[str, StateDoc]:
@@ -140,13 +187,17 @@ class Reading:
         inputs: dict[str, Json],
     ) -> Meta | None:
         agents: dict[str, tuple[str, ...]] = {}
-        for part, doc, assignment, given in reply:
-            name = decode_state(part.decode())
-            states[name] = _GONE if doc is None else codec.read_state(load(doc)[0])
+        page, around, _ = reply
+        for part, doc, assignment, given in page:
+            path = decode_state(part.decode())
+            states[path] = _GONE if doc is None else codec.read_state(load(doc)[0])
             if given is not None:
-                inputs[name] = load(given)[0]
-            found = None if assignment is None else load(assignment)
+                inputs[path] = load(given)[0]
+            name, found = name_of(path), None if assignment is None else load(assignment)
             agents[name] = codec.read_assignment(_assignment(found, name))
+        for part, doc in around:
+            if doc is not None:
+                states.setdefault(decode_state(part.decode()), codec.read_state(load(doc)[0]))
         return None if record is None else replace(record, agents=agents)
 
 
@@ -178,6 +229,25 @@ def _due(names: tuple[str, ...], scores: list[bytes | None]) -> Iterator[tuple[s
     for name, score in zip(names, scores, strict=True):
         if score is not None:
             yield name, int(float(score))
+
+
+def _scopes(paths: tuple[str, ...], found: Iterator[Reply]) -> Iterator[tuple[str, StateInput]]:
+    """Put together what opening scopes fixed: the input where it says it all, or the entry beside it."""
+    inputs = [_root(next(found)) for _ in paths]
+    for path, effective in zip(paths, inputs, strict=True):
+        kept = _root(next(found))
+        entry = Entry(raw=effective, variables={}, entered_at="") if kept is None else codec.read_entry(kept)
+        yield path, StateInput(entry=entry, effective=effective)
+
+
+def _item(reply: Reply) -> Json:
+    found = [] if reply is None else load(reply)
+    return found[0] if found else None
+
+
+def _tally(reply: list[bytes | None]) -> Tally:
+    done, failed, error, cause = (None if value is None else value.decode() for value in reply)
+    return Tally(done=int(done or 0), failed=int(failed or 0), error=error, cause=cause)
 
 
 def _root(reply: Reply) -> Json:

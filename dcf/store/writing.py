@@ -6,20 +6,33 @@ All documents go in a single JSON.MSET: one command, however many states a trans
 from collections.abc import Iterator, Mapping
 
 from dcf.core import codec
-from dcf.core.decision import Changes, Event, Notice
+from dcf.core.decision import Changes, Event, Notice, Tally
 from dcf.core.json_text import dump
-from dcf.store.connection import Command
+from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, encode_state
 
 
 def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
     """List the commands that make the changes so, in the order in which they are best read in a monitor."""
     return [
+        *_forgotten(run, changes),
         *_documents(run, changes),
+        *_counts(run, changes),
         *(event_command(run, event) for event in changes.events),
         *(_notice_command(run, notice) for notice in changes.notices),
         *_timers(run, changes.timers),
+        *_claims(run, changes.claims),
     ]
+
+
+def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results: list[Reply]) -> dict[str, Tally]:
+    """Tell how the scopes stand whose counts the commit added to."""
+    owners = {run.join(path): path for path in changes.ended}
+    found: dict[str, dict[str, int]] = {}
+    for command, result in zip(commands, results, strict=True):
+        if command[0] == "HINCRBY":
+            found.setdefault(owners[str(command[1])], {})[str(command[2])] = int(result)
+    return {path: Tally(done=counts["done"], failed=counts.get("failed", 0)) for path, counts in found.items()}
 
 
 def event_command(run: RunKeys, event: Event) -> Command:
@@ -61,8 +74,26 @@ def _triples(run: RunKeys, changes: Changes) -> Iterator[tuple[str, str, str]]:
             yield run.entry(name), "$", dump(codec.write_entry(given.entry))
     for name, output in changes.outputs.items():
         yield run.output(name), "$", dump(output)
+    for name, items in changes.items.items():
+        yield run.items(name), "$", dump(items)
+    for name, results in changes.results.items():
+        yield run.results(name), "$", dump(results)
     if changes.audit is not None:
         yield run.audit, "$", dump(dict(changes.audit))
+
+
+def _forgotten(run: RunKeys, changes: Changes) -> Iterator[Command]:
+    gone = [*map(run.join, changes.opened), *map(run.output, changes.dropped)]
+    if gone:
+        yield ("DEL", *gone)
+
+
+def _counts(run: RunKeys, changes: Changes) -> Iterator[Command]:
+    for path, ended in changes.ended.items():
+        yield ("HINCRBY", run.join(path), "done", ended.done)
+        if ended.failed:
+            yield ("HINCRBY", run.join(path), "failed", ended.failed)
+            yield ("HSET", run.join(path), "error", ended.error or "", "cause", ended.cause or "")
 
 
 def _timers(run: RunKeys, timers: Mapping[str, int | None]) -> Iterator[Command]:
@@ -75,3 +106,8 @@ def _timers(run: RunKeys, timers: Mapping[str, int | None]) -> Iterator[Command]
             due += [at, encode_state(state)]
     if due:
         yield ("ZADD", run.timers, *due)
+
+
+def _claims(run: RunKeys, claims: Mapping[str, str | None]) -> Iterator[Command]:
+    for mark, state in claims.items():
+        yield ("HDEL", run.claims, mark) if state is None else ("HSET", run.claims, mark, encode_state(state))

@@ -10,7 +10,7 @@ from dcf.core.answers import Refusal
 from dcf.core.inspection import is_ready
 from dcf.core.json_text import Json, parse
 from dcf.core.model import StateDoc, Status
-from dcf.errors import InvalidArgument, UnknownState
+from dcf.errors import InvalidArgument
 from dcf.notifications import Target
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 
@@ -64,8 +64,6 @@ def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> W
         started = app.control_plane.kick_off(args.workflow_id, args.reason or "initial")
         if isinstance(started, Refusal):
             return refused(WorkersNotified, started, workflow_id=args.workflow_id)
-    elif args.source_state not in app.control_plane.run(args.workflow_id).definition.machine.states:
-        raise UnknownState(args.workflow_id, args.source_state)
     targets = app.notifications.notify_next(args.workflow_id, args.source_state, reason=args.reason, payload=payload)
     failed = [target for target in targets if not target.sent and not target.skipped_not_ready]
     sent = sum(target.sent for target in targets)

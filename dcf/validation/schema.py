@@ -2,13 +2,14 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError, ValidationError
+from jsonschema.validators import extend
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
@@ -23,6 +24,9 @@ SCHEMA_NAME: Final = "letta_asl_workflow_schema_v2.2.0.json"
 MAX_SCHEMA: Final = 1024 * 1024
 _PACKAGE: Final = Path(__file__).parents[1]
 _PLACES: Final = (_PACKAGE / "data" / "schemas", _PACKAGE.parent / "schemas")
+
+_PLAIN: Final = frozenset({"description", "title", "default", "examples", "$comment", "type", "enum", "minLength"})
+"""Rules that are checked here when they hold; what breaks them is left to the library."""
 
 _Told = Iterator[tuple[tuple[str, ...], str, str, str]]
 """What is wrong: steps below the place of the error, code, message, hint."""
@@ -59,18 +63,88 @@ def schema_text(finding: Finding) -> str:
 
 
 @cache
-def _shipped(name: str) -> Draft202012Validator:
+def _shipped(name: str) -> Any:
     path = next(place / name for place in _PLACES if (place / name).is_file())
-    return _validator(read_schema(path))
+    return _checker(read_schema(path))
 
 
-def _validator(schema: Mapping[str, Json]) -> Draft202012Validator:
+def _validator(schema: Mapping[str, Json]) -> Any:
     try:
         Draft202012Validator.check_schema(schema)
     except (SchemaError, RecursionError):
         raise _useless() from None
+    return _checker(schema)
+
+
+def _checker(schema: Mapping[str, Json]) -> Any:
+    definitions = schema.get("$defs")
+    local: dict[str, Json] = {}
+    if isinstance(definitions, dict) and not any('"$id"' in json.dumps(part) for part in definitions.values()):
+        local = {f"#/$defs/{name}": part for name, part in definitions.items()}
+    keywords = {
+        "$ref": partial(_reference, local),
+        "properties": _properties,
+        "additionalProperties": _others,
+        "items": _items,
+    }
     # With a registry of its own the library never fetches what a $ref names.
-    return Draft202012Validator(schema, registry=EMPTY_REGISTRY)
+    return extend(Draft202012Validator, keywords)(schema, registry=EMPTY_REGISTRY)  # type: ignore[no-untyped-call]
+
+
+def _reference(
+    local: Mapping[str, Json], checker: Any, target: Json, instance: Json, schema: Json
+) -> Iterator[ValidationError]:
+    """Follow a reference to one of the schema's own definitions without looking for it every time."""
+    if target not in local:
+        yield from _LIBRARY["$ref"](checker, target, instance, schema) or ()
+    elif not _plainly_fits(checker, instance, local[target]):
+        yield from checker.descend(instance, local[target])
+
+
+def _properties(checker: Any, members: Json, instance: Json, _schema: Json) -> Iterator[ValidationError]:
+    """Check an object's members as the library does, but make no checker for those that plainly fit.
+
+    Most members of a state are as simple as a string, and a checker of its own for each takes half of all the time.
+    """
+    if isinstance(instance, dict):
+        for name, schema in members.items():
+            if name in instance and not _plainly_fits(checker, instance[name], schema):
+                yield from checker.descend(instance[name], schema, path=name, schema_path=name)
+
+
+def _others(checker: Any, schema: Json, instance: Json, parent: Json) -> Iterator[ValidationError]:
+    """Check the members that are not named, such as all states: the library does so in any order."""
+    if isinstance(schema, dict) and isinstance(instance, dict) and not parent.keys() & {"properties", _BY_PATTERN}:
+        for name, member in instance.items():
+            yield from checker.descend(member, schema, path=name)
+    else:
+        yield from _LIBRARY["additionalProperties"](checker, schema, instance, parent) or ()
+
+
+def _items(checker: Any, schema: Json, instance: Json, parent: Json) -> Iterator[ValidationError]:
+    """Check an array's items as the library does, without a checker for those that plainly fit."""
+    if isinstance(instance, list) and not all(_plainly_fits(checker, item, schema) for item in instance):
+        yield from _LIBRARY["items"](checker, schema, instance, parent) or ()
+
+
+def _plainly_fits(checker: Any, instance: Json, schema: Json) -> bool:
+    """Whether a schema asks for no more than a type or one of some words, and the value is that."""
+    if schema is True:
+        return True
+    if not isinstance(schema, dict) or not schema.keys() <= _PLAIN:
+        return False
+    words = schema.get("enum")
+    if words is not None and not (isinstance(instance, str) and instance in words):
+        return False
+    if isinstance(instance, str) and len(instance) < schema.get("minLength", 0):
+        return False
+    wanted = schema.get("type")
+    types = [wanted] if isinstance(wanted, str) else wanted
+    return types is None or any(checker.is_type(instance, one) for one in types)
+
+
+_BY_PATTERN: Final = "patternProperties"
+_LIBRARY: Final[Mapping[str, Any]] = Draft202012Validator.VALIDATORS
 
 
 def _useless() -> InvalidArgument:

@@ -1,7 +1,7 @@
 """What a validation found. The exit codes are those of the seed's four stages."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from dcf.core.json_text import Json
@@ -31,7 +31,13 @@ class Finding(Problem):
 
     def as_json(self) -> dict[str, Json]:
         """Make the object that answers show."""
-        return asdict(self)
+        return {
+            "path": self.path,
+            "code": self.code,
+            "message": self.message,
+            "hint": self.hint,
+            "stage": self.stage,
+        }
 
 
 def found(stage: Stage, path: str, code: str, message: str, hint: str) -> Finding:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from dcf.asl.state_paths import join, open_scope
 from dcf.cli import views
 from dcf.cli.text import clean, json_text
 from tests.cli.conftest import Dcf, Seed
@@ -106,15 +107,16 @@ def test_the_views_of_a_run(text: str) -> None:
         "last_error": text,
         "waits_for": {text: 0},
     }
-    states = {f"1{text}": doc, f"2{text}": doc | {"status": "failed"}, f"3{text}": doc | {"status": text}}
-    waiting = {f"4{text}": doc | {"status": "pending", "last_error": None}}
+    given = [doc, doc | {"status": "failed"}, doc | {"status": text}, doc | {"status": "pending", "last_error": None}]
+    states = {join("", f"{number}{text}"): found for number, found in enumerate(given)}
+    inside = {join(open_scope(path, 0), text): found for path, found in states.items()}
     screen = io.StringIO()
     console = Console(file=screen, force_terminal=True, color_system=None, width=200)
     meta = {"status": text, "workflow_id": text, "workflow_name": text}
-    console.print(views.run_view(meta, states | waiting, NOW))
+    console.print(views.run_view(meta, states | inside, NOW, {next(iter(states)): 7}))
     lines = screen.getvalue().split("\n")
     assert all(map(is_harmless, lines))
-    assert len(lines) == 1 + 1 + 4 + 1
+    assert len(lines) == 1 + 1 + 4 + 4 + 1 + 1
     if "markup" in text:
         assert text in screen.getvalue(), "shown as it is, not obeyed"
 
@@ -130,7 +132,7 @@ def test_the_result_of_a_run(text: str, capsys: pytest.CaptureFixture[str]) -> N
         "cause": text,
         "states": {text: doc},
     }
-    views.print_result(result | {"states": {text: doc}}, None)
+    views.print_result(result | {"states": {join("", text): doc}}, None)
     printed = capsys.readouterr().out
     assert all(map(is_harmless, printed.split("\n")))
     assert len(printed.splitlines()) == 7

@@ -7,9 +7,8 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from dcf.asl.parsing import parse_machine
 from dcf.cli import language
-from dcf.errors import InvalidArgument, InvalidDefinition
+from dcf.errors import InvalidArgument
 
 Call = Callable[..., Result]
 
@@ -109,30 +108,6 @@ def test_text_from_a_file_cannot_command_the_terminal(call: Call, write: Callabl
     result = call("validate", write(GOOD | {"\x1b[2J[red]": 1}))
     assert "\x1b" not in result.output
     assert "[red]" in result.output
-
-
-def test_a_workflow_is_drawn_in_three_forms(call: Call, write: Callable[..., Path], tmp_path: Path) -> None:
-    assert call("graph", write(TWO)).output == "A  (Task)\n  → B\nB  (Wait)\n  → end\n"
-    assert call("graph", write(TWO), "--format", "mermaid").output.startswith("flowchart TD\n")
-    target = tmp_path / "picture.svg"
-    assert call("graph", write(GOOD), "--format", "svg", "--output", target).output == ""
-    assert "<title>Small &lt;b&gt;</title>" in target.read_text()
-
-
-def test_a_workflow_with_problems_is_not_drawn(call: Call, write: Callable[..., Path], tmp_path: Path) -> None:
-    with pytest.raises(InvalidDefinition):
-        call("graph", write({"StartAt": "A", "States": {}}))
-    with pytest.raises(InvalidArgument, match="cannot be written"):
-        call("graph", write(TWO), "--output", tmp_path)
-    assert call("graph", write(TWO), "--format", "png").exit_code == 2
-
-
-def test_a_run_is_drawn_with_its_statuses() -> None:
-    machine, _ = parse_machine(TWO)
-    assert machine is not None
-    assert language.render(machine, {"A": "running"}).startswith("A  (Task)  ▶ running\n")
-    assert 'data-status="running"' in language.render(machine, {"A": "running"}, form="svg")
-    assert ":::running" in language.render(machine, {"A": "running"}, form="mermaid")
 
 
 def test_a_simulation_shows_every_state_and_the_output(call: Call, write: Callable[..., Path]) -> None:

@@ -12,6 +12,7 @@ from dcf.core.answers import Finalized, Refusal, Updated
 from dcf.core.finalization import Finalize
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
+from dcf.follow_ups import FollowUps
 from dcf.store.runs import RunStore
 from tests.support.machines import chain, fan, numbered_chain
 from tests.support.world import World, new_token
@@ -180,7 +181,7 @@ def dies_before_skipping(monkeypatch: pytest.MonkeyPatch, call: Callable[[], obj
         raise Died
 
     with monkeypatch.context() as patched:
-        patched.setattr(ControlPlane, "skip_unreached", dies)
+        patched.setattr(FollowUps, "skip_unreached", dies)
         with pytest.raises(Died):
             call()
 

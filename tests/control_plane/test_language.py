@@ -2,11 +2,8 @@
 
 from typing import Any
 
-import pytest
-
 from dcf.core.answers import Refusal, Updated
 from dcf.core.model import RunStatus, Status
-from dcf.errors import InvalidDefinition
 from tests.support.machines import Document, workflow
 from tests.support.waiting import wait_until
 from tests.support.world import World
@@ -141,18 +138,3 @@ def test_variables_and_jsonata_travel_with_control(world: World) -> None:
     world.do(run, "Work", output=2)
 
     assert world.meta(run)["output"] == 22
-
-
-@pytest.mark.parametrize(
-    "state",
-    [
-        {"Type": "Parallel", "End": True, "Branches": [{"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}]},
-        {"Type": "Map", "End": True, "ItemProcessor": {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}},
-    ],
-    ids=["Parallel", "Map"],
-)
-def test_what_a_run_cannot_execute_yet_is_refused_when_it_is_created(real: World, state: Document) -> None:
-    with pytest.raises(InvalidDefinition) as refused:
-        real.create(workflow({"Side": state}))
-
-    assert refused.value.problems[0].code == "unsupported"

@@ -36,9 +36,10 @@ COMMITS = {
     "complete": ["MULTI", "JSON.MSET", "XADD", "XADD", "XADD", "ZREM", "ZADD", "EXEC"],
     # the next state is leased at once: one event more, no notification
     "complete_and_claim": ["MULTI", "JSON.MSET", "XADD", "XADD", "XADD", "ZREM", "ZADD", "EXEC"],
-    "claim": ["MULTI", "JSON.MSET", "XADD", "ZADD", "EXEC"],
+    # by which token it was claimed, so that a repetition finds it
+    "claim": ["MULTI", "JSON.MSET", "XADD", "ZADD", "HSET", "EXEC"],
 }
-INSIDE_SCRIPT = {"claim": {"zrange": 1, "json.get": 3}}
+INSIDE_SCRIPT = {"claim": {"zrange": 1, "hget": 1, "json.get": 3}}
 
 
 def act(world: World, verb: str, run: str, token: str) -> object:

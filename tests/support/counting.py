@@ -1,4 +1,4 @@
-"""A pool whose connections note every packet that is sent, and the commands in it."""
+"""A pool whose connections note every packet that is sent, the commands in it, and how many bytes went to and fro."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,25 +9,38 @@ from tests.support.fake_redis import parsed_commands
 
 
 class CountingPool:
-    """`packets` holds the command names of each packet, in order: its length is the number of round trips."""
+    """`packets` holds the command names of each packet, in order: its length is the number of round trips.
+
+    `traffic` holds for each packet the bytes of it and of the replies to it.
+    """
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self.packets: list[list[str]] = []
+        self.traffic: list[int] = []
 
     def get_connection(self) -> Any:
         connection = self._pool.get_connection()
-        send = connection.send_packed_command
+        send, read = connection.send_packed_command, connection.read_response
 
         def counted(command: list[bytes], check_health: bool = True) -> None:
-            self.packets.append([found[0].decode() for found in parsed_commands(b"".join(command))])
+            packet = b"".join(command)
+            self.packets.append([found[0].decode() for found in parsed_commands(packet)])
+            self.traffic.append(len(packet))
             send(command, check_health=check_health)
 
-        connection.send_packed_command = counted
+        def weighed(*arguments: Any, **options: Any) -> Any:
+            reply = read(*arguments, **options)
+            if self.traffic:
+                self.traffic[-1] += _bytes_in(reply)
+            return reply
+
+        connection.send_packed_command, connection.read_response = counted, weighed
         return connection
 
     def release(self, connection: Any) -> None:
-        vars(connection).pop("send_packed_command", None)
+        for name in ("send_packed_command", "read_response"):
+            vars(connection).pop(name, None)
         self._pool.release(connection)
 
     def disconnect(self) -> None:
@@ -39,3 +52,9 @@ class CountingPool:
         before, found = len(self.packets), list[list[str]]()
         yield found
         found += self.packets[before:]
+
+
+def _bytes_in(reply: Any) -> int:
+    if isinstance(reply, list):
+        return sum(map(_bytes_in, reply))
+    return len(reply) if isinstance(reply, bytes | str) else 8

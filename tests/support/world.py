@@ -2,19 +2,21 @@
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.control_plane import ControlPlane
 from dcf.core.answers import Created, Finalized, Leased, NothingReady, Refusal, Released, Updated
+from dcf.core.codec import read_state
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
+from dcf.errors import DcfError
 from dcf.notifications import Notifications
 from dcf.ports import AgentPlatform
 from dcf.store import keys
@@ -26,7 +28,9 @@ from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
+from tests.support.ahead import Ahead
 from tests.support.machines import Document
+from tests.support.mocks import Files
 
 LONG = 3600
 
@@ -36,12 +40,23 @@ class World:
     connections: Connections
     clustered: bool = False
     deadline_s: float = 10.0
+    clock: Ahead | None = None
+    before_commit: Callable[[], None] | None = None
+    items: Files | None = None
     runs: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.store = RunStore(self.connections, clustered=self.clustered, deadline_s=self.deadline_s)
+        more: dict[str, Any] = {} if self.clock is None else {"clock": self.clock}
+        self.store = RunStore(
+            self.connections,
+            clustered=self.clustered,
+            deadline_s=self.deadline_s,
+            before_commit=self.before_commit,
+            **more,
+        )
         self.index = RunIndex(self.connections)
-        self.plane = ControlPlane(self.store, self.index)
+        reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
+        self.plane = ControlPlane(self.store, self.index, **reader)
         self.outbox = Outbox(self.connections, clustered=self.clustered)
         self.history = History(self.connections, clustered=self.clustered)
         self.inbox = Inbox(self.connections)
@@ -150,6 +165,22 @@ class World:
     def docs(self, run: str) -> Mapping[str, StateDoc]:
         return self.plane.read(run).states
 
+    def known(self, run: str, state: str) -> Mapping[str, StateDoc]:
+        """The document of a state, if there is such a state and control was there."""
+        try:
+            return self.plane.read(run, (state,)).states
+        except DcfError:
+            return {}
+
+    def raw_docs(self, run: str) -> dict[str, bytes]:
+        """The documents of all states, those inside scopes too, as they stand in Redis."""
+        prefix = self.store.keys(run).state("")
+        found = [key.decode() for key in self.ask("KEYS", f"{prefix}*")]
+        return {keys.decode_state(key.removeprefix(prefix)): self.ask("JSON.GET", key, "$") for key in found}
+
+    def every_doc(self, run: str) -> dict[str, StateDoc]:
+        return {path: read_state(json.loads(raw)[0]) for path, raw in self.raw_docs(run).items()}
+
     def statuses(self, run: str) -> dict[str, str]:
         return {name: doc.status.value for name, doc in self.docs(run).items()}
 
@@ -169,6 +200,13 @@ class World:
 
     def events(self, run: str) -> list[Happening]:
         return self.history.after(run)
+
+    def history_of(self, run: str) -> Iterator[Happening]:
+        """Everything that happened, however long it is."""
+        last = "0"
+        while page := self.history.after(run, last):
+            yield from page
+            last = page[-1].event_id
 
     def event_types(self, run: str, state: str | None = None) -> list[str]:
         return [event.type for event in self.events(run) if state is None or event.state == state]

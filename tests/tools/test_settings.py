@@ -122,3 +122,18 @@ def test_the_settings_of_skills_have_the_names_of_the_seed(monkeypatch: pytest.M
 def test_a_password_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REDIS_URL", "redis://:pw-canary@redis:6379/0")
     assert "pw-canary" not in repr(read_settings())
+
+
+def test_items_are_read_from_no_directory_unless_some_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (read_settings().items_dirs, read_settings().items_max_bytes) == ((), 16 * 1024 * 1024)
+    monkeypatch.setenv("DCF_ITEMS_DIRS", "items, /srv/more items,")
+    monkeypatch.setenv("DCF_ITEMS_MAX_BYTES", "1000")
+    assert read_settings().items_dirs == (Path("items"), Path("/srv/more items"))
+    assert read_settings().items_max_bytes == 1000
+
+
+@pytest.mark.parametrize("size", ["0", "-1", "many"])
+def test_the_bytes_of_items_are_a_positive_number(monkeypatch: pytest.MonkeyPatch, size: str) -> None:
+    monkeypatch.setenv("DCF_ITEMS_MAX_BYTES", size)
+    with pytest.raises(InvalidArgument, match="DCF_ITEMS_MAX_BYTES must be"):
+        read_settings()

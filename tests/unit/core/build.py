@@ -9,7 +9,7 @@ from dcf.core import attention, claim, creation, finalization, kickoff, lease, p
 from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Refusal, Released, Updated
 from dcf.core.codec import read_meta, read_state, write_state
 from dcf.core.context import context_of
-from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.decision import Changes, Decision, Event, More, Notice, Snapshot
 from dcf.core.definition import Definition, read_definition
 from dcf.core.instants import SECOND
 from dcf.core.json_text import dump, load
@@ -94,6 +94,7 @@ class MemoryRun:
             entries=dict(self.entries),
             outputs=dict(self.outputs),
             timers=dict(self.timers),
+            page=len(self.states),
             meta_document=self.meta_document,
             audit=self.audit,
         )
@@ -131,7 +132,7 @@ class MemoryRun:
         return self.commit(lease.acquire(self.snapshot(), request))
 
     def claim(self, token: str, owner: str = "ann") -> Leased | NothingReady | Refusal:
-        wish = lease.Acquire(state="", owner=owner, token=token, ttl_s=TTL)
+        wish = lease.Acquire(state="", owner=owner, token=token, ttl_s=TTL, claims=True)
         return self.commit(claim.claim(self.snapshot(), wish))
 
     def renew(self, request: lease.Renew) -> Leased | Refusal:
@@ -147,10 +148,14 @@ class MemoryRun:
         return self.update(state, token, status=Status.SUCCEEDED, has_output=True, output=output, **more)
 
     def write(self, request: progress.Update) -> Updated | Refusal:
-        return self.commit(progress.update(self.snapshot(), request, self.definition, self._context()))
+        answer = self.commit(progress.update(self.snapshot(), request, self.definition, self._context()))
+        assert not isinstance(answer, More), "everything is read"
+        return answer
 
     def exhaust(self, state: str) -> RunStatus | None:
-        return self.commit(progress.exhaust(self.snapshot(), state, self.definition, self._context()))
+        answer = self.commit(progress.exhaust(self.snapshot(), state, self.definition, self._context()))
+        assert not isinstance(answer, More), "everything is read"
+        return answer
 
     def look(self, state: str) -> Owed:
         return self.commit(attention.look(self.snapshot(), state))

@@ -172,6 +172,8 @@ def test_a_second_start_signal_owes_the_same_event_but_does_not_start_the_run_ag
 def test_a_start_signal_wakes_nobody_when_the_task_is_held_or_done() -> None:
     made = run()
     leased(made.acquire("A", "t1"))
+    assert owed(made.kick_off()).states == ()
+    assert not made.notices
     assert (owed(made.kick_off()).states, made.last_changes) == ((), None)
     made.complete("A", "t1", 1)
     assert (owed(made.kick_off()).states, made.last_changes) == ((), None)
@@ -207,9 +209,14 @@ def test_skills_are_read_from_the_binding_of_each_task() -> None:
 
 
 def test_only_states_on_a_loop_or_behind_one_can_be_reached_again() -> None:
-    assert definition(A_THEN_B).revisitable == frozenset()
-    assert definition(BY_INPUT, "Pick").revisitable == frozenset()
-    assert definition({"S": {"Type": "Pass", "Next": "A"}, **LOOP}, "S").revisitable == {"A", "B", "Pick", "Done"}
+    assert definition(A_THEN_B).machine.revisitable == frozenset()
+    assert definition(BY_INPUT, "Pick").machine.revisitable == frozenset()
+    assert definition({"S": {"Type": "Pass", "Next": "A"}, **LOOP}, "S").machine.revisitable == {
+        "A",
+        "B",
+        "Pick",
+        "Done",
+    }
 
 
 def test_the_linear_form_is_a_chain_of_tasks() -> None:

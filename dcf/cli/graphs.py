@@ -1,0 +1,121 @@
+"""`dcf graph`: a workflow file, or a run with the statuses of its states, as a picture."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+import typer
+
+from dcf.application import open_application
+from dcf.asl.machine import Machine
+from dcf.asl.parsing import parse_machine
+from dcf.cli.documents import MAX_WORKFLOW, read_json
+from dcf.cli.survey import Survey, survey
+from dcf.cli.text import clean, json_text
+from dcf.cli.views import say
+from dcf.core.json_text import Json
+from dcf.data import find_file
+from dcf.drawing import Share, draw_mermaid, draw_svg, draw_text
+from dcf.errors import InvalidArgument, InvalidDefinition, NotFound, StoreUnavailable, StoreUnsuitable, UnknownRun
+from dcf.settings import read_settings
+
+Format = Literal["text", "mermaid", "svg"]
+
+_RUN_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
+_HINT: Final = "Check the path, or take the run's workflow_id from `dcf ls`."
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(graph)
+
+
+def graph(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|RUN", help="Workflow document or plain ASL machine (JSON), or a run's workflow_id (`dcf ls`)."
+        ),
+    ],
+    form: Annotated[Format, typer.Option("--format", help="text, mermaid or svg.")] = "text",
+    output: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print how the states stand as JSON, no picture.")] = False,
+) -> None:
+    """Draw a workflow, or a run with how its states stand: as text, as a Mermaid flowchart or as SVG.
+
+    Dashed lines are errors that are caught. All iterations of a Map share one picture, with counts. A file wins over a
+    run of the same name.
+
+    --json prints {workflow_id, workflow_name, status, statuses {path: status}, maps {path: {size, done, failed}},
+    left_out}; of a file workflow_id and status are null, and statuses and maps are empty.
+    """
+    drawn = _file(Path(what)) if find_file(Path(what)) is not None else _run(what)
+    if drawn.left_out:
+        say(f"a part of the run: {drawn.left_out} or more documents inside Parallel and Map were not read")
+    if as_json:
+        picture = json_text(_document(drawn), indent=2) + "\n"
+    else:
+        title = clean(drawn.meta.get("title") or drawn.meta.get("workflow_name") or what)
+        picture = render(drawn.machine, drawn.statuses, drawn.shares, form=form, title=title)
+    if output is None:
+        typer.echo(picture, nl=False)
+        return
+    try:
+        output.write_text(picture, "utf-8")
+    except OSError:
+        raise InvalidArgument(f"{output} cannot be written.", "Check the path.") from None
+
+
+def render(
+    machine: Machine,
+    statuses: Mapping[str, str] | None = None,
+    shares: Mapping[str, Share] | None = None,
+    *,
+    form: Format = "text",
+    title: str = "Workflow",
+) -> str:
+    """Draw a machine; `statuses` by state path and `shares` by that of Maps show where a run of it stands."""
+    if form == "svg":
+        return draw_svg(machine, statuses, shares, title=title)
+    draw = draw_mermaid if form == "mermaid" else draw_text
+    return draw(machine, statuses, shares)
+
+
+def _file(path: Path) -> Survey:
+    document = read_json(path, MAX_WORKFLOW)
+    inside = isinstance(document, dict) and "asl" in document
+    machine, problems = parse_machine(document["asl"] if inside else document, "/asl" if inside else "")
+    if machine is None:
+        raise InvalidDefinition(problems)
+    name = document.get("workflow_name") if isinstance(document, dict) else None
+    named = name if isinstance(name, str) and name else None
+    meta = {"workflow_name": named, "title": named or path.name}
+    return Survey(machine=machine, meta=meta, statuses={}, shares={}, left_out=0)
+
+
+def _run(what: str) -> Survey:
+    """Read a run; Redis is not looked for where the argument can be none."""
+    if not _RUN_ID.match(what):
+        raise InvalidArgument(f"There is no file {what[:200]}.", _HINT)
+    try:
+        with open_application(read_settings()) as found:
+            drawn = survey(found, what)
+    except UnknownRun:
+        raise NotFound(f"There is no file and no run '{what}'.", _HINT) from None
+    except (StoreUnavailable, StoreUnsuitable) as error:
+        raise type(error)(f"There is no file {what}, and no run can be read: {error.message}", error.hint) from None
+    title = f"{drawn.meta.get('workflow_name')}: {what}, {drawn.meta.get('status')}"
+    return Survey(
+        machine=drawn.machine,
+        meta={**drawn.meta, "title": title},
+        statuses=drawn.statuses,
+        shares=drawn.shares,
+        left_out=drawn.left_out,
+    )
+
+
+def _document(drawn: Survey) -> dict[str, Json]:
+    shown = {name: drawn.meta.get(name) for name in ("workflow_id", "workflow_name", "status")}
+    maps = {path: {"size": one.size, "done": one.done, "failed": one.failed} for path, one in drawn.shares.items()}
+    return {**shown, "statuses": dict(drawn.statuses), "maps": maps, "left_out": drawn.left_out}

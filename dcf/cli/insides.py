@@ -1,0 +1,97 @@
+"""What is open inside Parallel and Map, put in order and cut to what a person can look at. Pure.
+
+A Map may have thousands of open states: what is to be read is picked from their paths alone.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from dcf.asl.state_paths import ancestors, components, name_of, split, split_scope
+
+Order: TypeAlias = tuple[tuple[int, int, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picked:
+    """Paths to show, scopes before what is in them; `more` counts the open iterations left out, by Parallel or Map."""
+
+    paths: tuple[str, ...] = ()
+    more: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """A line of the table of states: a state, or (without a path) how many more there are inside the last scope."""
+
+    depth: int
+    label: str
+    path: str | None = None
+
+
+def pick(paths: Iterable[str], *, each: int, most: int) -> Picked:
+    """Pick nested states: of every Parallel and Map `each` branches or iterations, and no more than `most` states."""
+    picked: list[str] = []
+    shown: dict[str, set[str]] = {}
+    more: dict[str, set[str]] = {}
+    for path in sorted((path for path in paths if "/" in path), key=_order):
+        chain = _scopes(path)
+        full = next((scope for scope in chain if not _has_room(shown, scope, each)), None)
+        if full is None and len(picked) >= most:
+            full = next((scope for scope in chain if scope not in shown.get(split_scope(scope)[0], ())), None)
+        if full is not None:
+            more.setdefault(split_scope(full)[0], set()).add(full)
+            continue
+        for scope in chain:
+            shown.setdefault(split_scope(scope)[0], set()).add(scope)
+        picked.append(path)
+    return Picked(paths=tuple(picked), more={owner: len(scopes) for owner, scopes in more.items()})
+
+
+def tree(paths: Iterable[str], more: Mapping[str, int]) -> Iterator[Row]:
+    """List the states with those inside each under it, its own states first to last as they were given."""
+    inside: dict[str, list[str]] = {}
+    known = list(paths)
+    present = set(known)
+    for path in known:
+        around = ancestors(path)[-1] if "/" in path else ""
+        inside.setdefault(around if around in present else "", []).append(path)
+    yield from _below("", 0, inside, more)
+
+
+def _below(owner: str, depth: int, inside: Mapping[str, list[str]], more: Mapping[str, int]) -> Iterator[Row]:
+    members = inside.get(owner, [])
+    for path in sorted(members, key=_order) if owner else members:
+        yield Row(depth=depth, label=_label(path), path=path)
+        yield from _below(path, depth + 1, inside, more)
+    if owner and more.get(owner):
+        yield Row(depth=depth, label=f"and {more[owner]} more")
+
+
+def _label(path: str) -> str:
+    """Name a state by its branch or iteration and its name."""
+    scope, name = split(path)
+    return f"{split_scope(scope)[1]} {name}" if scope else name_of(path)
+
+
+def _scopes(path: str) -> list[str]:
+    """List the branches and iterations that a state is in, outermost first."""
+    found: list[str] = []
+    scope = split(path)[0]
+    while scope:
+        found.append(scope)
+        scope = split(split_scope(scope)[0])[0]
+    return found[::-1]
+
+
+def _has_room(shown: Mapping[str, set[str]], scope: str, each: int) -> bool:
+    others = shown.get(split_scope(scope)[0], set())
+    return scope in others or len(others) < each
+
+
+def _order(path: str) -> Order:
+    """Make a key that puts iteration 9 before iteration 10, and a scope before what is in it."""
+    return tuple(
+        (0, int(part), "") if at % 2 and part.isascii() and part.isdigit() else (1, 0, part)
+        for at, part in enumerate(components(path))
+    )

@@ -1,0 +1,108 @@
+"""Why a state is as it is, in words: who holds it, what it waits for, when it is tried again, or its last error."""
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Final
+
+from dcf.cli.text import clean
+from dcf.core.json_text import Json
+
+_MINUTE_S: Final = 60
+_HOUR_S: Final = 3600
+_DAY_S: Final = 86_400
+_PARTS: Final = {"Parallel": ("branch", "branches"), "Map": ("iteration", "iterations")}
+NOT_LEASED: Final = frozenset({"Parallel", "Map", "Wait"})
+"""States that nobody leases, so that attempts say nothing."""
+
+
+def attempts(doc: Mapping[str, Json]) -> str:
+    """Tell how often a state was leased, where it is leased at all."""
+    return "" if doc.get("type") in NOT_LEASED else clean(doc["attempts"])
+
+
+def duration(doc: Mapping[str, Json], now: datetime) -> str:
+    """Tell how long a state took, or has been worked on until now."""
+    if not doc.get("started_at") or not (doc.get("finished_at") or doc["status"] == "running"):
+        return ""
+    end = datetime.fromisoformat(doc["finished_at"]) if doc.get("finished_at") else now
+    seconds = max(0.0, (end - datetime.fromisoformat(doc["started_at"])).total_seconds())
+    if seconds >= _MINUTE_S or doc["status"] == "running":
+        return _span(seconds)
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+
+
+def note(doc: Mapping[str, Json], now: datetime) -> str:
+    """Tell why a state is as it is."""
+    status, kind = doc["status"], doc.get("type")
+    if status == "running":
+        told = _wait(doc, now) if kind == "Wait" else counts(doc) if kind in _PARTS else _holder(doc, now)
+    elif status == "pending":
+        told = _pending(doc, now)
+    else:
+        told = doc.get("last_error") or (counts(doc) if kind in _PARTS and status == "succeeded" else "")
+    return clean(told)
+
+
+def counts(doc: Mapping[str, Json]) -> str:
+    """Tell how many branches or iterations of a Parallel or Map have ended, and what it waits for."""
+    scope, tally = doc.get("scope"), doc.get("tally") or {}
+    if not isinstance(scope, dict):
+        return "waits for its items" if doc.get("type") == "Map" and doc["status"] == "running" else ""
+    one, several = _PARTS.get(str(doc.get("type")), _PARTS["Map"])
+    size, done, failed = scope.get("size", 0), tally.get("done", 0), tally.get("failed", 0)
+    all_of_them = f"{size} {one if size == 1 else several}"
+    bad = f", {failed} failed" if failed else ""
+    if doc["status"] != "running":
+        return all_of_them + bad
+    if not done:
+        return f"waits for {all_of_them}"
+    rest = size - done
+    ahead = "goes on now" if rest <= 0 else f"waits for the {'last one' if rest == 1 else f'other {rest}'}"
+    return f"{done} of {all_of_them} done{bad}; {ahead}"
+
+
+def _pending(doc: Mapping[str, Json], now: datetime) -> str:
+    error = f": {doc['last_error']}" if doc.get("last_error") else ""
+    left = _left(doc.get("not_before"), now)
+    if left is not None:
+        verb = "is tried again" if error else "may be taken"
+        return f"{verb} in {_span(math.ceil(left))}{error}" if left > 0 else f"{verb} now{error}"
+    if error:
+        return str(doc["last_error"])
+    waiting = [name for name, epoch in (doc.get("waits_for") or {}).items() if not epoch]
+    return f"waits for {', '.join(waiting)}" if waiting else "ready, taken by nobody yet"
+
+
+def _wait(doc: Mapping[str, Json], now: datetime) -> str:
+    left = _left(doc.get("not_before"), now)
+    if left is None:
+        return "waits"
+    if left <= 0:
+        return "its time has come; the clock ends it"
+    until = datetime.fromisoformat(doc["not_before"]).astimezone(UTC)
+    form = "%H:%M:%S" if until.date() == now.astimezone(UTC).date() else "%Y-%m-%d %H:%M:%S"
+    return f"waits until {until.strftime(form)} UTC, in {_span(math.ceil(left))}"
+
+
+def _holder(doc: Mapping[str, Json], now: datetime) -> str:
+    lease = doc.get("lease") or {}
+    held = f"held by {lease.get('owner_agent_id')}"
+    left = _left(lease.get("expires_at"), now)
+    if left is None:
+        return held
+    return f"{held}, lease ends in {left:.0f} s" if left > 0 else f"{held}, lease has expired"
+
+
+def _left(moment: Json, now: datetime) -> float | None:
+    """Tell how many seconds are left until a moment; None: there is none."""
+    return (datetime.fromisoformat(moment) - now).total_seconds() if moment else None
+
+
+def _span(seconds: float) -> str:
+    """Write a span of time in its two largest units."""
+    whole = int(seconds)
+    for unit, size, smaller, rest in (("d", _DAY_S, "h", _HOUR_S), ("h", _HOUR_S, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            return f"{whole // size} {unit} {whole % size // rest} {smaller}"
+    return f"{whole} s"

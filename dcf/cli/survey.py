@@ -1,0 +1,133 @@
+"""How every state of a run stands, those inside Parallel and Map included: for a picture, in a bounded number of reads.
+
+What is open is read first, then what has ended, scope by scope from the outside; what was not read is counted.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Final
+
+from dcf.application import Application
+from dcf.asl.machine import Machine, Map, machines_in
+from dcf.asl.places import resolve
+from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
+from dcf.core import needs
+from dcf.core.decision import Reads, Snapshot
+from dcf.core.json_text import Json
+from dcf.core.model import StateDoc
+from dcf.core.scopes import fenced, with_scopes
+from dcf.drawing import Share
+from dcf.store.runs import RunStore
+
+MOST: Final = 4_000
+_PAGE: Final = 500
+
+Docs = Mapping[str, StateDoc]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """A run to be drawn. `shares` are those of Maps, by path; `left_out` counts documents that were not looked for."""
+
+    machine: Machine
+    meta: Mapping[str, Json]
+    statuses: Mapping[str, str]
+    shares: Mapping[str, Share]
+    left_out: int
+
+
+class _Reader:
+    """Reads documents of a run page by page, as long as there may be more."""
+
+    def __init__(self, store: RunStore, workflow_id: str, most: int) -> None:
+        self._store = store
+        self._workflow_id = workflow_id
+        self._left = most
+        self.snapshot = Snapshot(now=0)
+
+    def read(self, paths: Iterator[str]) -> int:
+        """Read these documents; tell how many there was no more room for."""
+        unread = (path for path in paths if path not in self.snapshot.states)
+        while self._left > 0 and (page := tuple(islice(unread, min(_PAGE, self._left)))):
+            self._left -= len(page)
+            found = self._store.read(self._workflow_id, Reads(states=page))
+            self.snapshot = replace(found, states={**self.snapshot.states, **found.states})
+        return sum(1 for _ in unread)
+
+
+def survey(found: Application, workflow_id: str, most: int = MOST) -> Survey:
+    """Read how a run stands, looking for at most `most` documents."""
+    plane = found.control_plane
+    meta = plane.read(workflow_id, ()).meta_document or {}
+    definition = plane.run(workflow_id).definition
+    reader = _Reader(plane.store, workflow_id, most)
+    inside = [path for path in plane.store.open_states(workflow_id) if needs.place_of(definition, path) is not None]
+    left_out = reader.read(iter(with_scopes((*definition.paths, *inside))))
+    left_out += _read_inside(reader, definition.machine)
+    docs = current(fenced(reader.snapshot).states)
+    return Survey(
+        machine=definition.machine,
+        meta=meta,
+        statuses={path: doc.status.value for path, doc in docs.items()},
+        shares=_shares(plane.store, workflow_id, definition.machine, docs),
+        left_out=left_out,
+    )
+
+
+def current(docs: Docs) -> dict[str, StateDoc]:
+    """Leave out what is left inside scopes from an earlier visit of them, be it of more items or before a retry."""
+    latest: dict[str, int] = {}
+    for path, doc in docs.items():
+        if "/" in path:
+            owner = ancestors(path)[-1]
+            latest[owner] = max(latest.get(owner, 0), doc.scope_epoch or 0)
+    kept: dict[str, StateDoc] = {}
+    for path in sorted(docs, key=lambda path: path.count("/")):
+        scope = split(path)[0]
+        if not scope or _is_of_this_visit(docs[path], *split_scope(scope), kept, latest):
+            kept[path] = docs[path]
+    return {path: kept[path] for path in docs if path in kept}
+
+
+def _is_of_this_visit(doc: StateDoc, owner: str, index: int, kept: Docs, latest: Mapping[str, int]) -> bool:
+    around = kept.get(owner)
+    if around is None or around.scope is None or index >= around.scope.size:
+        return False
+    epoch = around.lease.epoch if around.is_open_scope else latest[owner]
+    return (doc.scope_epoch or 0) == epoch
+
+
+def _read_inside(reader: _Reader, machine: Machine) -> int:
+    """Read what stands in the scopes that were opened, the outer ones first; tell how much was left out."""
+    left_out = 0
+    pending, seen = deque(reader.snapshot.states), set(reader.snapshot.states)
+    while pending:
+        path = pending.popleft()
+        scope = reader.snapshot.states[path].scope
+        if scope is None:
+            continue
+        left_out += reader.read(_members(machine, path, scope.size))
+        fresh = [found for found in reader.snapshot.states if found not in seen]
+        seen.update(fresh)
+        pending.extend(fresh)
+    return left_out
+
+
+def _members(machine: Machine, path: str, size: int) -> Iterator[str]:
+    """List the states in all branches or iterations of a scope."""
+    inner = machines_in(resolve(machine, path).state)
+    for index in range(size if len(inner) == 1 else min(size, len(inner))):
+        for name in inner[index % len(inner)].states:
+            yield join(open_scope(path, index), name)
+
+
+def _shares(store: RunStore, workflow_id: str, machine: Machine, docs: Docs) -> dict[str, Share]:
+    maps = iter([path for path, doc in docs.items() if doc.scope and isinstance(resolve(machine, path).state, Map)])
+    found: dict[str, Share] = {}
+    while page := tuple(islice(maps, _PAGE)):
+        for path, tally in store.read(workflow_id, Reads(tallies=page)).tallies.items():
+            scope = docs[path].scope
+            found[path] = Share(size=scope.size if scope else 0, done=tally.done, failed=tally.failed)
+    return found

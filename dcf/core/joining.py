@@ -1,0 +1,217 @@
+"""What whoever ended the last branch does next: join the scope, close it after a failure too many, give it its items.
+
+Each is a transaction of its own after the commit that made it due, for nobody knows before the commit whether it was
+the last. Anybody may repeat each of them; only the first finds the scope open. Pure.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from dcf.asl import engine
+from dcf.asl.state_paths import open_scope, within
+from dcf.asl.steps import TOLERATED, Advance, Entry, NeedItems, Visit, exceeds
+from dcf.asl.surroundings import Clock
+from dcf.core.answers import Leased, Updated
+from dcf.core.decision import Changes, Decision, Event, More, Snapshot, Tally
+from dcf.core.definition import Definition
+from dcf.core.digest import fingerprint
+from dcf.core.json_text import Json
+from dcf.core.model import Lease, RunStatus, Scope, StateDoc, Status
+from dcf.core.progress import Update, claimant_of, open_transition, take
+from dcf.core.scopes import NOTHING_KEPT, opened_scope, visits_of
+from dcf.core.transition import Claimant, clock_of
+from dcf.errors import StateError
+
+Context = Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FollowUp:
+    """Something that a commit left to do about a scope, or about the whole run (`skip`); `size` is the scope's."""
+
+    what: Literal["join", "overflow", "read", "sweep", "skip"]
+    path: str = ""
+    size: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Joined:
+    """What came of it: `claimed` is the state that was leased on the way."""
+
+    claimed: Leased | None = None
+    run_status: RunStatus = RunStatus.RUNNING
+    next_states: tuple[str, ...] = ()
+
+
+NOTHING_JOINED = Joined()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completer:
+    """Whose completion led here: a repetition of it is to be told the same; `claimant` wants what comes next."""
+
+    path: str
+    token: str
+    claimant: Claimant | None
+
+
+def completer_of(request: Update, answer: Updated) -> Completer | None:
+    """Tell whose completion was answered; None where there is nothing to tell or to lease."""
+    if request.token is None or answer.repeated:
+        return None
+    claimant = claimant_of(request, answer.owner) if answer.claimed is None else None
+    return Completer(path=request.state, token=request.token, claimant=claimant)
+
+
+def follow_ups(changes: Changes, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
+    """List what a commit leaves to do; `counts` are those of the scopes it added to, as they then were."""
+    found = [FollowUp(what="read", path=path) for path in changes.reading]
+    found += [FollowUp(what="sweep", path=path) for path in changes.closed]
+    found += [due for path, tally in counts.items() if (due := follow_up(path, changes.counting[path], tally))]
+    if changes.meta.get("status") not in (None, RunStatus.RUNNING.value):
+        found.append(FollowUp(what="skip"))
+    return tuple(found)
+
+
+def follow_up(path: str, scope: Scope | None, tally: Tally) -> FollowUp | None:
+    """Tell what is to be done about an open scope, if anything; None of a scope: its items were not read yet."""
+    if scope is None:
+        return FollowUp(what="read", path=path)
+    if tally.failed and exceeds(scope.tolerance, tally.failed, scope.size):
+        return FollowUp(what="overflow", path=path)
+    return FollowUp(what="join", path=path, size=scope.size) if tally.done >= scope.size else None
+
+
+def wanted_items(snapshot: Snapshot, path: str, definition: Definition, context: Context) -> NeedItems | None:
+    """Tell what a Map waits for that has not read its items yet; None: it does not wait any more."""
+    doc = snapshot.states[path]
+    if not _waits_for_items(doc):
+        return None
+    visits: dict[str, Visit] = {**visits_of(snapshot, path), path: _entry(snapshot, path)}
+    return engine.wanted(definition.machine, path, visits, context, clock_of(snapshot.now, doc.lease.epoch))
+
+
+def join(
+    snapshot: Snapshot, path: str, definition: Definition, context: Context, by: Completer | None = None
+) -> Decision[Joined | More | None]:
+    """Go on after the last branch or iteration; None: the scope is over, or something inside is not."""
+    doc, tally = snapshot.states[path], snapshot.tallies.get(path, Tally())
+    if not _is_due(snapshot, path, doc, tally, "join"):
+        return Decision(answer=None)
+    assert doc.scope is not None, "the last check"
+    names = [open_scope(path, index) for index in range(doc.scope.size)]
+    results = [snapshot.outputs.get(name, TOLERATED) if tally.failed else snapshot.outputs.get(name) for name in names]
+
+    def ask(visits: Mapping[str, Visit], clock: Clock) -> Advance:
+        return engine.join(definition.machine, path, visits, results, context, clock)
+
+    return _go_on(snapshot, path, definition, context, ask, by)
+
+
+def overflow(
+    snapshot: Snapshot, path: str, definition: Definition, context: Context, by: Completer | None = None
+) -> Decision[Joined | More | None]:
+    """Close a Map in which more failed than it tolerates; None: no longer so."""
+    doc, tally = snapshot.states[path], snapshot.tallies.get(path, Tally())
+    if not _is_due(snapshot, path, doc, tally, "overflow"):
+        return Decision(answer=None)
+
+    def ask(visits: Mapping[str, Visit], clock: Clock) -> Advance:
+        scope = open_scope(path, 0)
+        return engine.branch_failed(definition.machine, scope, visits, tally.error, tally.cause, context, clock)
+
+    return _go_on(snapshot, path, definition, context, ask, by)
+
+
+def supply(
+    snapshot: Snapshot,
+    path: str,
+    definition: Definition,
+    context: Context,
+    found: Json | StateError,
+    by: Completer | None = None,
+) -> Decision[Joined | More | None]:
+    """Open a Map with the items that were read, or fail it if they could not be; None: it does not wait any more."""
+    doc = snapshot.states[path]
+    if not _is_open(snapshot, doc) or not _waits_for_items(doc):
+        return Decision(answer=None)
+
+    def ask(visits: Mapping[str, Visit], clock: Clock) -> Advance:
+        if isinstance(found, StateError):
+            return engine.fail(definition.machine, path, visits, found.error, found.cause, context, clock)
+        return engine.supply_items(definition.machine, path, visits, found, context, clock)
+
+    return _go_on(snapshot, path, definition, context, ask, by)
+
+
+def sweep(snapshot: Snapshot) -> Decision[int]:
+    """Write down of states in scopes that are over that they are cancelled."""
+    void = {path: snapshot.states[path] for path in snapshot.void}
+    if not void:
+        return Decision(answer=0)
+    events = tuple(
+        Event(type="StateCancelled", state=path, data={"epoch": doc.lease.epoch}) for path, doc in void.items()
+    )
+    return Decision(answer=len(void), changes=Changes(states=void, events=events, timers=dict.fromkeys(void)))
+
+
+def inside(paths: tuple[str, ...], owner: str) -> tuple[str, ...]:
+    """Pick the states inside a scope."""
+    return tuple(path for path in paths if within(path, owner))
+
+
+def _go_on(
+    snapshot: Snapshot,
+    path: str,
+    definition: Definition,
+    context: Context,
+    ask: Callable[[Mapping[str, Visit], Clock], Advance],
+    by: Completer | None,
+) -> Decision[Joined | More | None]:
+    doc, now = snapshot.states[path], snapshot.now
+    epoch = doc.lease.next_epoch(now)
+    here: Visit = _entry(snapshot, path) if doc.scope is None else opened_scope(snapshot, path)
+    advance = ask({**visits_of(snapshot, path), path: here}, clock_of(now, epoch))
+    step = open_transition(snapshot, path, epoch, definition)
+    step.states[path] = replace(doc, lease=Lease(epoch=epoch))
+    more = take(step, snapshot, path, advance, definition, context, None if by is None else by.claimant)
+    if more is not None:
+        return Decision(answer=more)
+    answer = Joined(claimed=step.claim(), run_status=step.run_status, next_states=step.entered)
+    told = None if by is None else step.current(by.path)
+    if by is not None and told is not None:
+        step.states[by.path] = add_to_reply(told, by.token, answer)
+    return Decision(answer=answer, changes=step.changes())
+
+
+def add_to_reply(doc: StateDoc, token: str, answer: Joined) -> StateDoc:
+    """Add what came of a completion afterwards to the reply that its repetition is given."""
+    done = doc.last.get("complete")
+    if not isinstance(done, dict) or done.get("req") != fingerprint(token):
+        return doc
+    reply: dict[str, Json] = {**done, "next": [*done.get("next", ()), *answer.next_states]}
+    if answer.claimed is not None:
+        reply["claimed"] = answer.claimed.state
+    if answer.run_status is not RunStatus.RUNNING:
+        reply["run_status"] = answer.run_status.value
+    return replace(doc, last={**doc.last, "complete": reply})
+
+
+def _is_open(snapshot: Snapshot, doc: StateDoc) -> bool:
+    is_running = snapshot.meta is not None and snapshot.meta.status is RunStatus.RUNNING
+    return is_running and doc.status is Status.RUNNING and doc.kind in ("Parallel", "Map")
+
+
+def _is_due(snapshot: Snapshot, path: str, doc: StateDoc, tally: Tally, what: str) -> bool:
+    wanted = follow_up(path, doc.scope, tally) if _is_open(snapshot, doc) else None
+    return wanted is not None and wanted.what == what
+
+
+def _waits_for_items(doc: StateDoc) -> bool:
+    return doc.kind == "Map" and doc.status is Status.RUNNING and doc.scope is None
+
+
+def _entry(snapshot: Snapshot, path: str) -> Entry:
+    kept = snapshot.scopes.get(path)
+    return NOTHING_KEPT if kept is None else kept.entry

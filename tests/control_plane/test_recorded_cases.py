@@ -1,0 +1,100 @@
+"""The runs recorded on AWS, through the control plane on the real server, with mocked workers: they end as recorded.
+
+All of one World's runs share its clock, which runs ahead whenever a Wait or a retry would have to be waited for.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from dcf.store.connection import Connections
+from tests.conformance.comparison import agrees, errors_agree
+from tests.conformance.recordings import cases, known_difference
+from tests.support.ahead import Ahead
+from tests.support.crew import Crew
+from tests.support.mocks import Files, Mocks
+from tests.support.world import World
+
+KIND = "control_plane"
+RUNS = cases("executions")
+STATE_TYPES = ("Task", "Pass", "Wait", "Choice", "Succeed", "Fail", "Parallel", "Map")
+
+
+@pytest.fixture(scope="module")
+def site(real_connections: Connections) -> Iterator[World]:
+    """One control plane for all cases, as a server would have."""
+    found = World(connections=real_connections, clock=Ahead(), items=Files())
+    yield found
+    found.close()
+
+
+@pytest.fixture(scope="module")
+def endings() -> dict[str, dict[str, Any]]:
+    """How each case ended, so that it is run once for all that is said of it."""
+    return {}
+
+
+def ended(site: World, endings: dict[str, dict[str, Any]], case: Any) -> dict[str, Any]:
+    if case["id"] not in endings:
+        assert site.items is not None
+        fixtures = case.get("fixtures", {}).get("s3", [])
+        site.items.texts = {f"{file['Bucket']}/{file['Key']}": file["Body"] for file in fixtures}
+        wish = site.wish({"workflow_name": "recorded", "asl": case["definition"]}, run_input=case["input"])
+        crew = Crew(world=site, run=wish.workflow_id, mocks=Mocks(case["task_mocks"]))
+        crew.create(wish)
+        endings[case["id"]] = crew.finish()
+    return endings[case["id"]]
+
+
+@pytest.mark.parametrize("case", RUNS, ids=lambda case: f"{case['id']} {case['name']}")
+def test_a_run_ends_as_recorded(site: World, endings: dict[str, dict[str, Any]], case: Any) -> None:
+    answer = ended(site, endings, case)
+    agreed = ends_alike(case["expected"], answer)
+    assert agreed is (known_difference(KIND, case["id"]) is None), (case["expected"], answer)
+
+
+@pytest.mark.parametrize("case", [case for case in RUNS if "task_calls" in case], ids=lambda case: case["id"])
+def test_the_workers_are_given_what_the_tasks_were(site: World, endings: dict[str, dict[str, Any]], case: Any) -> None:
+    calls = [[call["state"], call["input"]] for call in ended(site, endings, case)["task_calls"]]
+    recorded = [[call["state"], call["parameters"]] for call in case["task_calls"]]
+    agreed = agrees(recorded, calls)
+    assert agreed is (known_difference(f"{KIND}_calls", case["id"]) is None), (recorded, calls)
+
+
+@pytest.mark.parametrize("case", [case for case in RUNS if "trace" in case], ids=lambda case: case["id"])
+def test_the_history_tells_the_states_entered_and_left_as_recorded(
+    site: World, endings: dict[str, dict[str, Any]], case: Any
+) -> None:
+    # AWS keeps the history of a distributed Map's iterations apart.
+    own = {event["state"] for event in case["trace"]} if "DISTRIBUTED" in json.dumps(case) else None
+    told = [event for event in ended(site, endings, case)["trace"] if event["event"] in ("entered", "exited")]
+    assert moments(event for event in told if own is None or event["state"] in own) == moments(case["trace"])
+
+
+@pytest.mark.parametrize("word", [f'"Type": "{kind}"' for kind in STATE_TYPES if kind != "Parallel"])
+def test_the_cases_go_through_every_kind_of_state(word: str) -> None:
+    """Parallel is in none of them; its own tests stand in test_schedules and test_scopes."""
+    assert any(word in json.dumps(case["definition"]) for case in RUNS)
+
+
+def test_few_cases_differ() -> None:
+    assert len(RUNS) >= 100
+    assert sum(known_difference(KIND, case["id"]) is not None for case in RUNS) <= 5
+
+
+def moments(trace: Any) -> Counter[tuple[str, str]]:
+    return Counter((event["event"], event["state"]) for event in trace)
+
+
+def ends_alike(expected: Any, answer: Any) -> bool:
+    """A run that is over because its time is over is `failed` here, with the error that says so."""
+    if expected["status"] == "TIMED_OUT":
+        return bool(answer["status"] == "FAILED" and answer["error"] == "States.Timeout")
+    if expected["status"] != answer["status"]:
+        return False
+    if expected["status"] == "SUCCEEDED":
+        return agrees(expected["output"], answer["output"])
+    return errors_agree(expected.get("error"), answer["error"])
