@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: test fast check format bench demo accept-letta
+.PHONY: test fast check format reference bench demo accept-letta
 
 test: ## everything that CI runs
 	$(PYTHON) -m pytest
@@ -13,6 +13,9 @@ check: ## lint, types, layers
 
 format:
 	$(PYTHON) -m ruff format . && $(PYTHON) -m ruff check --fix .
+
+reference: ## docs/tools.md and the snapshot of the tool surface, after a wanted change of a tool
+	$(PYTHON) -m dcf.tools.reference > docs/tools.md && $(PYTHON) -m tests.tools.test_surface
 
 bench: ## table and figures in benchmarks/results/
 	$(PYTHON) -m benchmarks && $(PYTHON) -m benchmarks --fsync always

@@ -5,10 +5,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+from dcf.adapters.file_tree import FileTree
 from dcf.adapters.files import ItemFiles
 from dcf.adapters.mailbox import Mailbox
 from dcf.control_plane import ControlPlane
 from dcf.data import find_directory, find_file
+from dcf.editing import JsonDocuments
 from dcf.notifications import Notifications
 from dcf.ports import Workforce
 from dcf.settings import Settings
@@ -16,10 +18,12 @@ from dcf.skills.library import Library
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
 from dcf.store import embedded
+from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.connection import Connections, open_async_client, open_pool
 from dcf.store.documents import Documents
+from dcf.store.edits import Edits
 from dcf.store.history import History
 from dcf.store.inbox import Inbox, InboxReader
 from dcf.store.index import RunIndex
@@ -39,7 +43,7 @@ class Application:
     """Everything a tool or a command may use.
 
     `workforce` makes and deletes the agents of runs on `platform`, `equipment` gives them skills out of `library`,
-    and at the `desk` they ask what is theirs to do.
+    and at the `desk` they ask what is theirs to do. `documents` and `files` are what tools may touch beside runs.
     """
 
     settings: Settings
@@ -49,8 +53,11 @@ class Application:
     equipment: Equipment
     desk: Desk
     library: Library
+    documents: JsonDocuments
+    files: FileTree
     notifications: Notifications
     history: History
+    keys: AccessKeys
     inbox: Inbox
     reader: InboxReader
     server: ServerFacts
@@ -88,8 +95,11 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             equipment=equipment,
             desk=Desk(plane, assignments, equipment, records, library),
             library=library,
+            documents=JsonDocuments(Edits(connections), plane, settings.json_prefixes, settings.json_max_bytes),
+            files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=Notifications(plane, Outbox(connections), platform),
             history=History(connections),
+            keys=AccessKeys(connections),
             inbox=inbox,
             reader=InboxReader(partial(open_async_client, url)),
             server=facts,

@@ -2,13 +2,17 @@
 
     DcfError
     ├── InvalidArgument        invalid_argument     the caller must change the call
+    │   ├── TooLarge           too_large            a document, value or answer beyond its limit
     │   └── InvalidDefinition  invalid_definition   the workflow document has problems
-    ├── Forbidden              forbidden            an operator's right that this server does not grant
+    ├── Forbidden              forbidden            something this caller may not do
+    ├── Unauthorized           unauthorized         the server wants an API key and did not get a good one
+    ├── RateLimited            rate_limited         this caller calls too often or too much at once
     ├── NotFound
     │   ├── UnknownRun         unknown_run
     │   ├── UnknownState       unknown_state
     │   ├── AgentUnknown       unknown_agent
-    │   └── SkillUnknown       unknown_skill
+    │   ├── SkillUnknown       unknown_skill
+    │   └── UnknownKey         unknown_key
     ├── ToolUnavailable        tool_unavailable     a skill's tool that cannot be attached
     ├── PlatformUnavailable    platform_unavailable the agent platform is down or slow
     ├── StoreUnavailable       store_unavailable    Redis cannot be reached or refuses us
@@ -50,6 +54,13 @@ class InvalidArgument(DcfError):
     default_hint = "Correct the argument and call again; nothing was changed."
 
 
+class TooLarge(InvalidArgument):
+    """A document, value or answer is beyond its limit; nothing was changed."""
+
+    code = "too_large"
+    default_hint = "Send less, or store the data elsewhere and pass a reference to it."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
     """One thing wrong with a workflow document.
@@ -77,10 +88,28 @@ class InvalidDefinition(InvalidArgument):
 
 
 class Forbidden(DcfError):
-    """The call asks for an operator's right."""
+    """The call asks for something that this caller may not do."""
 
     code = "forbidden"
     default_hint = "Ask an operator, who can start the server with DCF_ALLOW_OPERATOR=1."
+
+
+class Unauthorized(DcfError):
+    """The server wants an API key, and got none or one that opens nothing."""
+
+    code = "unauthorized"
+    default_hint = "Set DCF_API_KEY to a key made with `dcf keys create`."
+
+
+class RateLimited(DcfError):
+    """The caller calls too often, or has too many calls at once; nothing was changed."""
+
+    code = "rate_limited"
+    default_hint = "Wait retry_after_s seconds, then repeat the same call."
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class NotFound(DcfError):
@@ -124,6 +153,16 @@ class SkillUnknown(NotFound):
 
     def __init__(self, reference: str) -> None:
         super().__init__(f"There is no skill '{reference}'.")
+
+
+class UnknownKey(NotFound):
+    """No API key has this id."""
+
+    code = "unknown_key"
+    default_hint = "List the ids with `dcf keys list`."
+
+    def __init__(self, key_id: str) -> None:
+        super().__init__(f"There is no API key '{key_id}'.")
 
 
 class ToolUnavailable(DcfError):

@@ -64,7 +64,39 @@ class Settings(BaseSettings):
     )
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
-    allow_operator: bool = Field(default=False, description="honour force and require_owner_match=false in tool calls")
+    allow_operator: bool = Field(default=False, description="give the local user the scope operate")
+    profile: Literal["worker", "planner", "operator", "all"] = Field(
+        default="all", description="which tools are served, by who calls them"
+    )
+    auth: Literal["keys", "off"] = Field(
+        default="keys", description="what the HTTP transport asks for: an API key, or (on loopback only) nothing"
+    )
+    api_key: SecretStr | None = Field(default=None, description="the API key that workers and planners call with")
+    public_url: str | None = Field(
+        default=None, pattern=r"^https?://", description="URL of /mcp as clients see it, for the metadata of a 401"
+    )
+    max_body_bytes: int = Field(
+        default=4 * 1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="bytes of one HTTP request"
+    )
+    max_document_bytes: int = Field(default=1024 * 1024, ge=1024, le=1024 * 1024, description="bytes of one workflow")
+    max_output_bytes: int = Field(
+        default=256 * 1024, ge=1024, le=256 * 1024, description="bytes of one input or output of a state"
+    )
+    max_result_bytes: int = Field(
+        default=1024 * 1024,
+        ge=16 * 1024,
+        le=16 * 1024 * 1024,
+        description="bytes of one answer; longer lists get a cursor",
+    )
+    rate_per_s: float = Field(
+        default=100, gt=0, le=100_000, description="calls a second that one API key may make of one server"
+    )
+    rate_burst: int = Field(
+        default=200, ge=1, le=100_000, description="calls that one API key may make at once after a pause"
+    )
+    max_concurrency: int = Field(
+        default=64, ge=1, le=10_000, description="calls of one API key that one server answers at the same time"
+    )
     pulse_interval_s: float = Field(default=1.0, gt=0, le=60, description="seconds between two looks of the clock")
     server_url: str = Field(
         default="http://127.0.0.1:8337/mcp",
@@ -83,6 +115,25 @@ class Settings(BaseSettings):
     )
     items_max_bytes: int = Field(
         default=16 * 1024 * 1024, ge=1, le=1024**3, description="bytes that one ItemReader may read"
+    )
+    json_prefixes: Names = Field(
+        default=("cp:wf:", "dp:wf:", "doc:"),
+        description="beginnings of the keys that the JSON tools may touch, comma-separated",
+    )
+    json_max_bytes: int = Field(
+        default=1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="bytes of one document that the JSON tools write"
+    )
+    files_read: Directories = Field(
+        default=(), description="directories that the file tools may read, comma-separated; empty: none"
+    )
+    files_write: Directories = Field(
+        default=(), description="directories that the file tools may read and write, comma-separated; empty: none"
+    )
+    files_max_bytes: int = Field(
+        default=1024 * 1024,
+        ge=16,
+        le=64 * 1024 * 1024,
+        description="bytes that one call of a file tool reads or writes",
     )
 
     agents_dir: Path = Field(default=Path("agents"), description="directory of agent templates (.af files)")
@@ -151,6 +202,9 @@ class Settings(BaseSettings):
         "mcp_allowed_origins",
         "toolsets",
         "items_dirs",
+        "json_prefixes",
+        "files_read",
+        "files_write",
         "skill_secrets",
         "skill_endpoints",
         mode="before",
@@ -170,6 +224,11 @@ class Settings(BaseSettings):
     @classmethod
     def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return value or _LOCAL_ORIGINS
+
+    @property
+    def names_hosts(self) -> bool:
+        """Whether somebody said by which names this server is called."""
+        return self.mcp_allowed_hosts != _LOCAL_HOSTS
 
 
 def read_settings() -> Settings:

@@ -21,7 +21,9 @@ log = logging.getLogger(__name__)
 TaskFunction: TypeAlias = Callable[[Json], Json]
 Function = TypeVar("Function", bound=TaskFunction)
 
-PASSING = frozenset({"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error"})
+PASSING = frozenset(
+    {"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error", "rate_limited"}
+)
 """Codes of failures of the server, not of the call: whoever called may call again."""
 
 _LONGEST_ERROR = 200

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from dcf import __version__
 from dcf.application import Application, open_application
-from dcf.cli import functions, graphs, language, queries, skills, stub, views
+from dcf.cli import functions, graphs, keys, language, queries, reference, skills, stub, views
 from dcf.cli.crew import hold_leash
 from dcf.cli.documents import MAX_WORKFLOW, read_json
 from dcf.cli.pipeline import Job, execute, new_run_id
@@ -42,6 +42,8 @@ _EXIT_CODES = {
     "not_found": EXIT_NOT_FOUND,
     "unknown_run": EXIT_NOT_FOUND,
     "unknown_state": EXIT_NOT_FOUND,
+    "unknown_key": EXIT_NOT_FOUND,
+    "too_large": EXIT_USAGE,
     "store_unavailable": EXIT_UNAVAILABLE,
     "store_unsuitable": EXIT_UNAVAILABLE,
     "server_unreachable": EXIT_UNAVAILABLE,
@@ -176,9 +178,9 @@ def serve(
     port: Annotated[
         int | None, typer.Option(help="Port to bind (http), 0 for a free one; default 8337.", min=0, max=65535)
     ] = None,
-    toolsets: Annotated[
-        str | None, typer.Option(help="Serve only these: planning,execution,notification (default all).")
-    ] = None,
+    toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
+    profile: Annotated[str | None, typer.Option(help="Serve the tools of a worker, planner, operator, or all.")] = None,
+    auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print {url} on standard output when ready (http).")] = False,
     fd: Annotated[int | None, typer.Option(hidden=True, help="Listening socket to inherit.")] = None,
@@ -194,7 +196,7 @@ def serve(
         raise InvalidArgument(f"There is no transport '{transport[:20]}'.", "Use --transport stdio or http.")
     if as_json and transport == "stdio":
         raise InvalidArgument("With stdio, standard output belongs to the protocol.", "Leave out --json.")
-    settings = _server_settings(host, port, toolsets, read_only=read_only)
+    settings = _server_settings(host, port, toolsets, profile, auth, read_only=read_only)
     if leash:
         hold_leash()
     from dcf.cli import serving
@@ -236,7 +238,7 @@ def worker(
 
     if as_json:
         _print_line({"agent_id": agent_id, "states": sorted(found)})
-    serving.work(found, agent_id, server or read_settings().server_url, lease_ttl)
+    serving.work(found, agent_id, read_settings(), server, lease_ttl)
 
 
 @app.command()
@@ -350,8 +352,13 @@ def _no_result(run_id: str | None, error: DcfError) -> dict[str, Json]:
     return document | {"error": error.code, "cause": error.message, "states": {}}
 
 
-def _server_settings(host: str | None, port: int | None, toolsets: str | None, *, read_only: bool) -> Settings:
+def _server_settings(
+    host: str | None, port: int | None, toolsets: str | None, profile: str | None, auth: str | None, *, read_only: bool
+) -> Settings:
+    if auth not in {None, "keys", "off"}:
+        raise InvalidArgument("--auth is not keys or off.", "Leave it out, or use --auth off on loopback.")
     changes: dict[str, object] = {"mcp_host": host, "mcp_port": port, "read_only": read_only or None}
+    changes |= {"profile": profile, "auth": auth}
     if toolsets is not None:
         changes["toolsets"] = tuple(part.strip() for part in toolsets.split(",") if part.strip())
     return read_settings().model_copy(update={name: value for name, value in changes.items() if value is not None})
@@ -383,5 +390,5 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (language, graphs, skills, stub):
+for part in (language, graphs, skills, stub, keys, reference):
     part.mount(app)

@@ -41,6 +41,8 @@ _OWN_SERVER = {
     "DCF_MCP_ALLOWED_ORIGINS": "",
     "DCF_TOOLSETS": "",
     "DCF_READ_ONLY": "false",
+    "DCF_PROFILE": "all",
+    "DCF_AUTH": "off",  # it listens on loopback for this run's own processes
 }
 """Settings that are meant for a server others use, and would keep this run's workers away from its own."""
 

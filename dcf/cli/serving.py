@@ -20,8 +20,10 @@ from dcf.settings import Settings
 from dcf.stub.config_file import ConfigFile
 from dcf.stub.server import build_app
 from dcf.stub.service import Service
+from dcf.tools.authentication import refuse_exposure
 from dcf.tools.client import connect
-from dcf.tools.server import build_http_app, build_server, select_tools
+from dcf.tools.profiles import select_tools
+from dcf.tools.server import build_http_app, build_server
 from dcf.worker import TaskFunction, Worker
 
 Announce = Callable[[Mapping[str, object]], None]
@@ -30,7 +32,7 @@ Announce = Callable[[Mapping[str, object]], None]
 
 def serve(transport: str, settings: Settings, fd: int | None, announce: Announce) -> None:
     """Serve the tools until told to stop."""
-    select_tools(settings.toolsets, read_only=settings.read_only)
+    select_tools(settings.toolsets, read_only=settings.read_only, profile=settings.profile)
     with ExitStack() as stack:
         application = stack.enter_context(open_application(settings))
         for warning in application.server.warnings if settings.redis_url is not None else ():
@@ -42,10 +44,13 @@ def serve(transport: str, settings: Settings, fd: int | None, announce: Announce
             _serve_http(application, fd, announce)
 
 
-def work(functions: Mapping[str, TaskFunction], agent_id: str, server_url: str, lease_ttl_s: int) -> None:
+def work(
+    functions: Mapping[str, TaskFunction], agent_id: str, settings: Settings, server_url: str | None, lease_ttl_s: int
+) -> None:
     """Serve the functions until told to stop."""
     _say(f"worker {agent_id} serves {', '.join(sorted(functions))}")
-    with connect(server_url) as tools:
+    key = None if settings.api_key is None else settings.api_key.get_secret_value()
+    with connect(server_url or settings.server_url, api_key=key) as tools:
         Worker(tools, agent_id, functions, lease_ttl_s=lease_ttl_s).serve()
 
 
@@ -64,18 +69,25 @@ def serve_stub(path: Path, settings: Settings, seed: int, announce: Announce) ->
     """Serve the tools of a stub configuration until told to stop."""
     service = Service(ConfigFile(path), seed=seed, now=lambda: datetime.now(UTC), monotonic=time.monotonic)
     with _listener(settings) as listener:
-        _serve_app(build_app(service, settings), listener, announce)
+        _serve_app(build_app(service, settings), listener, _url_of(listener), announce)
 
 
 def _serve_http(application: Application, fd: int | None, announce: Announce) -> None:
     settings = application.settings
+    refuse_exposure(settings, settings.mcp_host, application.keys)
     with _listener(settings) if fd is None else socket.socket(fileno=fd) as listener:
-        _serve_app(build_http_app(application), listener, announce)
+        url = _url_of(listener)
+        if settings.auth == "keys" and not application.keys.any_active():
+            _say("warning: nobody can call this yet: make a key with `dcf keys create`, or serve with --auth off")
+        _serve_app(build_http_app(application, url), listener, url, announce)
 
 
-def _serve_app(app: Starlette, listener: socket.socket, announce: Announce) -> None:
+def _url_of(listener: socket.socket) -> str:
     host, port = listener.getsockname()[:2]
-    url = f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
+
+
+def _serve_app(app: Starlette, listener: socket.socket, url: str, announce: Announce) -> None:
     _say(f"MCP on {url}")
     announce({"url": url})
     config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)

@@ -28,21 +28,21 @@ def check_state(value: str, name: str = "state") -> str:
     return value
 
 
-def check_agents(agents: Json, states: set[str]) -> dict[str, tuple[str, ...]]:
+def check_agents(agents: Json, states: set[str], *, name: str = "agents_map_json") -> dict[str, tuple[str, ...]]:
     """Check a map from Task states to one agent id or a pool of ids."""
     if not isinstance(agents, dict):
-        raise InvalidArgument("agents_map_json is not an object.", 'Send {"State": "agent-id"} or a list of ids.')
+        raise InvalidArgument(f"{name} is not an object.", 'Send {"State": "agent-id"} or a list of ids.')
     unknown = sorted(set(agents) - states)
     if unknown:
         raise InvalidArgument(
-            f"agents_map_json names '{unknown[0][:80]}', which is no Task state of the workflow.",
+            f"{name} names '{unknown[0][:80]}', which is no Task state of the workflow.",
             "Use the names of Task states only.",
         )
-    return {state: _pool(state, value) for state, value in agents.items()}
+    return {state: _pool(f"{name}['{state[:80]}']", value) for state, value in agents.items()}
 
 
-def _pool(state: str, value: Json) -> tuple[str, ...]:
+def _pool(place: str, value: Json) -> tuple[str, ...]:
     pool = value if isinstance(value, list) else [value]
     if not pool or not all(isinstance(agent, str) for agent in pool):
-        raise InvalidArgument(f"agents_map_json['{state[:80]}'] is neither an agent id nor a list of agent ids.")
+        raise InvalidArgument(f"{place} is neither an agent id nor a list of agent ids.")
     return tuple(check_id(agent, "agent id") for agent in pool)

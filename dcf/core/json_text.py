@@ -11,7 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 
 import orjson
 
-from dcf.errors import InvalidArgument
+from dcf.errors import InvalidArgument, TooLarge
 
 Json: TypeAlias = Any
 """Any JSON value; the alias says that the value has been, or will be, checked by this module."""
@@ -43,7 +43,7 @@ def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:
     parsed = _parse_text(value, name, max_bytes) if isinstance(value, str) else value
     _check(parsed, name)
     if len(dump(parsed).encode()) > max_bytes:
-        raise InvalidArgument(
+        raise TooLarge(
             f"{name} is larger than {max_bytes} bytes.",
             "Store the data elsewhere and pass a reference to it.",
         )
@@ -52,7 +52,7 @@ def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:
 
 def _parse_text(text: str, name: str, max_bytes: int) -> Json:
     if len(text) > max_bytes:
-        raise InvalidArgument(
+        raise TooLarge(
             f"{name} is larger than {max_bytes} bytes.",
             "Store the data elsewhere and pass a reference to it.",
         )

@@ -12,17 +12,19 @@ _MILLISECOND = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """One entry: its stream id orders it, `at` is the server's time."""
+    """One entry: its stream id orders it, `at` is the server's time, `by` who called (None: dcf itself)."""
 
     event_id: str
     at: str
     type: str
     state: str | None
     data: dict[str, Json]
+    by: str | None = None
 
     def as_json(self) -> dict[str, Json]:
         """One line of history for a program."""
-        return {"id": self.event_id, "at": self.at, "type": self.type, "state": self.state, **self.data}
+        author = {} if self.by is None else {"by": self.by}
+        return {"id": self.event_id, "at": self.at, "type": self.type, "state": self.state, **self.data, **author}
 
 
 class History:
@@ -43,11 +45,12 @@ def _happening(entry_id: bytes, fields: list[bytes]) -> Happening:
     named = dict(zip(map(bytes.decode, fields[::2]), fields[1::2], strict=True))
     event_id = entry_id.decode()
     data = named.get("data")
-    state = named.get("state")
+    state, author = named.get("state"), named.get("by")
     return Happening(
         event_id=event_id,
         at=to_text(int(event_id.partition("-")[0]) * _MILLISECOND),
         type=named.get("type", b"").decode(),
         state=None if state is None else state.decode(),
         data={} if data is None else load(data),
+        by=None if author is None else author.decode(),
     )

@@ -15,8 +15,11 @@
 | `cp:idx:sent:<agent>:<event>` | string | delivery, to recognise a repetition | a day |
 | `cp:idx:agent:<agent>` | JSON | the mailbox platform: the agent's name, tags, blocks and tools | until it is deleted |
 | `cp:idx:agents:tag:<tag>`, `:name:<name>` | sorted set | the mailbox platform (before the record): agents by creation time | with their agents |
+| `cp:idx:edit:{<key>}:<request>` | string | changing a document by hand (in its slot), to recognise a repetition | a day |
 | `cp:idx:skills:<agent>` | JSON | loading and unloading: what skills the agent has, and what each of them brought | until it has none |
 | `cp:idx:workers:<id>` | JSON | creating and deleting the agents of a run: who was made for which state | with the run's retention, or a month |
+| `cp:idx:keys:<key id>` | JSON | `dcf keys`: scopes, agent, expiry and the digest of an API key, never the key | for ever |
+| `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
 On Redis Cluster the id stands in literal braces, so that one run lives in one slot. Index keys are outside the
@@ -31,9 +34,14 @@ from dcf.asl.state_paths import components, path_of
 
 _UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
 _ENCODED = re.compile(r"%([0-9A-F]{2})")
+_RUN_KEY = re.compile(
+    r"(?:cp|dp):wf:(\{?)([A-Za-z0-9][A-Za-z0-9_.-]{0,63})(\}?):([a-z]+)(?::(.+))?\Z", re.ASCII | re.DOTALL
+)
+_TAG = re.compile(r"\{([^}]+)\}")
 
 RUNS = "cp:idx:runs"
 LIVE = "cp:idx:live"
+KEY_INDEX = "cp:idx:keys"
 
 
 @lru_cache(maxsize=1024)
@@ -89,6 +97,17 @@ def workers(workflow_id: str) -> str:
 def assigned(agent_id: str) -> str:
     """Name the key of the runs that an agent was made for."""
     return f"cp:idx:assigned:{agent_id}"
+
+
+def edit(key: str, request: str) -> str:
+    """Name the key that remembers a change made by hand, in the slot of what was changed."""
+    tag = _TAG.search(key)
+    return f"cp:idx:edit:{{{key if tag is None else tag[1]}}}:{request}"
+
+
+def access_key(key_id: str) -> str:
+    """Name the key of what is stored of an API key."""
+    return f"cp:idx:keys:{key_id}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,3 +188,44 @@ class RunKeys:
     def join(self, path: str) -> str:
         """Name the key that counts the branches or iterations that ended."""
         return f"cp:wf:{self._id}:join:{encode_state(path)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunDocument:
+    """A JSON document of a run: which one, and of which state if of one."""
+
+    run: RunKeys
+    kind: str
+    state: str | None = None
+
+
+def document_of(key: str) -> RunDocument | None:
+    """Tell which JSON document of a run this key is of; None for any other key, and for any other spelling."""
+    found = _RUN_KEY.match(key)
+    if found is None:
+        return None
+    opening, workflow_id, _, kind, part = found.groups()
+    run = RunKeys(workflow_id, bool(opening))
+    if part is None:
+        return (
+            RunDocument(run=run, kind=kind)
+            if {"meta": run.meta, "definition": run.definition}.get(kind) == key
+            else None
+        )
+    if kind == "audit":
+        return RunDocument(run=run, kind=kind) if key == run.audit else None
+    make = _STATE_DOCUMENTS.get(kind)
+    if make is None:
+        return None
+    path = decode_state(part)
+    return RunDocument(run=run, kind=kind, state=path) if make(run, path) == key else None
+
+
+_STATE_DOCUMENTS = {
+    "state": RunKeys.state,
+    "input": RunKeys.input,
+    "entry": RunKeys.entry,
+    "output": RunKeys.output,
+    "items": RunKeys.items,
+    "results": RunKeys.results,
+}

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dcf.core import codec
 from dcf.core.decision import Changes, Event, Notice, Tally
 from dcf.core.json_text import dump
+from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, encode_state
 
@@ -36,8 +37,11 @@ def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results
 
 
 def event_command(run: RunKeys, event: Event) -> Command:
-    """One entry of the run's history."""
+    """One entry of the run's history; `by` says whose call it came from, if it was one."""
     fields: list[str] = ["type", event.type]
+    author = current_author()
+    if author is not None:
+        fields += ["by", author]
     if event.state is not None:
         fields += ["state", event.state]
     if event.data:

@@ -5,11 +5,13 @@ from typing import Any
 from pydantic import Field
 
 from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.core.digest import definition_sha256
 from dcf.core.identifiers import check_id
 from dcf.core.json_text import Json, parse
 from dcf.data import find_directory
-from dcf.errors import Conflict, Forbidden, InvalidArgument, PlatformUnavailable, UnknownRun
+from dcf.errors import Conflict, InvalidArgument, PlatformUnavailable, UnknownRun
+from dcf.tools.callers import current_caller, require, require_planner
 from dcf.tools.registry import (
     ONLY_CONFIGURED,
     AgentId,
@@ -23,11 +25,10 @@ from dcf.tools.registry import (
     tool,
 )
 from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
-from dcf.workforce.names import WORKER_TAG
+from dcf.workforce.names import WORKER_TAG, runs_of
 from dcf.workforce.templates import read_staffing
 from dcf.workforce.workers import Crew, CrewWish, Staffed
 
-_MAX_DEFINITION = 1024 * 1024
 _MAX_TAGS = 20
 _MAX_TAG = 100
 
@@ -75,12 +76,13 @@ class WorkersCreated(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="agents", arguments=CreateWorkerAgents, answer=WorkersCreated)
+@tool(toolset="agents", scope=Scope.PLAN, arguments=CreateWorkerAgents, answer=WorkersCreated)
 def create_worker_agents(app: Application, args: CreateWorkerAgents) -> WorkersCreated:
     """Make the agents of a run."""
     refuse_other("imports_base_dir", args.imports_base_dir, app.settings.agents_dir)
     tags = _tags(args.default_tags_json)
     workflow_id, document = _workflow(app, args)
+    require_planner(app, workflow_id)
     agents_dir = find_directory(app.settings.agents_dir)
     staffing = read_staffing(
         document,
@@ -107,7 +109,7 @@ def _workflow(app: Application, args: CreateWorkerAgents) -> tuple[str, Json]:
         if args.workflow_id is None:
             raise InvalidArgument("Neither workflow_json nor workflow_id was given.", "Pass the run's workflow_id.")
         return args.workflow_id, app.control_plane.run(args.workflow_id).definition.document
-    document = parse(args.workflow_json, name="workflow_json", max_bytes=_MAX_DEFINITION)
+    document = parse(args.workflow_json, name="workflow_json", max_bytes=app.settings.max_document_bytes)
     own = document.get("workflow_id") if isinstance(document, dict) else None
     workflow_id = args.workflow_id or own
     if not isinstance(document, dict) or not isinstance(workflow_id, str):
@@ -201,7 +203,7 @@ class MyAssignment(Answer):
     candidates: list[str] = Field(default_factory=list)
 
 
-@tool(toolset="agents", arguments=GetMyAssignment, answer=MyAssignment, read_only=True)
+@tool(toolset="agents", scope=Scope.READ, arguments=GetMyAssignment, answer=MyAssignment, read_only=True)
 def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
     """Tell an agent what is its to do."""
     found = app.desk.ask(args.agent_id, args.workflow_id, args.state)
@@ -279,7 +281,7 @@ class AgentResolved(Answer):
     agent_id: str | None = None
 
 
-@tool(toolset="agents", arguments=ResolveAgentNameToId, answer=AgentResolved, read_only=True)
+@tool(toolset="agents", scope=Scope.READ, arguments=ResolveAgentNameToId, answer=AgentResolved, read_only=True)
 def resolve_agent_name_to_id(app: Application, args: ResolveAgentNameToId) -> AgentResolved:
     """Look an agent up by name."""
     agent_id = app.workforce.resolve(args.agent_name)
@@ -304,18 +306,35 @@ class AgentDeleted(Answer):
     deleted_agent_id: str | None = None
 
 
-@tool(toolset="agents", arguments=DeleteAgent, answer=AgentDeleted, destructive=True)
+@tool(
+    toolset="agents",
+    scope=Scope.PLAN,
+    arguments=DeleteAgent,
+    answer=AgentDeleted,
+    destructive=True,
+    about_others=True,
+)
 def delete_agent(app: Application, args: DeleteAgent) -> AgentDeleted:
     """Delete one agent."""
     if (args.agent_name is None) == (args.agent_id is None):
         raise InvalidArgument("Exactly one of agent_name and agent_id is needed.", "Pass one of the two.")
     agent_id = args.agent_id if args.agent_name is None else app.workforce.resolve(args.agent_name)
     assert agent_id is not None, "one of the two is given"
-    if not app.settings.allow_operator and WORKER_TAG not in app.platform.retrieve_agent(agent_id).tags:
-        raise Forbidden("The agent was not made for a run; deleting it is an operator's right.")
+    _refuse_foreign(app, agent_id, "Deleting")
     if not app.workforce.delete_agent(agent_id):
         return AgentDeleted(status="The agent was gone already.")
     return AgentDeleted(status="The agent was deleted.", deleted_agent_id=agent_id)
+
+
+def _refuse_foreign(app: Application, agent_id: str, what: str) -> None:
+    """Refuse an agent that was made for no run, or for one of another planner."""
+    if Scope.OPERATE in current_caller().scopes:
+        return
+    tags = app.platform.retrieve_agent(agent_id).tags
+    if WORKER_TAG not in tags:
+        require(Scope.OPERATE, f"{what} an agent that was not made for a run")
+    for workflow_id in runs_of(tags):
+        require_planner(app, workflow_id)
 
 
 class RemoveToolReturnLimits(Arguments):
@@ -330,9 +349,12 @@ class LimitsRemoved(Answer):
     updated_count: int = 0
 
 
-@tool(toolset="agents", arguments=RemoveToolReturnLimits, answer=LimitsRemoved)
+@tool(toolset="agents", scope=Scope.PLAN, arguments=RemoveToolReturnLimits, answer=LimitsRemoved, about_others=True)
 def remove_tool_return_limits(app: Application, args: RemoveToolReturnLimits) -> LimitsRemoved:
     """Lift the limits of one agent's tools."""
+    caller = current_caller()
+    if caller.agent_id not in {None, args.agent_id}:
+        _refuse_foreign(app, args.agent_id, "Changing the tools of")
     count = app.workforce.lift_return_limits(args.agent_id)
     status = f"{count} tool(s) changed." if count else "There is nothing to do: no tool of this agent has such a limit."
     return LimitsRemoved(status=status, updated_count=count)

@@ -21,6 +21,7 @@ from dcf.authoring.generation import (
     stub_output,
 )
 from dcf.authoring.output import write_all
+from dcf.core.access import Scope
 from dcf.core.json_text import Json
 from dcf.errors import Forbidden
 from dcf.tools.registry import Answer, Arguments, tool
@@ -93,7 +94,7 @@ class StubConfigWritten(Written):
     case_count: int = 0
 
 
-@tool(toolset="authoring", arguments=CsvToManifests, answer=ManifestsWritten, destructive=True)
+@tool(toolset="authoring", scope=Scope.ADMIN, arguments=CsvToManifests, answer=ManifestsWritten, destructive=True)
 def csv_to_manifests(app: Application, args: CsvToManifests) -> ManifestsWritten:
     """Generate and write, or tell why not."""
     settings = app.settings
@@ -126,7 +127,7 @@ def csv_to_manifests(app: Application, args: CsvToManifests) -> ManifestsWritten
     )
 
 
-@tool(toolset="authoring", arguments=CsvToStubConfig, answer=StubConfigWritten, destructive=True)
+@tool(toolset="authoring", scope=Scope.ADMIN, arguments=CsvToStubConfig, answer=StubConfigWritten, destructive=True)
 def csv_to_stub_config(app: Application, args: CsvToStubConfig) -> StubConfigWritten:
     """Generate and write, or tell why not."""
     settings = app.settings

@@ -6,36 +6,53 @@ A call whose connection broke is repeated until its deadline, since every tool m
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from typing import Any
 
+import httpx2
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
 from dcf.core.json_text import Json
-from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
+from dcf.errors import DcfError, Forbidden, ServerUnreachable, ToolCallFailed, Unauthorized
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 _LONGEST_ANSWER_S = 60.0
 """A connection that is silent for this long is given up; await_workflow_event waits up to 50 s."""
 
-_PASSING = frozenset({"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error"})
+_CONNECT_S = 30.0
+_STREAM_S = 300.0  # how long an answer may take is said at each call
+_PASSING = frozenset(
+    {"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error", "rate_limited"}
+)
 """Codes of failures that may be gone when the call is repeated."""
 
 
 class ToolClient:
-    """Plain calls of tools on one MCP server, from any thread. `wait` is how it pauses between two tries."""
+    """Plain calls of tools on one MCP server, from any thread. `wait` is how it pauses between two tries.
+
+    `api_key` goes into the header of each request and nowhere else.
+    """
 
     def __init__(
-        self, portal: BlockingPortal, server_url: str, deadline_s: float, wait: Callable[[float], object] = time.sleep
+        self,
+        portal: BlockingPortal,
+        server_url: str,
+        deadline_s: float,
+        wait: Callable[[float], object] = time.sleep,
+        *,
+        api_key: str | None = None,
     ) -> None:
         self._portal = portal
         self._server_url = server_url
         self._deadline_s = deadline_s
         self._wait = wait
+        self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+        self._status: int = httpx2.codes.OK
         self._lock = threading.Lock()
         self._session: AbstractContextManager[Client] | None = None
         self._client: Client | None = None
@@ -61,13 +78,13 @@ class ToolClient:
             session.__exit__(None, None, None)
 
     def _once(self, tool: str, arguments: dict[str, Json], timeout_s: float) -> dict[str, Json]:
-        client = None
+        client, self._status = None, httpx2.codes.OK
         try:
             client = self._opened()
             result: Any = self._portal.call(partial(client.call_tool, read_timeout_seconds=timeout_s), tool, arguments)
         except Exception as error:  # whatever the transport raises (it is not one family): the server is not there
             self._drop(client)
-            raise ServerUnreachable("The dcf server did not answer.") from error
+            raise _no_answer(self._status) from error
         payload: dict[str, Json] = result.structured_content or {}
         if result.is_error:
             raise _failure(payload, result.content)
@@ -76,15 +93,39 @@ class ToolClient:
     def _opened(self) -> Client:
         with self._lock:
             if self._client is None:
-                session = self._portal.wrap_async_context_manager(Client(self._server_url))
+                session = self._portal.wrap_async_context_manager(self._session_with_key())
                 self._client, self._session = session.__enter__(), session
             return self._client
+
+    @asynccontextmanager
+    async def _session_with_key(self) -> AsyncIterator[Client]:
+        timeout = httpx2.Timeout(_CONNECT_S, read=_STREAM_S)
+        hooks = {"response": [self._note]}
+        async with (
+            httpx2.AsyncClient(headers=self._headers, timeout=timeout, event_hooks=hooks) as http,
+            Client(streamable_http_client(self._server_url, http_client=http)) as client,
+        ):
+            yield client
+
+    async def _note(self, response: httpx2.Response) -> None:
+        """Remember how the server answered: the SDK tells a refusal and a broken server alike."""
+        self._status = response.status_code
 
     def _drop(self, client: Client | None) -> None:
         """Leave a session that failed, unless another thread has done so; how it ends does not matter any more."""
         if client is not None and client is self._client:
             with suppress(Exception):  # closing a broken session fails in the ways the session itself did
                 self.close()
+
+
+def _no_answer(status: int) -> DcfError:
+    if status == httpx2.codes.UNAUTHORIZED:
+        return Unauthorized("The dcf server wants an API key, and this one or none opens nothing.")
+    if status == httpx2.codes.FORBIDDEN:
+        return Forbidden(
+            "The dcf server refuses this caller.", "Use a key with the scope read, from an address that is allowed."
+        )
+    return ServerUnreachable("The dcf server did not answer.")
 
 
 def _failure(payload: Mapping[str, Json], content: Sequence[Any]) -> ToolCallFailed:
@@ -96,10 +137,10 @@ def _failure(payload: Mapping[str, Json], content: Sequence[Any]) -> ToolCallFai
 
 
 @contextmanager
-def connect(server_url: str, *, deadline_s: float = 60.0) -> Iterator[ToolClient]:
+def connect(server_url: str, *, deadline_s: float = 60.0, api_key: str | None = None) -> Iterator[ToolClient]:
     """Keep a client for the server at this URL while the context lasts."""
     with start_blocking_portal() as portal:
-        client = ToolClient(portal, server_url, deadline_s)
+        client = ToolClient(portal, server_url, deadline_s, api_key=api_key)
         try:
             yield client
         finally:

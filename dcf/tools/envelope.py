@@ -1,21 +1,36 @@
-"""One call of a tool: arguments checked, the function run, every failure turned into an answer.
+"""One call of a tool: who may make it, arguments checked, the function run, every failure turned into an answer.
 
-No exception leaves this module, and no library's text is in any answer.
+No exception leaves this module, and no library's text is in any answer. What a caller may do is decided here for every
+tool alike, by what the tool declared; a tool only checks what depends on its arguments.
 """
 
 import inspect
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import anyio.to_thread
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from dcf.application import Application
-from dcf.core.json_text import Json
-from dcf.errors import DcfError, InternalError, InvalidArgument, InvalidDefinition, PlatformUnavailable
-from dcf.tools.registry import Answer, Arguments, ToolSpec
+from dcf.core.access import Caller
+from dcf.core.json_text import Json, dump
+from dcf.errors import (
+    DcfError,
+    Forbidden,
+    InternalError,
+    InvalidArgument,
+    InvalidDefinition,
+    PlatformUnavailable,
+    RateLimited,
+    TooLarge,
+)
+from dcf.store.authors import authored_by
+from dcf.tools.callers import calling, scope_hint
+from dcf.tools.limits import Meter
+from dcf.tools.registry import ID_PATTERN, ID_RULE, Answer, Arguments, ToolSpec, printable
 
 log = logging.getLogger(__name__)
 
@@ -24,29 +39,71 @@ _PROBLEMS_SHOWN = 50
 _TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Reply:
     """What the caller gets. `broken` means that the call itself was wrong or could not be carried out."""
 
     payload: Mapping[str, Json]
     broken: bool = False
 
+    @cached_property
+    def text(self) -> str:
+        """The payload as compact JSON text."""
+        return dump(dict(self.payload))
 
-async def call(spec: ToolSpec, application: Application, arguments: Mapping[str, Json]) -> Reply:
-    """Run the tool; synchronous ones on a worker thread."""
+
+async def call(
+    spec: ToolSpec, application: Application, arguments: Mapping[str, Json], caller: Caller, meter: Meter
+) -> Reply:
+    """Run the tool for this caller; synchronous ones on a worker thread."""
     try:
-        checked = _check(spec.arguments, arguments)
-        if inspect.iscoroutinefunction(spec.run):
-            answer = await spec.run(application, checked)
-        else:
-            answer = await anyio.to_thread.run_sync(spec.run, application, checked)
-        assert isinstance(answer, Answer), "every tool returns its answer model"
-        return Reply(payload=answer.payload())
+        with meter.turn(caller):
+            _authorize(spec, caller)
+            checked = _speaking(spec, caller, _check(spec.arguments, arguments))
+            with calling(caller), authored_by(caller.name):
+                answer = await _run(spec, application, checked)
+        return _within(spec, application, Reply(payload=answer.payload()))
     except DcfError as error:
         return Reply(payload=_failure(spec, error, arguments), broken=True)
     except Exception:  # the edge of the process: a defect of ours must not show its insides to a caller
         log.exception("tool %s failed", spec.name)
         return Reply(payload=_failure(spec, InternalError(), arguments), broken=True)
+
+
+async def _run(spec: ToolSpec, application: Application, checked: Arguments) -> Answer:
+    if inspect.iscoroutinefunction(spec.run):
+        answer = await spec.run(application, checked)
+    else:
+        answer = await anyio.to_thread.run_sync(spec.run, application, checked)
+    assert isinstance(answer, Answer), "every tool returns its answer model"
+    return answer
+
+
+def _authorize(spec: ToolSpec, caller: Caller) -> None:
+    """Refuse a tool whose scope the caller does not have, before anything is looked at."""
+    if spec.scope not in caller.scopes:
+        raise Forbidden(f"{spec.name} needs the scope '{spec.scope}'.", scope_hint(spec.scope))
+
+
+def _speaking(spec: ToolSpec, caller: Caller, checked: Arguments) -> Arguments:
+    """Let a caller who is one agent speak as that agent only; where it does not say who it is, we know."""
+    if caller.agent_id is None or spec.acts_as is None:
+        return checked
+    said = getattr(checked, spec.acts_as)
+    if said not in {None, caller.agent_id}:
+        raise Forbidden(
+            f"This key is bound to agent '{caller.agent_id}' and may not act as another.",
+            f"Pass {spec.acts_as} '{caller.agent_id}', or use the key of the agent that you mean.",
+        )
+    return checked.model_copy(update={spec.acts_as: caller.agent_id})
+
+
+def _within(spec: ToolSpec, application: Application, reply: Reply) -> Reply:
+    """Refuse an answer beyond the limit, but only where asking again changes nothing."""
+    limit = application.settings.max_result_bytes
+    if spec.read_only and len(reply.text.encode()) > limit:
+        raise TooLarge(f"The answer is larger than {limit} bytes.", "Ask for less: fewer states, or a smaller limit.")
+    return reply
 
 
 def _check(model: type[Arguments], arguments: Mapping[str, Json]) -> Arguments:
@@ -63,12 +120,20 @@ def _explained(model: type[Arguments], error: ValidationError) -> InvalidArgumen
     """Name the wrong argument and what it should be, unknown names first; never repeat a value."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     first = min(found, key=lambda one: one["type"] != "extra_forbidden")
-    name = _printable(str(first["loc"][0])[:_LONGEST_ECHO])
+    name = printable(str(first["loc"][0])[:_LONGEST_ECHO])
     if first["type"] == "extra_forbidden":
         known = ", ".join(model.model_fields)
         return InvalidArgument(f"There is no argument '{name}'.", f"The arguments are: {known}.")
     wanted = model.model_json_schema()["properties"][name]
-    return InvalidArgument(f"{_wrong(first, name, wanted)}.", wanted.get("description"))
+    return InvalidArgument(f"{_wrong(first, name, wanted)}.", _told(wanted))
+
+
+def _told(wanted: Mapping[str, Json]) -> str | None:
+    """Repeat what the schema says of an argument; of ids also how they look, which the schema says as a pattern."""
+    branches = wanted.get("anyOf", [wanted])
+    rule = f" It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else ""
+    description: str | None = wanted.get("description")
+    return None if description is None else f"{description}{rule}"
 
 
 def _wrong(error: ErrorDetails, name: str, wanted: Mapping[str, Json]) -> str:
@@ -96,14 +161,10 @@ def _expected(schema: Mapping[str, Json]) -> str:
     return _TYPE_WORDS[schema["type"]]
 
 
-def _printable(text: str) -> str:
-    return "".join(character if character.isprintable() else "?" for character in text)
-
-
 def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> dict[str, Json]:
     """Make the tool's own answer, empty but for the error and the ids that the caller sent."""
-    told, hint = _printable(f"{error.code}: {error.message}"), _printable(error.hint)
-    wait = error.retry_after_s if isinstance(error, PlatformUnavailable) else None
+    told, hint = printable(f"{error.code}: {error.message}"), printable(error.hint)
+    wait = error.retry_after_s if isinstance(error, PlatformUnavailable | RateLimited) else None
     answer = spec.answer(error=told, code=error.code, hint=hint, retry_after_s=wait, **_echo(spec, arguments))
     payload = answer.payload()
     if isinstance(error, InvalidDefinition):

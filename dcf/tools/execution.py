@@ -1,10 +1,12 @@
 """Tools that read a run and write the result of a state. Thin: parse, call, present."""
 
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from pydantic import Field
 
 from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.core.answers import Refusal, Updated
 from dcf.core.codec import write_lease
 from dcf.core.inspection import is_ready, public_state
@@ -12,6 +14,7 @@ from dcf.core.json_text import Json, parse
 from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.errors import InvalidArgument
+from dcf.tools.paging import Cursor, Limit, Room, chunks
 from dcf.tools.registry import (
     AgentId,
     Answer,
@@ -25,6 +28,9 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
+
+_CHUNK: Final = 200
+"""States read in one packet."""
 
 _STATUS_WORDS = {
     "pending": Status.PENDING,
@@ -45,7 +51,7 @@ class ReadWorkflowControlPlane(Arguments):
     """Read where a run stands: call this to get your state's input, to check readiness, or to watch progress.
 
     Returns meta (status, output or error of the run), each state's document, input and output. Lease tokens are
-    hidden.
+    hidden. Where next_cursor is set there are more states: call again with it as cursor.
     """
 
     workflow_id: WorkflowId
@@ -54,10 +60,12 @@ class ReadWorkflowControlPlane(Arguments):
     )
     include_meta: bool = Field(default=True, description="Include the run's meta document.")
     compute_readiness: bool = Field(default=False, description="Say of each state whether it can be leased now.")
+    cursor: Cursor = None
+    limit: Limit = 1000
 
 
 class ControlPlaneRead(Answer):
-    """Documents of the run as they are now."""
+    """Documents of the run as they are now; `next_cursor` is set when there are more states."""
 
     workflow_id: str | None = None
     meta: dict[str, Any] | None = None
@@ -65,24 +73,75 @@ class ControlPlaneRead(Answer):
     inputs: dict[str, Any] = Field(default_factory=dict)
     outputs: dict[str, Any] = Field(default_factory=dict)
     readiness: dict[str, bool] | None = None
+    next_cursor: str | None = None
 
 
-@tool(toolset="execution", arguments=ReadWorkflowControlPlane, answer=ControlPlaneRead, read_only=True)
+@tool(
+    toolset="execution", scope=Scope.READ, arguments=ReadWorkflowControlPlane, answer=ControlPlaneRead, read_only=True
+)
 def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane) -> ControlPlaneRead:
     """Read documents of a run."""
-    names = None if args.states_json is None else read_names(args.states_json, name="states_json") or None
-    found = app.control_plane.read(args.workflow_id, names)
+    named = () if args.states_json is None else read_names(args.states_json, name="states_json")
+    found = app.control_plane.read(args.workflow_id, ())
     assert found.meta is not None, "read() raises for a run that does not exist"
-    readiness = {name: is_ready(found.meta, doc, found.now) for name, doc in found.states.items()}
+    meta = dict(found.meta_document or {}) if args.include_meta else None
+    states = _states(app, args, named, Room(app.settings.max_result_bytes, meta))
     return ControlPlaneRead(
         status=f"Run '{args.workflow_id}' is {found.meta.status.value}.",
         workflow_id=args.workflow_id,
-        meta=dict(found.meta_document or {}) if args.include_meta else None,
-        states={name: public_state(doc) for name, doc in found.states.items()},
-        inputs=dict(found.inputs),
-        outputs={name: found.outputs.get(name) for name in found.states},
-        readiness=readiness if args.compute_readiness else None,
+        meta=meta,
+        states=states.documents,
+        inputs=states.inputs,
+        outputs=states.outputs,
+        readiness=states.readiness if args.compute_readiness else None,
+        next_cursor=states.next_cursor,
     )
+
+
+@dataclass(slots=True)
+class _States:
+    """One page of a run's states."""
+
+    documents: dict[str, dict[str, Json]] = field(default_factory=dict)
+    inputs: dict[str, Json] = field(default_factory=dict)
+    outputs: dict[str, Json] = field(default_factory=dict)
+    readiness: dict[str, bool] = field(default_factory=dict)
+    next_cursor: str | None = None
+
+
+def _states(app: Application, args: ReadWorkflowControlPlane, named: tuple[str, ...], room: Room) -> _States:
+    """Read states, a few at a time, until the page is full."""
+    page, last = _States(), None
+    for names in chunks(_following(app, args.workflow_id, named, args.cursor), min(args.limit + 1, _CHUNK)):
+        found = app.control_plane.read(args.workflow_id, names, whole_meta=False)
+        assert found.meta is not None, "read() raises for a run that does not exist"
+        for name, doc in found.states.items():
+            shown, given, output = public_state(doc), found.inputs.get(name), found.outputs.get(name)
+            if len(page.documents) == args.limit or not room.takes([name, name, shown, given, output]):
+                page.next_cursor = last
+                return page
+            page.documents[name], page.outputs[name], last = shown, output, name
+            page.readiness[name] = is_ready(found.meta, doc, found.now)
+            if name in found.inputs:
+                page.inputs[name] = given
+    return page
+
+
+def _following(app: Application, workflow_id: str, named: tuple[str, ...], cursor: str | None) -> list[str]:
+    """List the states after the cursor: those named, or the workflow's own and then what is open inside them.
+
+    What is open changes between two pages; it is listed by name, so that the cursor says where to go on all the same.
+    """
+    plane = app.control_plane
+    own = named or plane.run(workflow_id).definition.paths
+    inside = [] if named else sorted(set(plane.store.open_states(workflow_id)).difference(own))
+    if cursor is None:
+        return [*own, *inside]
+    if cursor in own:
+        return [*own[own.index(cursor) + 1 :], *inside]
+    if named or "/" not in cursor:
+        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
+    return [path for path in inside if path > cursor]
 
 
 class UpdateWorkflowControlPlane(Arguments):
@@ -137,7 +196,7 @@ class ControlPlaneUpdated(Answer):
     repeated: bool = False
 
 
-@tool(toolset="execution", arguments=UpdateWorkflowControlPlane, answer=ControlPlaneUpdated)
+@tool(toolset="execution", scope=Scope.WORK, arguments=UpdateWorkflowControlPlane, answer=ControlPlaneUpdated)
 def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlPlane) -> ControlPlaneUpdated:
     """Write as the holder of a lease."""
     if args.output_ttl_secs is not None:
@@ -152,7 +211,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         owner=args.owner_agent_id,
         status=_status(args.new_status),
         has_output=has_output,
-        output=parse(args.output_json, name="output_json") if has_output else None,
+        output=_output(app, args) if has_output else None,
         error=args.error_name,
         cause=args.error_message,
         attempts=args.attempts_increment or 0,
@@ -189,6 +248,10 @@ def _claimed(app: Application, workflow_id: str, answer: Updated) -> dict[str, J
         if found.states[claimed.state].lease.token == doc.lease.token:
             doc = found.states[claimed.state]
     return {"state": claimed.state, "lease": write_lease(doc.lease), "input": given}
+
+
+def _output(app: Application, args: UpdateWorkflowControlPlane) -> Json:
+    return parse(args.output_json, name="output_json", max_bytes=app.settings.max_output_bytes)
 
 
 def _status(word: str | None) -> Status | None:

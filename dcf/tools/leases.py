@@ -8,11 +8,13 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core import lease
+from dcf.core.access import Scope
 from dcf.core.answers import Leased, NothingReady, Refusal
 from dcf.core.codec import write_lease
 from dcf.core.inspection import holder_state, public_state
 from dcf.core.refusals import nothing_ready
-from dcf.errors import Forbidden, InvalidArgument
+from dcf.errors import InvalidArgument
+from dcf.tools.callers import require
 from dcf.tools.registry import AgentId, Answer, Arguments, LeaseToken, StateName, Ttl, WorkflowId, refused, tool
 
 
@@ -48,12 +50,13 @@ class LeaseAnswer(Answer):
     input: Any = None
 
 
-@tool(toolset="execution", arguments=AcquireStateLease, answer=LeaseAnswer, idempotent=False)
+@tool(toolset="execution", scope=Scope.WORK, arguments=AcquireStateLease, answer=LeaseAnswer, idempotent=False)
 def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseAnswer:
     """Lease one state."""
     if not args.require_ready:
         raise InvalidArgument("require_ready=false is not possible: a state that is not ready has no input.")
-    _operator_only(app, asked=not args.require_owner_match, what="require_owner_match=false")
+    if not args.require_owner_match:
+        require(Scope.OPERATE, "require_owner_match=false")
     request = lease.Acquire(
         state=args.state,
         owner=args.owner_agent_id,
@@ -86,7 +89,7 @@ class ClaimReadyState(Arguments):
     )
 
 
-@tool(toolset="execution", arguments=ClaimReadyState, answer=LeaseAnswer, idempotent=False)
+@tool(toolset="execution", scope=Scope.WORK, arguments=ClaimReadyState, answer=LeaseAnswer, idempotent=False)
 def claim_ready_state(app: Application, args: ClaimReadyState) -> LeaseAnswer:
     """Lease the next ready state."""
     wish = lease.Acquire(
@@ -120,7 +123,7 @@ class RenewStateLease(Arguments):
     touch_only: bool = Field(default=False, description="Keep the length the lease has, whatever lease_ttl_s says.")
 
 
-@tool(toolset="execution", arguments=RenewStateLease, answer=LeaseAnswer)
+@tool(toolset="execution", scope=Scope.WORK, arguments=RenewStateLease, answer=LeaseAnswer)
 def renew_state_lease(app: Application, args: RenewStateLease) -> LeaseAnswer:
     """Move the expiry on."""
     request = lease.Renew(
@@ -151,10 +154,11 @@ class ReleaseStateLease(Arguments):
     clear_owner: bool = Field(default=True, description="Forget the owner as well.")
 
 
-@tool(toolset="execution", arguments=ReleaseStateLease, answer=LeaseAnswer)
+@tool(toolset="execution", scope=Scope.WORK, arguments=ReleaseStateLease, answer=LeaseAnswer)
 def release_state_lease(app: Application, args: ReleaseStateLease) -> LeaseAnswer:
     """Free the lease."""
-    _operator_only(app, asked=args.force, what="force=true")
+    if args.force:
+        require(Scope.OPERATE, "force=true")
     request = lease.Release(
         state=args.state,
         token=args.lease_token,
@@ -203,8 +207,3 @@ def _refused_lease(refusal: Refusal, workflow_id: str, state: str | None, *, rea
         lease=None if shown is None else shown["lease"],
         updated_state=shown,
     )
-
-
-def _operator_only(app: Application, *, asked: bool, what: str) -> None:
-    if asked and not app.settings.allow_operator:
-        raise Forbidden(f"{what} is an operator's right, which this server does not grant.")

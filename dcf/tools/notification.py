@@ -6,12 +6,14 @@ import anyio.to_thread
 from pydantic import Field
 
 from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.core.answers import Refusal
 from dcf.core.inspection import is_ready
 from dcf.core.json_text import Json, parse
 from dcf.core.model import StateDoc, Status
 from dcf.errors import InvalidArgument
 from dcf.notifications import Target
+from dcf.tools.callers import require, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 
 _MAX_PAYLOAD = 16 * 1024
@@ -54,13 +56,15 @@ class WorkersNotified(Answer):
     targets: list[dict[str, Any]] = Field(default_factory=list)
 
 
-@tool(toolset="notification", arguments=NotifyNextWorkerAgent, answer=WorkersNotified)
+@tool(toolset="notification", scope=Scope.WORK, arguments=NotifyNextWorkerAgent, answer=WorkersNotified)
 def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> WorkersNotified:
     """Deliver what is owed to the followers of a state, or start the run."""
     payload = _payload(args.payload_json)
     if not args.include_only_ready:
         raise InvalidArgument("include_only_ready=false is not possible: only ready states are announced.")
     if args.source_state is None:
+        require(Scope.PLAN, "Starting a run")
+        require_planner(app, args.workflow_id)
         started = app.control_plane.kick_off(args.workflow_id, args.reason or "initial")
         if isinstance(started, Refusal):
             return refused(WorkersNotified, started, workflow_id=args.workflow_id)
@@ -104,9 +108,10 @@ class ReadyNotified(Answer):
     run_id: str | None = None
 
 
-@tool(toolset="notification", arguments=NotifyIfReady, answer=ReadyNotified, idempotent=False)
+@tool(toolset="notification", scope=Scope.PLAN, arguments=NotifyIfReady, answer=ReadyNotified, idempotent=False)
 def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
     """Send one more notification for a state that can be taken."""
+    require_planner(app, args.workflow_id)
     payload = _payload(args.payload_json)
     if not args.require_ready:
         raise InvalidArgument("require_ready=false is not possible: only ready states are announced.")
@@ -161,7 +166,7 @@ class WorkflowEvent(Answer):
     event: dict[str, Any] | None = None
 
 
-@tool(toolset="notification", arguments=AwaitWorkflowEvent, answer=WorkflowEvent, idempotent=False)
+@tool(toolset="notification", scope=Scope.WORK, arguments=AwaitWorkflowEvent, answer=WorkflowEvent, idempotent=False)
 async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
     """Wait on an agent's inbox."""
     if args.ack_message_id is not None:

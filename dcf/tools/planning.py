@@ -5,6 +5,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.core.answers import Refusal
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
@@ -13,9 +14,8 @@ from dcf.core.identifiers import check_agents, check_id
 from dcf.core.json_text import Json, parse
 from dcf.core.model import RunStatus
 from dcf.errors import DcfError, InvalidArgument
+from dcf.tools.callers import require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
-
-_MAX_DEFINITION = 1024 * 1024
 
 
 class CreateWorkflowControlPlane(Arguments):
@@ -58,17 +58,19 @@ class ControlPlaneCreated(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="planning", arguments=CreateWorkflowControlPlane, answer=ControlPlaneCreated)
+@tool(toolset="planning", scope=Scope.PLAN, arguments=CreateWorkflowControlPlane, answer=ControlPlaneCreated)
 def create_workflow_control_plane(app: Application, args: CreateWorkflowControlPlane) -> ControlPlaneCreated:
     """Seed the control plane of a run."""
-    definition = read_definition(parse(args.workflow_json, name="workflow_json", max_bytes=_MAX_DEFINITION))
+    definition = read_definition(
+        parse(args.workflow_json, name="workflow_json", max_bytes=app.settings.max_document_bytes)
+    )
     workflow_id = args.workflow_id or definition.workflow_id
     if workflow_id is None:
         raise InvalidArgument("The workflow has no workflow_id and none was given.", "Pass workflow_id.")
     request = Create(
         workflow_id=check_id(workflow_id, "workflow_id"),
         definition=definition,
-        run_input={} if args.input_json is None else parse(args.input_json, name="input_json"),
+        run_input={} if args.input_json is None else _input(app, args.input_json),
         agents=check_agents(
             {} if args.agents_map_json is None else parse(args.agents_map_json, name="agents_map_json"),
             set(definition.skills),
@@ -90,6 +92,10 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
         existing_keys=keys if answer.existed else [],
         meta_sample=dict(answer.meta),
     )
+
+
+def _input(app: Application, given: Any) -> Json:
+    return parse(given, name="input_json", max_bytes=app.settings.max_output_bytes)
 
 
 def _keys(app: Application, workflow_id: str, states: Any) -> list[str]:
@@ -126,9 +132,10 @@ class WorkflowFinalized(Answer):
     audit: dict[str, Any] | None = None
 
 
-@tool(toolset="planning", arguments=FinalizeWorkflow, answer=WorkflowFinalized, destructive=True)
+@tool(toolset="planning", scope=Scope.PLAN, arguments=FinalizeWorkflow, answer=WorkflowFinalized, destructive=True)
 def finalize_workflow(app: Application, args: FinalizeWorkflow) -> WorkflowFinalized:
     """Close the run once."""
+    require_planner(app, args.workflow_id)
     request = Finalize(
         workflow_id=args.workflow_id,
         close_open_states=args.close_open_states,

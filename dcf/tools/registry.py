@@ -1,4 +1,4 @@
-"""What a dcf tool is: a name, a family, two models, a function. Nothing here knows a transport.
+"""What a dcf tool is: a name, a family, a scope, two models, a function. Nothing here knows a transport.
 
 A tool's arguments are a frozen pydantic model that refuses unknown names; its docstring is what a language model reads
 to choose the tool, its field descriptions are what it reads to fill them in.
@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.core.answers import Refusal
 from dcf.core.identifiers import check_state
 from dcf.core.json_text import Json, parse
@@ -21,8 +22,8 @@ ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 STATE_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 ID_RULE = "1 to 64 letters, digits, '_', '.' or '-', beginning with a letter or digit"
 
-WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, max_length=64, description=f"Id of the run: {ID_RULE}.")]
-AgentId = Annotated[str, Field(pattern=ID_PATTERN, max_length=64, description=f"Your agent id: {ID_RULE}.")]
+WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.")]
+AgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Your agent id.")]
 StateName = Annotated[
     str,
     Field(pattern=STATE_PATTERN, min_length=1, max_length=400, description="Name of the state, as in meta.states."),
@@ -46,9 +47,7 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    redis_url: str | None = Field(
-        default=None, max_length=500, description="Leave out: the server knows its Redis; any URL is refused."
-    )
+    redis_url: str | None = Field(default=None, max_length=500, description="Leave out: any URL is refused.")
 
 
 class Answer(BaseModel):
@@ -81,10 +80,15 @@ ToolFunction: TypeAlias = Callable[[Application, AnyArguments], AnyAnswer | Awai
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """One tool. The hints are MCP's: whether it changes nothing, destroys, or may be repeated without harm."""
+    """One tool. The hints are MCP's: whether it changes nothing, destroys, or may be repeated without harm.
+
+    Only a caller with its `scope` may use it. `acts_as` is the argument that names the agent who calls.
+    """
 
     name: str
     toolset: str
+    scope: Scope
+    acts_as: str | None
     arguments: type[Arguments]
     answer: type[Answer]
     run: Callable[[Application, Any], Answer | Awaitable[Answer]]
@@ -101,23 +105,34 @@ class ToolSpec:
 TOOLS: dict[str, ToolSpec] = {}
 """Every tool by name."""
 
+_AGENT_ARGUMENTS = ("owner_agent_id", "planner_agent_id", "agent_id")
+"""Arguments that say who calls, unless a tool is about other agents."""
+
 
 def tool(
     *,
     toolset: str,
+    scope: Scope,
     arguments: type[AnyArguments],
     answer: type[AnyAnswer],
     read_only: bool = False,
     destructive: bool = False,
     idempotent: bool = True,
+    about_others: bool = False,
 ) -> Callable[[ToolFunction[AnyArguments, AnyAnswer]], ToolFunction[AnyArguments, AnyAnswer]]:
-    """Register the function as the tool of its own name."""
+    """Register the function as the tool of its own name.
+
+    Where a tool has an agent's id among its arguments, that is who calls: it must be the agent that the caller's key
+    is bound to. A tool `about_others` checks by itself whom it may be about.
+    """
 
     def register(function: ToolFunction[AnyArguments, AnyAnswer]) -> ToolFunction[AnyArguments, AnyAnswer]:
         name = function.__name__
         TOOLS[name] = ToolSpec(
             name=name,
             toolset=toolset,
+            scope=Scope(scope),
+            acts_as=None if about_others else _speaker(arguments),
             arguments=arguments,
             answer=answer,
             run=function,
@@ -130,15 +145,24 @@ def tool(
     return register
 
 
+def _speaker(arguments: type[Arguments]) -> str | None:
+    return next((name for name in _AGENT_ARGUMENTS if name in arguments.model_fields), None)
+
+
 def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswer:
     """Answer a request that was well-formed and is not granted now."""
     return answer(
-        error=f"{refusal.code}: {refusal.message}",
+        error=printable(f"{refusal.code}: {refusal.message}"),
         code=refusal.code,
-        hint=refusal.hint,
+        hint=printable(refusal.hint),
         retry_after_s=refusal.retry_after_s,
         **echo,
     )
+
+
+def printable(text: str) -> str:
+    """Show a sentence that may hold a name of the caller's choice on one line and without marks that hide."""
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def refuse_other(name: str, given: str | None, configured: Path) -> None:

@@ -5,7 +5,7 @@ The SDK's own argument handling is not used: it drops unknown arguments silently
 """
 
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -24,32 +24,27 @@ from starlette.routing import Route
 
 from dcf import __version__
 from dcf.application import Application
-from dcf.core.json_text import Json, dump
-from dcf.errors import DcfError, InvalidArgument
+from dcf.errors import DcfError
 from dcf.settings import Settings
-from dcf.tools import agents, authoring, execution, leases, notification, planning, skills, validation
+from dcf.tools.authentication import (
+    KeyVerifier,
+    Unavailable,
+    WhoCalls,
+    auth_settings,
+    metadata_route,
+    the_local_user,
+    who_called_over_http,
+)
 from dcf.tools.envelope import call
-from dcf.tools.registry import TOOLS, ToolSpec
+from dcf.tools.limits import Meter, meter_of
+from dcf.tools.listing import ToolList
+from dcf.tools.profiles import select_tools
+from dcf.tools.registry import ToolSpec
+from dcf.tools.schemas import answer_of, parameters_of
 
 log = logging.getLogger(__name__)
 
 _PATH = "/mcp"
-
-_TOOLSETS = {
-    "planning": (planning, validation),
-    "execution": (execution, leases),
-    "notification": (notification,),
-    "agents": (agents,),
-    "skills": (skills,),
-    "authoring": (authoring,),
-}
-"""Importing a module registers its tools; the order of toolsets is the order in which clients see them."""
-
-_RANKS = {module.__name__: rank for rank, module in enumerate(sum(_TOOLSETS.values(), ()))}
-
-_TYPES = ("object", "array", "string", "number", "boolean", "null")
-_SAYS_TYPE = frozenset({"type", "anyOf", "$ref", "const", "enum"})
-_SAYS_NOTHING = frozenset({("title", str), ("default", type(None)), ("additionalProperties", bool)})
 
 INSTRUCTIONS = """dcf coordinates agents that carry out a workflow together. Planner: get_skillset, validate_workflow,
 create_workflow_control_plane, create_worker_agents, notify_next_worker_agent (starts it), await_workflow_event,
@@ -64,6 +59,8 @@ class RegisteredTool(Tool):
 
     spec: Any
     application: Any
+    who_calls: Any
+    meter: Any
 
     async def run(
         self,
@@ -72,32 +69,20 @@ class RegisteredTool(Tool):
         convert_result: bool = False,  # noqa: ARG002 - the SDK's signature
     ) -> CallToolResult:
         """Answer the call; text and structured content say the same."""
-        reply = await call(self.spec, self.application, arguments)
+        reply = await call(self.spec, self.application, arguments, self.who_calls(), self.meter)
         return CallToolResult(
-            content=[TextContent(type="text", text=dump(reply.payload))],
+            content=[TextContent(type="text", text=reply.text)],
             structured_content=dict(reply.payload),
             is_error=reply.broken,
         )
 
 
-def select_tools(toolsets: Iterable[str], *, read_only: bool) -> list[ToolSpec]:
-    """List the tools of these toolsets (all, when none is named); read-only wins over everything."""
-    wanted = set(toolsets)
-    unknown = wanted.difference(_TOOLSETS)
-    if unknown:
-        raise InvalidArgument(
-            f"There is no toolset '{min(unknown)[:40]}'.", f"Toolsets are: {', '.join(_TOOLSETS)} (DCF_TOOLSETS)."
-        )
-    chosen = [
-        spec for spec in TOOLS.values() if (not wanted or spec.toolset in wanted) and (spec.read_only or not read_only)
-    ]
-    return sorted(chosen, key=lambda spec: _RANKS.get(spec.run.__module__, len(_RANKS)))
-
-
-def build_server(application: Application) -> MCPServer[None]:
-    """Make the MCP server of this process."""
+def build_server(application: Application, *, protected_url: str | None = None) -> MCPServer[None]:
+    """Make the MCP server of this process: for the local user, or for whoever has a key, at this URL."""
     settings = application.settings
-    specs = select_tools(settings.toolsets, read_only=settings.read_only)
+    specs = select_tools(settings.toolsets, read_only=settings.read_only, profile=settings.profile)
+    who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
+    meter = meter_of(settings)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
@@ -115,16 +100,23 @@ def build_server(application: Application) -> MCPServer[None]:
         title="dcf control plane",
         instructions=" ".join(INSTRUCTIONS.split()),
         version=__version__,
-        tools=[_registered(spec, application) for spec in specs],
+        tools=[_registered(spec, application, who_calls, meter) for spec in specs],
         lifespan=lifespan,
         log_level="WARNING",
+        middleware=[ToolList(specs, who_calls)],
+        auth=None if protected_url is None else auth_settings(protected_url),
+        token_verifier=None if protected_url is None else KeyVerifier(application.keys),
     )
 
 
-def build_http_app(application: Application) -> Starlette:
-    """Make the ASGI app: /mcp, /healthz (the process lives) and /readyz (Redis answers)."""
-    server = build_server(application)
+def build_http_app(application: Application, url: str | None = None) -> Starlette:
+    """Make the ASGI app: /mcp, /healthz (the process lives) and /readyz (Redis answers).
+
+    `url` is where the app listens; clients may know it by another (DCF_PUBLIC_URL).
+    """
     settings = application.settings
+    protected = None if settings.auth == "off" else settings.public_url or url or settings.server_url
+    server = build_server(application, protected_url=protected)
 
     async def healthz(_: Request) -> Response:
         return JSONResponse({"ok": True, "version": __version__})
@@ -136,9 +128,16 @@ def build_http_app(application: Application) -> Starlette:
     _route(server, "/healthz", healthz)
     _route(server, "/readyz", readyz)
     app = server.streamable_http_app(
-        stateless_http=True, json_response=False, transport_security=_security(settings), host=settings.mcp_host
+        stateless_http=True,
+        json_response=False,
+        transport_security=_security(settings),
+        host=settings.mcp_host,
+        max_request_body_size=settings.max_body_bytes,
     )
     app.router.routes.insert(0, Route(_PATH, no_stream, methods=["GET", "DELETE"]))
+    if protected is not None:
+        app.router.routes.insert(0, metadata_route(protected))
+        app.add_middleware(Unavailable)
     return app
 
 
@@ -172,15 +171,15 @@ def _probe(application: Application) -> str | None:
     return None
 
 
-def _registered(spec: ToolSpec, application: Application) -> RegisteredTool:
+def _registered(spec: ToolSpec, application: Application, who_calls: WhoCalls, meter: Meter) -> RegisteredTool:
     return RegisteredTool(
         fn=spec.run,
         name=spec.name,
         title=None,
         context_kwarg=None,
         description=spec.description,
-        parameters=_parameters(spec),
-        fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=_schema(spec.answer.model_json_schema())),
+        parameters=parameters_of(spec),
+        fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=answer_of(spec)),
         is_async=True,
         annotations=ToolAnnotations(
             read_only_hint=spec.read_only,
@@ -190,40 +189,9 @@ def _registered(spec: ToolSpec, application: Application) -> RegisteredTool:
         ),
         spec=spec,
         application=application,
+        who_calls=who_calls,
+        meter=meter,
     )
-
-
-def _parameters(spec: ToolSpec) -> dict[str, Json]:
-    """Make the input schema; the tool's description is not told twice."""
-    found = _typed(_schema(spec.arguments.model_json_schema()))
-    del found["description"]
-    return {**found, "additionalProperties": False}
-
-
-def _typed(node: Json) -> Json:
-    """Say of every property and item which types it may have, and be it any.
-
-    Letta 0.16.8 leaves out a tool, without a word, one of whose parameters has no type (measured).
-    """
-    if not isinstance(node, dict):
-        return node
-    found: dict[str, Json] = dict(node)
-    if "anyOf" in found:
-        found["anyOf"] = [_typed(one) for one in found["anyOf"]]
-    if "items" in found:
-        found["items"] = _typed(found["items"])
-    if "properties" in found:
-        found["properties"] = {name: _typed(part) for name, part in found["properties"].items()}
-    return found if found.keys() & _SAYS_TYPE else {**found, "type": list(_TYPES), "items": {}}
-
-
-def _schema(found: Json) -> Json:
-    """Leave out of a JSON Schema what pydantic adds to everything: it says nothing and costs tokens."""
-    if isinstance(found, Mapping):
-        return {name: _schema(part) for name, part in found.items() if (name, type(part)) not in _SAYS_NOTHING}
-    if isinstance(found, list):
-        return [_schema(part) for part in found]
-    return found
 
 
 def _security(settings: Settings) -> TransportSecuritySettings:

@@ -1,15 +1,19 @@
 """Tools on skills: what there is, whether a manifest is right, giving a skill to an agent and taking it back."""
 
+import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import Field
 
 from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.data import find_file
-from dcf.errors import DcfError
+from dcf.errors import DcfError, InvalidArgument
 from dcf.skills.listing import Skillset, list_catalog, list_directory
 from dcf.skills.manifest import SCHEMA_NAME, Judgement, judge
+from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import ONLY_CONFIGURED, AgentId, Answer, Arguments, JsonObject, refuse_other, tool
 from dcf.validation.verdict import EXIT_CODES, found
 
@@ -42,7 +46,9 @@ class SkillManifestValidated(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="skills", arguments=ValidateSkillManifest, answer=SkillManifestValidated, read_only=True)
+@tool(
+    toolset="skills", scope=Scope.READ, arguments=ValidateSkillManifest, answer=SkillManifestValidated, read_only=True
+)
 def validate_skill_manifest(app: Application, args: ValidateSkillManifest) -> SkillManifestValidated:
     """Judge a manifest."""
     _refuse_other_schema(app, args.schema_path)
@@ -84,6 +90,8 @@ class GetSkillset(Arguments):
     preview_chars: int | None = Field(
         default=None, ge=1, le=10_000, description="Length of the previews in characters (1 to 10000)."
     )
+    cursor: Cursor = None
+    limit: Limit = 1000
 
 
 class GetSkillsetFromCatalog(Arguments):
@@ -95,6 +103,8 @@ class GetSkillsetFromCatalog(Arguments):
     preview_chars: int | None = Field(
         default=None, ge=1, le=10_000, description="Length of the previews in characters (1 to 10000)."
     )
+    cursor: Cursor = None
+    limit: Limit = 1000
 
 
 class SkillsetAnswer(Answer):
@@ -104,24 +114,25 @@ class SkillsetAnswer(Answer):
     exit_code: int = _OTHER
     available_skills: list[dict[str, Any]] = Field(default_factory=list)
     warnings: list[str] = Field(default_factory=list)
+    next_cursor: str | None = None
 
 
-@tool(toolset="skills", arguments=GetSkillset, answer=SkillsetAnswer, read_only=True)
+@tool(toolset="skills", scope=Scope.READ, arguments=GetSkillset, answer=SkillsetAnswer, read_only=True)
 def get_skillset(app: Application, args: GetSkillset) -> SkillsetAnswer:
     """List the manifests of the directory."""
     refuse_other("manifests_dir", args.manifests_dir, app.settings.manifests_dir)
     _refuse_other_schema(app, args.schema_path)
-    return _listed(list_directory(app.library, app.library.schema, _preview(app, args)))
+    return _listed(app, args, list_directory(app.library, app.library.schema, _preview(app, args)))
 
 
-@tool(toolset="skills", arguments=GetSkillsetFromCatalog, answer=SkillsetAnswer, read_only=True)
+@tool(toolset="skills", scope=Scope.READ, arguments=GetSkillsetFromCatalog, answer=SkillsetAnswer, read_only=True)
 def get_skillset_from_catalog(app: Application, args: GetSkillsetFromCatalog) -> SkillsetAnswer:
     """List the manifests of the catalogue."""
     catalog = app.settings.skills_catalog
     refuse_other("catalog_path", args.catalog_path, catalog)
     _refuse_other_schema(app, args.schema_path)
     place = find_file(catalog) or catalog
-    return _listed(list_catalog(place, app.library.directory, app.library.schema, _preview(app, args)))
+    return _listed(app, args, list_catalog(place, app.library.directory, app.library.schema, _preview(app, args)))
 
 
 def _ids(directives: str | None, tools: list[str], data: list[str]) -> dict[str, list[str]]:
@@ -151,7 +162,7 @@ class SkillLoaded(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="skills", arguments=LoadSkill, answer=SkillLoaded)
+@tool(toolset="skills", scope=Scope.WORK, arguments=LoadSkill, answer=SkillLoaded)
 def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
     """Load one skill."""
     manifest = app.library.resolve(args.skill_json)
@@ -191,7 +202,7 @@ class SkillUnloaded(Answer):
     warnings: list[str] = Field(default_factory=list)
 
 
-@tool(toolset="skills", arguments=UnloadSkill, answer=SkillUnloaded)
+@tool(toolset="skills", scope=Scope.WORK, arguments=UnloadSkill, answer=SkillUnloaded)
 def unload_skill(app: Application, args: UnloadSkill) -> SkillUnloaded:
     """Unload one skill."""
     done = app.equipment.unload(args.agent_id, args.manifest_id)
@@ -212,15 +223,30 @@ def unload_skill(app: Application, args: UnloadSkill) -> SkillUnloaded:
     )
 
 
-def _listed(skillset: Skillset) -> SkillsetAnswer:
+def _listed(app: Application, args: GetSkillset | GetSkillsetFromCatalog, skillset: Skillset) -> SkillsetAnswer:
     count = len(skillset.items)
+    start = _start(args.cursor)
+    rest = skillset.items[start : start + args.limit]
+    room = Room(app.settings.max_result_bytes, skillset.warnings)
+    shown = list(takewhile(room.takes, rest))
+    end = start + len(shown)
     return SkillsetAnswer(
         status=f"There {'is 1 skill' if count == 1 else f'are {count} skills'}.",
         ok=True,
         exit_code=0,
-        available_skills=skillset.items,
+        available_skills=shown,
         warnings=skillset.warnings,
+        next_cursor=str(end) if shown and end < count else None,
     )
+
+
+def _start(cursor: str | None) -> int:
+    """Read the cursor: how many items came before."""
+    if cursor is None:
+        return 0
+    if not re.fullmatch(r"[0-9]{1,6}", cursor, re.ASCII):
+        raise InvalidArgument("cursor is not one that an answer gave.", "Begin again without cursor.")
+    return int(cursor)
 
 
 def _preview(app: Application, args: GetSkillset | GetSkillsetFromCatalog) -> int | None:

@@ -6,6 +6,7 @@ from typing import Any, Final
 from pydantic import Field
 
 from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.data import find_directory
 from dcf.tools.registry import ONLY_CONFIGURED, Answer, Arguments, JsonObject, refuse_other, tool
 from dcf.validation import Validation, validate_document
@@ -44,7 +45,7 @@ class WorkflowValidated(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="planning", arguments=ValidateWorkflow, answer=WorkflowValidated, read_only=True)
+@tool(toolset="planning", scope=Scope.READ, arguments=ValidateWorkflow, answer=WorkflowValidated, read_only=True)
 def validate_workflow(app: Application, args: ValidateWorkflow) -> WorkflowValidated:
     """Judge a workflow document."""
     settings = app.settings

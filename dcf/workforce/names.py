@@ -9,6 +9,7 @@ WORKER_TAG: Final = "role:worker"
 _NOT_ALLOWED: Final = re.compile(r"[^A-Za-z0-9 _'-]")
 _DIGITS: Final = 8
 _PART: Final = "state:"
+_RUN: Final = "wf:"
 
 
 def default_prefix(workflow_id: str) -> str:
@@ -28,7 +29,7 @@ def agent_name(prefix: str, part: str) -> str:
 
 def run_tag(workflow_id: str) -> str:
     """Tag everything made for a run."""
-    return f"wf:{workflow_id}"
+    return f"{_RUN}{workflow_id}"
 
 
 def part_of(tags: tuple[str, ...]) -> str | None:
@@ -39,3 +40,8 @@ def part_of(tags: tuple[str, ...]) -> str | None:
 def worker_tags(workflow_id: str, part: str) -> tuple[str, ...]:
     """Tag the agent of one state; `part` is the state, or the key of an agent that several states share."""
     return run_tag(workflow_id), f"{_PART}{part}", WORKER_TAG
+
+
+def runs_of(tags: tuple[str, ...]) -> tuple[str, ...]:
+    """Read off the tags for which runs an agent was made."""
+    return tuple(tag.removeprefix(_RUN) for tag in tags if tag.startswith(_RUN))

@@ -80,7 +80,7 @@ def test_a_workflow_that_is_no_text(dcf: Dcf, file: File) -> None:
     ids=["broken", "empty", "duplicate", "nan", "deep", "large"],
 )
 def test_a_workflow_that_is_no_json(dcf: Dcf, file: File, text: str, reason: str) -> None:
-    told(dcf("run", file("w.json", text)), 2, "invalid_argument", reason)
+    told(dcf("run", file("w.json", text)), 2, "too_large" if reason == "is larger than" else "invalid_argument", reason)
 
 
 def test_an_input_that_is_no_json(dcf: Dcf, file: File) -> None:
@@ -197,7 +197,9 @@ def test_a_wrong_setting_names_its_variable(dcf: Dcf) -> None:
 def test_an_address_that_cannot_be_listened_on(dcf: Dcf, host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        told(dcf("serve", "--transport", "http", "--host", host, "--port", port), 2, "Cannot listen on", str(port))
+        assert dcf("keys", "create").exit_code == 0
+        command = ("serve", "--transport", "http", "--host", host, "--port", port)
+        told(dcf(*command, DCF_MCP_ALLOWED_HOSTS="dcf.example"), 2, "Cannot listen on", str(port))
 
 
 # Runs and Redis
@@ -269,7 +271,7 @@ def test_json_of_run_is_an_object_even_when_nothing_could_begin(dcf: Dcf) -> Non
 
 
 def test_a_worker_that_never_finds_its_server(monkeypatch: pytest.MonkeyPatch, dcf: Dcf) -> None:
-    monkeypatch.setattr("dcf.cli.serving.connect", lambda url: connect(url, deadline_s=0))
+    monkeypatch.setattr("dcf.cli.serving.connect", lambda url, api_key: connect(url, deadline_s=0, api_key=api_key))
     for url in ("http://127.0.0.1:1/mcp", "http://user:canary@127.0.0.1:1/mcp", "nonsense"):
         result = dcf("worker", "workflows/order_processing.py", "--agent-id", "me", "--server", url)
         assert result.exit_code == 4

@@ -68,6 +68,7 @@ class Site:
             "PATH": os.environ["PATH"],
             "HOME": str(self.folder),
             "TMPDIR": str(self.folder),
+            "DCF_AUTH": "off",
             "DCF_DATA_DIR": str(self.data_dir),
             "DCF_TEST_HOOKS": str(self.hooks),
             "PYTHONPATH": str(ROOT),

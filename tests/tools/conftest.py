@@ -42,7 +42,7 @@ def replica(application: Application) -> Iterator[Callable[..., Application]]:
     managers = []
 
     def make(**settings: object) -> Application:
-        found = Settings.model_validate({"redis_url": application.redis_url, **settings})
+        found = Settings.model_validate({"redis_url": application.redis_url, "auth": "off", **settings})
         manager = open_application(found)
         managers.append(manager)
         return manager.__enter__()
@@ -63,6 +63,13 @@ async def operator(replica: Callable[..., Application]) -> AsyncIterator[Tools]:
     """The same tools on a server that grants an operator's rights."""
     async with Client(build_server(replica(allow_operator=True))) as client:
         yield await Tools.of(client)
+
+
+@pytest.fixture
+async def alone(application: Application) -> AsyncIterator[Application]:
+    """The application without a server; what waits for events is closed in the loop that opened it."""
+    yield application
+    await application.reader.close()
 
 
 _numbers = itertools.count(1)

@@ -7,6 +7,7 @@ import pytest
 from mcp.client import Client
 
 from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.errors import PlatformUnavailable
 from dcf.tools.registry import TOOLS, Answer, Arguments, tool
 from dcf.tools.server import build_server
@@ -34,7 +35,7 @@ def broken(request: pytest.FixtureRequest) -> Iterator[str]:
         raise KeyError(SECRET)
 
     function = broken_async_tool if request.param == "raises while awaited" else broken_tool
-    tool(toolset="planning", arguments=_Nothing, answer=Answer)(function)
+    tool(toolset="planning", scope=Scope.READ, arguments=_Nothing, answer=Answer)(function)
     yield function.__name__
     del TOOLS[function.__name__]
 
@@ -62,7 +63,7 @@ async def test_a_platform_that_is_down_is_said_to_be_and_when_to_try_again(appli
     def down_tool(app: Application, args: _Nothing) -> Answer:
         raise PlatformUnavailable("The agent platform does not answer.", retry_after_s=7)
 
-    tool(toolset="planning", arguments=_Nothing, answer=Answer)(down_tool)
+    tool(toolset="planning", scope=Scope.READ, arguments=_Nothing, answer=Answer)(down_tool)
     try:
         async with Client(build_server(application)) as client:
             answer = await (await Tools.of(client)).refused("platform_unavailable", "down_tool")

@@ -51,7 +51,7 @@ def test_the_process_says_that_it_lives(url: str) -> None:
 
 def test_a_server_without_its_redis_lives_and_is_not_ready(tmp_path: Path) -> None:
     with embedded.start(tmp_path / "data") as redis_server:
-        manager = open_application(Settings(redis_url=SecretStr(redis_server.url)))
+        manager = open_application(Settings(redis_url=SecretStr(redis_server.url), auth="off"))
         application = manager.__enter__()
     try:
         with serving(build_http_app(application)) as url:

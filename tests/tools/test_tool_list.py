@@ -11,15 +11,16 @@ from mcp.client import Client
 
 from dcf.application import Application
 from dcf.errors import InvalidArgument
+from dcf.tools.profiles import select_tools
 from dcf.tools.registry import TOOLS
-from dcf.tools.server import build_server, select_tools
+from dcf.tools.server import build_server
 
 pytestmark = pytest.mark.anyio
 
-BUDGET = 53_000
+BUDGET = 80_000
 """Bytes of the whole list, which an agent reads before it does anything. Raise it with a reason.
 
-Half of it are tools on agents and skills, and generators: who does not need them serves fewer toolsets.
+Two thirds are tools on agents, skills, documents and files, and generators: who does not need them serves fewer.
 """
 
 REQUIRED = "required"
@@ -138,9 +139,35 @@ SEED: dict[str, dict[str, Any]] = {
     },
     "load_skill": {"skill_json": REQUIRED, "agent_id": REQUIRED},
     "unload_skill": {"manifest_id": REQUIRED, "agent_id": REQUIRED},
+    "json_create": {"redis_key": "", "initial_json": "{}", "key_prefix": "doc:", "overwrite": False},
+    "json_set": {"redis_key": REQUIRED, "path": REQUIRED, "value_json": REQUIRED},
+    "json_read": {"redis_key": REQUIRED, "path": "$", "pretty": False},
+    "json_append": {"redis_key": REQUIRED, "path": REQUIRED, "value_json": REQUIRED},
+    "json_ensure": {"redis_key": REQUIRED, "path": REQUIRED, "default_json": REQUIRED},
+    "json_merge": {"redis_key": REQUIRED, "path": REQUIRED, "patch_json": REQUIRED},
+    "json_increment": {"redis_key": REQUIRED, "path": REQUIRED, "delta": REQUIRED},
+    "json_delete": {"redis_key": REQUIRED, "path": REQUIRED},
+    "json_copy": {"redis_key": REQUIRED, "from_path": REQUIRED, "to_path": REQUIRED, "overwrite": True},
+    "json_move": {"redis_key": REQUIRED, "from_path": REQUIRED, "to_path": REQUIRED, "overwrite": True},
+    "list_directory": {"path": ".", "recursive": False, "include_hidden": False},
+    "read_file": {"path": REQUIRED, "offset": 0, "length": None, "encoding": "utf-8"},
+    "write_file": {
+        "path": REQUIRED,
+        "content": REQUIRED,
+        "append": False,
+        "encoding": "utf-8",
+        "create_parents": True,
+    },
+    "create_directory": {"path": REQUIRED, "parents": True, "exist_ok": True},
+    "delete_path": {"path": REQUIRED, "recursive": False},
+    "move_path": {"source": REQUIRED, "destination": REQUIRED, "overwrite": False, "create_parents": True},
 }
 """The seed's parameters and their defaults."""
 
+_VERBS = re.compile(
+    r"(Create|Close|Read|Take|Get|Give|Keep|Write|Wake|Wait|Validate|Lift|Remove"
+    r"|Set|Ensure|Append|Merge|Increment|Copy|Move|List)\b"
+)
 _LEASE_FIELDS = "workflow_id state lease updated_state"
 SEED_ANSWERS = {
     "create_workflow_control_plane": "created_keys existing_keys meta_sample",
@@ -161,9 +188,33 @@ SEED_ANSWERS = {
     "get_skillset_from_catalog": "ok exit_code available_skills warnings",
     "load_skill": "ok exit_code added warnings",
     "unload_skill": "",
+    **dict.fromkeys(
+        [
+            "json_create",
+            "json_set",
+            "json_append",
+            "json_ensure",
+            "json_merge",
+            "json_increment",
+            "json_delete",
+            "json_copy",
+            "json_move",
+        ],
+        "success redis_key doc_json",
+    ),
+    "json_read": "success redis_key value_json",
+    "list_directory": "path entries truncated",
+    "read_file": "path content bytes_read",
+    "write_file": "path bytes_written mode",
+    "create_directory": "path created",
+    "delete_path": "path removed",
+    "move_path": "source destination",
 }
 
 READ_ONLY = {
+    "json_read",
+    "list_directory",
+    "read_file",
     "read_workflow_control_plane",
     "validate_workflow",
     "get_my_assignment",
@@ -173,8 +224,15 @@ READ_ONLY = {
     "get_skillset_from_catalog",
 }
 PLANNING = {"create_workflow_control_plane", "finalize_workflow", "validate_workflow"}
-DESTRUCTIVE = {"finalize_workflow", "delete_agent", "csv_to_manifests", "csv_to_stub_config"}
-NOT_REPEATABLE = {"acquire_state_lease", "claim_ready_state", "notify_if_ready", "await_workflow_event"}
+DESTRUCTIVE = {
+    "finalize_workflow", "delete_agent", "csv_to_manifests", "csv_to_stub_config",
+    "json_create", "json_set", "json_merge", "json_delete", "json_copy", "json_move",
+    "write_file", "delete_path", "move_path",
+}  # fmt: skip
+NOT_REPEATABLE = {
+    "acquire_state_lease", "claim_ready_state", "notify_if_ready", "await_workflow_event",
+    "json_create", "json_append", "json_increment", "json_move", "write_file", "move_path",
+}  # fmt: skip
 
 
 async def _listed(application: Application) -> list[dict[str, Any]]:
@@ -233,6 +291,22 @@ async def test_the_order_is_always_the_same_and_begins_with_planning(
         "unload_skill",
         "csv_to_manifests",
         "csv_to_stub_config",
+        "json_create",
+        "json_read",
+        "json_set",
+        "json_ensure",
+        "json_append",
+        "json_merge",
+        "json_increment",
+        "json_delete",
+        "json_copy",
+        "json_move",
+        "list_directory",
+        "read_file",
+        "write_file",
+        "create_directory",
+        "delete_path",
+        "move_path",
     ]
 
 
@@ -241,7 +315,7 @@ async def test_a_tool_describes_itself_and_its_parameters(name: str, listed: dic
     tool = listed[name]
     assert re.fullmatch(r"[a-z_]{1,64}", name)
     first, _, _ = tool["description"].partition(". ")
-    assert re.match(r"(Create|Close|Read|Take|Get|Give|Keep|Write|Wake|Wait|Validate|Lift|Remove)\b", first)
+    assert re.match(_VERBS, first)
     assert 20 < len(first) < 150
     assert len(tool["description"]) < 500
     for parameter, schema in tool["inputSchema"]["properties"].items():
@@ -260,7 +334,7 @@ async def test_every_number_and_text_is_bounded(name: str, listed: dict[str, dic
         if parameter.endswith("_json") or parameter == "output_ttl_secs":
             continue
         for part in _parts(schema):
-            if part.get("type") == "string" and "enum" not in part:
+            if part.get("type") == "string" and "enum" not in part and "const" not in part:
                 assert "maxLength" in part or "{" in part["pattern"], parameter
             if part.get("type") in {"integer", "number"}:
                 assert part["minimum"] <= part["maximum"], parameter

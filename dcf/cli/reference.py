@@ -1,0 +1,34 @@
+"""The command `dcf tools`: the reference of all tools, as people and models read it. The MCP SDK is not needed."""
+
+from typing import Annotated
+
+import typer
+
+from dcf.cli.text import json_text
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command()(tools)
+
+
+def tools(
+    profile: Annotated[str, typer.Option(help="The tools of a worker, planner, operator, or all.")] = "all",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the whole reference (docs/tools.md).")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print names, scopes and parameters as JSON.")] = False,
+) -> None:
+    """List the tools with the scope each needs, or print their reference.
+
+    Example:  dcf tools --markdown > docs/tools.md
+    """
+    from dcf.tools.profiles import select_tools
+    from dcf.tools.reference import markdown_of, surface
+
+    specs = select_tools((), read_only=False, profile=profile)
+    if as_json:
+        typer.echo(json_text(surface(specs), indent=2))
+    elif markdown:
+        typer.echo(markdown_of(specs), nl=False)
+    else:
+        for spec in specs:
+            typer.echo(f"{spec.scope:<8} {spec.name:<30} {spec.description.partition('. ')[0].rstrip('.')}")

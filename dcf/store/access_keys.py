@@ -1,0 +1,111 @@
+"""API keys in Redis: a record each, without the key itself, and one sorted set that lists them.
+
+Looked up at every request, in one round trip, so that a revoked key is refused by every server at once.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from dcf.core.access import (
+    SECRET_BYTES,
+    ApiKey,
+    Caller,
+    Scope,
+    admit,
+    digest_of,
+    key_id_of,
+    key_text,
+    read_key,
+    write_key,
+)
+from dcf.core.instants import SECOND
+from dcf.core.json_text import Json, dump, load
+from dcf.errors import UnknownKey
+from dcf.store import keys
+from dcf.store.connection import Connections
+from dcf.store.documents import Documents, Verdict
+
+_ID_BYTES = 6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewKey:
+    """A key that was just made. `text` is the key: shown once, stored nowhere."""
+
+    record: ApiKey
+    text: str
+
+    def __repr__(self) -> str:
+        return f"NewKey({self.record.key_id})"
+
+
+class AccessKeys:
+    """The keys of one Redis."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+        self._documents = Documents(connections)
+
+    def create(
+        self, scopes: tuple[Scope, ...], *, agent_id: str | None, label: str | None, life_s: int | None
+    ) -> NewKey:
+        """Draw a key and store its digest; the index entry comes first, a stale one is harmless."""
+        key_id = secrets.token_hex(_ID_BYTES)
+        text = key_text(key_id, secrets.token_urlsafe(SECRET_BYTES))
+        (clock,) = self._connections.send(("TIME",))
+        now = int(clock[0]) * SECOND + int(clock[1])
+        record = ApiKey(
+            key_id=key_id,
+            digest=digest_of(text),
+            scopes=scopes,
+            created_at=now,
+            agent_id=agent_id,
+            label=label,
+            expires_at=None if life_s is None else now + life_s * SECOND,
+        )
+        self._connections.send(
+            ("ZADD", keys.KEY_INDEX, now, key_id), ("JSON.SET", keys.access_key(key_id), "$", dump(write_key(record)))
+        )
+        return NewKey(record=record, text=text)
+
+    def all(self) -> tuple[list[ApiKey], int]:
+        """List every key, oldest first, and the server's time."""
+        clock, members = self._connections.send(("TIME",), ("ZRANGE", keys.KEY_INDEX, 0, -1))
+        ids = [member.decode() for member in members]
+        found = self._connections.send(*(("JSON.GET", keys.access_key(one), "$") for one in ids)) if ids else []
+        records = [read_key(load(document)[0]) for document in found if document is not None]
+        return records, int(clock[0]) * SECOND + int(clock[1])
+
+    def any_active(self) -> bool:
+        """Tell whether there is a key that opens anything."""
+        records, now = self.all()
+        return any(one.standing(now) == "active" for one in records)
+
+    def revoke(self, key_id: str) -> ApiKey:
+        """End a key for good; the same again changes nothing."""
+        found = self._documents.transact(keys.access_key(key_id), _revoking())
+        if found is None:
+            raise UnknownKey(key_id)
+        return found
+
+    def admit(self, text: str) -> Caller | None:
+        """Return who calls with this key, None when it opens nothing."""
+        key_id = key_id_of(text)
+        if key_id is None:
+            return None
+        document, now = self._documents.read(keys.access_key(key_id))
+        return admit(text, None if document is None else read_key(document), now)
+
+
+def _revoking() -> Callable[[Json, int], Verdict[ApiKey | None]]:
+    def decide(document: Json, now: int) -> Verdict[ApiKey | None]:
+        if document is None:
+            return Verdict(answer=None)
+        record = read_key(document)
+        if record.revoked_at is not None:
+            return Verdict(answer=record)
+        record = replace(record, revoked_at=now)
+        return Verdict(answer=record, changed=True, write=write_key(record))
+
+    return decide

@@ -1,0 +1,163 @@
+"""Changes of single documents by hand, each one transaction, applied once whatever happens to the connection.
+
+The same loop as `documents`, with a receipt: a small key written in the same EXEC, by which a repetition recognises
+that the change was made. A run's document is watched together with what it is judged by, and its event goes with it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Generic, TypeVar
+
+from dcf.core.decision import Event
+from dcf.core.json_paths import MISSING
+from dcf.core.json_text import Json, dump, load
+from dcf.errors import NotFound
+from dcf.store import keys
+from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.documents import commit, micros, repeat_until_done
+from dcf.store.keys import RunDocument, encode_state
+from dcf.store.writing import event_command
+
+Answer = TypeVar("Answer")
+
+_JSON_TYPE: Final = b"ReJSON-RL"
+_NO_KEY: Final = b"none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What stands around a document of a run: its meta (None: no run), the state's document, when it is looked at."""
+
+    meta: Mapping[str, Json] | None = None
+    state: Json = None
+    due: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What was found at a key: the document, MISSING where there is none, and the receipt of this very change."""
+
+    now: int
+    document: Json
+    receipt: Json = None
+    around: Surroundings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What is to be written together: the document, the receipt and, for a run, the event.
+
+    `look_now` has the clock look at the state at once.
+    """
+
+    document: Json
+    receipt: Json
+    life_s: int
+    event: Event | None = None
+    look_now: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(Generic[Answer]):
+    """The answer of a decision; without `written` nothing is."""
+
+    answer: Answer
+    written: Written | None = None
+
+
+class Edits:
+    """Documents by key, read and changed as tools do."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def read(self, key: str) -> Json:
+        """Return the document; MISSING when there is no such key. Raise NotFound for a key of another type."""
+        (kind,) = self._connections.send(("TYPE", key))
+        found = self._connections.send(("JSON.GET", key, "$"))[0] if kind == _JSON_TYPE else None
+        return _document(key, kind, found)
+
+    def transact(self, key: str, request: str, decide: Callable[[Found], Outcome[Answer]]) -> Answer:
+        """Read, decide, commit; again while somebody else was faster. Raise when the outcome stays unknown."""
+        subject = _Subject(key=key, receipt=keys.edit(key, request), of=keys.document_of(key))
+        return repeat_until_done(self._connections, lambda connection: _once(connection, subject, decide))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Subject:
+    key: str
+    receipt: str
+    of: RunDocument | None
+
+    def opening(self) -> list[Command]:
+        """Watch and read; the packet always has its replies in the same order."""
+        run = self.of.run if self.of is not None else None
+        watched = [self.key, *([run.meta] if run is not None else ()), *self._state_key()]
+        reads: list[Command] = [("TIME",), ("TYPE", self.key), ("JSON.GET", self.key, "$"), ("GET", self.receipt)]
+        if run is not None and self.of is not None:
+            reads += [("JSON.GET", run.meta, "$")]
+            reads += [("JSON.GET", key, "$") for key in self._state_key()]
+            reads += [("ZSCORE", run.timers, encode_state(self.of.state))] if self.of.state is not None else []
+        return [("WATCH", *watched), *reads]
+
+    def _state_key(self) -> list[str]:
+        if self.of is None or self.of.state is None:
+            return []
+        return [self.of.run.state(self.of.state)]
+
+    def found(self, replies: list[Reply]) -> Found:
+        """Understand the replies to `opening`."""
+        clock, kind, document, receipt, *around = replies[1:]
+        checked(clock)
+        return Found(
+            now=micros(clock),
+            document=_document(self.key, checked(kind), document),
+            receipt=None if checked(receipt) is None else load(receipt),
+            around=_surroundings([checked(one) for one in around]),
+        )
+
+    def commands(self, written: Written, around: Surroundings) -> list[Command]:
+        """Write the document, what goes with it, and the receipt."""
+        commands: list[Command] = [("JSON.SET", self.key, "$", dump(written.document))]
+        if self.of is not None:
+            commands += [
+                # Who decides on data of a state watches the state's document: touched, it makes them read again.
+                ("JSON.SET", key, "$", dump(around.state))
+                for key in self._state_key()
+                if key != self.key and around.state is not None
+            ]
+            if written.event is not None:
+                commands.append(event_command(self.of.run, written.event))
+            if written.look_now and self.of.state is not None:
+                commands.append(("ZADD", self.of.run.timers, "XX", "LT", 1, encode_state(self.of.state)))
+        return [*commands, ("SET", self.receipt, dump(written.receipt), "EX", written.life_s)]
+
+
+def _once(connection: Connection, subject: _Subject, decide: Callable[[Found], Outcome[Answer]]) -> tuple[bool, Answer]:
+    found = subject.found(exchange(connection, subject.opening()))
+    outcome = decide(found)
+    if outcome.written is None:
+        exchange(connection, [("UNWATCH",)])
+        return True, outcome.answer
+    return commit(connection, subject.commands(outcome.written, found.around)), outcome.answer
+
+
+def _document(key: str, kind: Reply, found: Reply) -> Json:
+    if kind == _NO_KEY:
+        return MISSING
+    if kind != _JSON_TYPE:
+        raise NotFound(f"The key '{key[:200]}' holds no JSON document.", "Name the key of a JSON document.")
+    # Between the two commands the document may have gone.
+    return MISSING if checked(found) is None else load(found)[0]
+
+
+def _surroundings(replies: list[Reply]) -> Surroundings:
+    if not replies:
+        return Surroundings()
+    meta, *more = replies
+    state, due = more or (None, None)
+    return Surroundings(
+        meta=None if meta is None else load(meta)[0],
+        state=None if state is None else load(state)[0],
+        due=None if due is None else int(float(due)),
+    )

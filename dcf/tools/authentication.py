@@ -1,0 +1,124 @@
+"""API keys on Streamable HTTP: the SDK's bearer hooks, with our keys behind them. Decides who calls, never what for.
+
+Without a good key a request ends with 401 and where to read what is wanted (RFC 9728); a key that may not even read
+gets 403. The metadata names no authorization server, since there is none: keys come from `dcf keys create`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+import anyio.to_thread
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
+from pydantic import AnyHttpUrl
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as Connection
+
+from dcf.core.access import Caller, Scope, local_caller
+from dcf.errors import DcfError, InvalidArgument
+from dcf.settings import Settings
+from dcf.store.access_keys import AccessKeys
+
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+_WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+_NOT_SHOWN: Final = "(not kept)"
+_NOBODY: Final = Caller(name="nobody", scopes=frozenset())
+
+WhoCalls = Callable[[], Caller]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyVerifier:
+    """Looks a bearer token up. The key itself goes no further than this."""
+
+    keys: AccessKeys
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """Return who calls with this key in the SDK's terms."""
+        caller = await anyio.to_thread.run_sync(self.keys.admit, token)
+        if caller is None:
+            return None
+        scopes = sorted(map(str, caller.scopes))
+        return AccessToken(token=_NOT_SHOWN, client_id=caller.name, scopes=scopes, subject=caller.agent_id)
+
+
+class Unavailable:
+    """Turns a Redis that is away while a key is looked up into 503, which a client repeats."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        try:
+            await self._app(scope, receive, send)
+        except DcfError as error:
+            told = {"error": "temporarily_unavailable", "error_description": f"{error.message} {error.hint}"}
+            await JSONResponse(told, status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
+
+
+def who_called_over_http() -> Caller:
+    """Return the caller whose key came with the request being answered."""
+    token = get_access_token()
+    if token is None:
+        return _NOBODY
+    return Caller(name=token.client_id, scopes=frozenset(map(Scope, token.scopes)), agent_id=token.subject)
+
+
+def the_local_user(settings: Settings) -> WhoCalls:
+    """Return who calls where nobody is asked: the user whose process this is."""
+    caller = local_caller(operator=settings.allow_operator)
+    return lambda: caller
+
+
+def auth_settings(url: str) -> AuthSettings:
+    """Say to the SDK what is protected; every key needs the scope read to connect."""
+    resource = AnyHttpUrl(url)
+    return AuthSettings(
+        issuer_url=resource,
+        resource_server_url=resource,
+        required_scopes=[Scope.READ.value],
+        validate_token_resource=False,  # a key is known to the Redis of this server only
+    )
+
+
+def metadata_route(url: str) -> Route:
+    """Serve the protected resource metadata (RFC 9728)."""
+    document = {
+        "resource": url,
+        "resource_name": "dcf control plane",
+        "bearer_methods_supported": ["header"],
+        "scopes_supported": [scope.value for scope in Scope],
+    }
+
+    async def metadata(_: Request) -> Response:
+        return JSONResponse(document, headers={"Cache-Control": "public, max-age=3600"})
+
+    return Route(f"{_WELL_KNOWN}{urlsplit(url).path.rstrip('/')}", metadata, methods=["GET"])
+
+
+def refuse_exposure(settings: Settings, host: str, keys: AccessKeys) -> None:
+    """Refuse to listen where others can reach us unless they need keys and Host headers are checked."""
+    if host in LOOPBACK:
+        return
+    if settings.auth == "off":
+        raise InvalidArgument(
+            f"Without API keys (DCF_AUTH=off) only loopback is served, and {host} is not loopback.",
+            "Leave DCF_AUTH unset and make keys with `dcf keys create`, or listen on 127.0.0.1.",
+        )
+    if not settings.names_hosts or not settings.mcp_enable_dns_rebinding_protection:
+        raise InvalidArgument(
+            f"Listening on {host} needs the host names by which clients call this server.",
+            "Set DCF_MCP_ALLOWED_HOSTS, for example dcf.example,dcf.example:8337, and keep the check of hosts on.",
+        )
+    if not keys.any_active():
+        raise InvalidArgument(
+            f"Listening on {host} needs API keys, and there is none that opens anything.",
+            "Make one with `dcf keys create`.",
+        )

@@ -1,0 +1,82 @@
+"""How much one caller may ask of this process: calls a second, calls at once, and how long an answer may be.
+
+Counts are kept in this process only: a limit protects the server that enforces it, and asking Redis at every call would
+cost more than most calls. The local user is not limited; whoever starts the server can also stop it.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from dcf.core.access import Caller
+from dcf.errors import RateLimited
+from dcf.settings import Settings
+
+_CALLERS = 10_000
+"""Callers remembered; whoever has not called for longest starts again with a full bucket."""
+
+_BUSY_RETRY_S = 1.0
+
+
+@dataclass(slots=True)
+class _Account:
+    tokens: float
+    at: float
+    running: int = 0
+
+
+@dataclass(slots=True)
+class Meter:
+    """A token bucket and a count of running calls for each caller."""
+
+    rate_per_s: float
+    burst: int
+    concurrency: int
+    monotonic: Callable[[], float] = time.monotonic
+    _accounts: OrderedDict[str, _Account] = field(default_factory=OrderedDict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @contextmanager
+    def turn(self, caller: Caller) -> Iterator[None]:
+        """Count one call while the context lasts; raise RateLimited when it is one too many."""
+        if caller.local:
+            yield
+            return
+        account = self._admit(caller.name)
+        try:
+            yield
+        finally:
+            with self._lock:
+                account.running -= 1
+
+    def _admit(self, name: str) -> _Account:
+        with self._lock:
+            now = self.monotonic()
+            account = self._accounts.setdefault(name, _Account(tokens=self.burst, at=now))
+            self._accounts.move_to_end(name)
+            account.tokens = min(self.burst, account.tokens + (now - account.at) * self.rate_per_s)
+            account.at = now
+            if account.running >= self.concurrency:
+                raise RateLimited(f"More than {self.concurrency} calls at once.", retry_after_s=_BUSY_RETRY_S)
+            if account.tokens < 1:
+                wait = round((1 - account.tokens) / self.rate_per_s, 3)
+                raise RateLimited(f"More than {self.rate_per_s:g} calls a second.", retry_after_s=max(wait, 0.001))
+            account.tokens -= 1
+            account.running += 1
+            self._forget()
+            return account
+
+    def _forget(self) -> None:
+        """Drop the account not used for longest, unless a call of it is running."""
+        if len(self._accounts) > _CALLERS:
+            name, account = next(iter(self._accounts.items()))
+            if account.running == 0:
+                del self._accounts[name]
+
+
+def meter_of(settings: Settings) -> Meter:
+    """Make the meter that the settings ask for."""
+    return Meter(rate_per_s=settings.rate_per_s, burst=settings.rate_burst, concurrency=settings.max_concurrency)

@@ -1,0 +1,48 @@
+"""Answers that may be long, in pages: whole items only, so that no JSON is ever cut, and a cursor for the rest.
+
+A cursor is the name of the last item shown. So it stays right while items come and go, and needs no memory here.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Final
+
+from pydantic import Field
+
+from dcf.core.json_text import Json, dump
+from dcf.tools.registry import STATE_PATTERN
+
+_OVERHEAD: Final = 2048
+"""Bytes of an answer beside its items."""
+
+Cursor = Annotated[
+    str | None,
+    Field(pattern=STATE_PATTERN, max_length=600, description="To go on: next_cursor of the answer before."),
+]
+Limit = Annotated[int, Field(ge=1, le=1000, description="Items of one page (1 to 1000); fewer come if they are large.")]
+
+
+class Room:
+    """The bytes that are left for items on a page. The first item always fits, however large."""
+
+    def __init__(self, max_bytes: int, *beside: Json) -> None:
+        self._left = max_bytes - _OVERHEAD - sum(map(_size, beside))
+        self._empty = True
+
+    def takes(self, item: Json) -> bool:
+        """Tell whether the item fits as well, and count it if so."""
+        size = _size(item)
+        if not self._empty and size > self._left:
+            return False
+        self._left -= size
+        self._empty = False
+        return True
+
+
+def chunks(names: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
+    """Split names, so that no more is read than a page may need."""
+    for start in range(0, len(names), size):
+        yield tuple(names[start : start + size])
+
+
+def _size(item: Json) -> int:
+    return len(dump(item).encode())

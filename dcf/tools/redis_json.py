@@ -1,0 +1,384 @@
+"""Tools on single JSON documents in Redis. Thin: parse, call, present."""
+
+import hashlib
+import json
+import secrets
+from functools import partial
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from dcf.application import Application
+from dcf.core import json_edits
+from dcf.core.access import Scope
+from dcf.core.answers import Refusal
+from dcf.core.json_pages import page
+from dcf.core.json_paths import MISSING, Obstacle, Steps, find, parse_path, spell
+from dcf.core.json_text import Json, dump, parse
+from dcf.core.run_edits import Hand
+from dcf.editing import Changed, Operation, Wish
+from dcf.errors import InvalidArgument
+from dcf.tools.callers import current_caller
+from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, refused, tool
+
+_PAGE: Final = 64 * 1024
+"""Characters of a value that one answer holds."""
+
+_GROWTH: Final = 8
+"""How much longer a character can become in an answer, written as bytes and escaped."""
+
+_WHOLE: Final = 4 * 1024
+"""Up to here a changed document is shown as a whole."""
+
+_NOT_ASKED: Final = {"request_id", "redis_key", "value_json", "default_json", "patch_json", "initial_json", "delta"}
+"""Arguments that say who asks, or whose checked value is looked at in their place."""
+
+_DONE: Final = {
+    "json_create": "created",
+    "json_set": "set",
+    "json_ensure": "ensured",
+    "json_append": "appended",
+    "json_merge": "merged",
+    "json_increment": "incremented",
+    "json_delete": "deleted",
+    "json_copy": "copied",
+    "json_move": "moved",
+}
+
+RedisKey = Annotated[
+    str, Field(min_length=1, max_length=2000, description="Key of the document, as doc:notes or cp:wf:RUN:meta.")
+]
+_PATH: Final = "Where: $.a.b, $['any name'], $.list[0] or $.list[-1]; $ is the whole document."
+Path = Annotated[str, Field(max_length=2000, description=_PATH)]
+_NATIVE: Final = 10**18
+Plain = Annotated[int, Field(ge=-_NATIVE, le=_NATIVE)]
+Fraction = Annotated[float, Field(ge=-_NATIVE, le=_NATIVE)]
+AsText = Annotated[bool, Field(description="Take it as plain text, not as JSON.")]
+
+
+class Change(Arguments):
+    """Base of all that changes a document."""
+
+    redis_key: RedisKey
+    request_id: str | None = Field(
+        default=None, min_length=1, max_length=200, description="Repeated with it, a call is applied only once."
+    )
+
+
+class DocumentAnswer(Answer):
+    """The value at `path` as it is now; `doc_json` is all of a small document."""
+
+    success: bool = False
+    redis_key: str | None = None
+    path: str | None = None
+    value_json: str | None = None
+    length: int | None = None
+    doc_json: str | None = None
+    changed: bool = False
+    repeated: bool = False
+
+
+class JsonCreate(Change):
+    """Create a JSON document of your own, for notes or data that no workflow state holds.
+
+    An existing key is refused unless overwrite=true.
+    """
+
+    redis_key: str = Field(default="", max_length=300, description="Key of the document; left out, one is drawn.")
+    initial_json: Any = Field(default="{}", description="The document.")
+    key_prefix: str = Field(default="doc:", max_length=100, description="Beginning of the key that is drawn.")
+    overwrite: bool = Field(default=False, description="Replace a document that exists.")
+
+
+@tool(
+    toolset="redis_json",
+    scope=Scope.WORK,
+    arguments=JsonCreate,
+    answer=DocumentAnswer,
+    destructive=True,
+    idempotent=False,
+)
+def json_create(app: Application, args: JsonCreate) -> DocumentAnswer:
+    """Make a document."""
+    document = _given(app, args.initial_json, "initial_json")
+    key = args.redis_key or f"{args.key_prefix}{_drawn(args.request_id)}"
+    wish = _wish(args, "json_create", (), document, key=key)
+    answer = app.documents.create(wish, document, overwrite=args.overwrite)
+    return _presented(answer, wish)
+
+
+class JsonRead(Arguments):
+    """Read a JSON document, or one value of it; of runs too, lease tokens hidden.
+
+    A value too long for one answer comes in pages: call again with next_cursor.
+    """
+
+    redis_key: RedisKey
+    path: str = Field(default="$", max_length=2000, description=_PATH)
+    pretty: bool = Field(default=False, description="Indent value_json.")
+    cursor: int = Field(default=0, ge=0, le=2**31, description="Where to go on: next_cursor of the last answer.")
+
+
+class DocumentRead(Answer):
+    """The value as JSON text; `found` is false where nothing is at the path."""
+
+    success: bool = False
+    redis_key: str | None = None
+    path: str | None = None
+    found: bool = False
+    value_json: str | None = None
+    length: int | None = None
+    next_cursor: int | None = None
+
+
+@tool(toolset="redis_json", scope=Scope.READ, arguments=JsonRead, answer=DocumentRead, read_only=True)
+def json_read(app: Application, args: JsonRead) -> DocumentRead:
+    """Read a value."""
+    steps = parse_path(args.path)
+    key, path = args.redis_key, spell(steps)
+    document = app.documents.read(key)
+    if isinstance(document, Refusal):
+        return refused(DocumentRead, document, redis_key=key, path=path)
+    value = find(document, steps)
+    if value is MISSING:
+        return DocumentRead(status="nothing at this path", success=True, redis_key=key, path=path, value_json="null")
+    longest = min(_PAGE, app.settings.max_result_bytes // _GROWTH)
+    part = page(value, args.cursor, longest)
+    if isinstance(part, Obstacle):
+        return refused(DocumentRead, _refusal(part), redis_key=key, path=path, found=True)
+    return DocumentRead(
+        status="read" if part.cursor is None else "read in part",
+        success=True,
+        redis_key=key,
+        path=path,
+        found=True,
+        value_json=_written(part.value, longest, pretty=args.pretty),
+        length=part.total,
+        next_cursor=part.cursor,
+    )
+
+
+class JsonSet(Change):
+    """Set one value of a document; missing parents are created as objects.
+
+    The planner of a run may set $.agents of its cp:wf:RUN:meta; other documents of runs are an operator's.
+    """
+
+    path: Path
+    value_json: Any = Field(description="The value: JSON, or a string that holds JSON.")
+    as_text: AsText = False
+    agent_id: AgentId | None = Field(default=None, description="Your agent id, if you plan the run.")
+
+
+@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonSet, answer=DocumentAnswer, destructive=True)
+def json_set(app: Application, args: JsonSet) -> DocumentAnswer:
+    """Set a value."""
+    steps = parse_path(args.path)
+    value = _given(app, args.value_json, "value_json", as_text=args.as_text)
+    return _change(app, args, steps, value, partial(json_edits.set_value, steps=steps, value=value), "json_set")
+
+
+class JsonEnsure(Change):
+    """Ensure that a value is there: set a default where nothing or null is, else change nothing."""
+
+    path: Path
+    default_json: Any = Field(description="The default: JSON, or a string that holds JSON.")
+    as_text: AsText = False
+
+
+@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonEnsure, answer=DocumentAnswer)
+def json_ensure(app: Application, args: JsonEnsure) -> DocumentAnswer:
+    """Set a default."""
+    steps = parse_path(args.path)
+    value = _given(app, args.default_json, "default_json", as_text=args.as_text)
+    return _change(app, args, steps, value, partial(json_edits.ensure, steps=steps, default=value), "json_ensure")
+
+
+class JsonAppend(Change):
+    """Append to an array, which is created where nothing is, or a string to a string."""
+
+    path: Path
+    value_json: Any = Field(description="One element: JSON, or a string that holds JSON.")
+    spread: bool = Field(default=False, description="Append each element of an array by itself.")
+    as_text: AsText = False
+
+
+@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonAppend, answer=DocumentAnswer, idempotent=False)
+def json_append(app: Application, args: JsonAppend) -> DocumentAnswer:
+    """Append."""
+    steps = parse_path(args.path)
+    value = _given(app, args.value_json, "value_json", as_text=args.as_text)
+    operate = partial(json_edits.append, steps=steps, value=value, spread=args.spread)
+    return _change(app, args, steps, value, operate, "json_append")
+
+
+class JsonMerge(Change):
+    """Merge an object into a value: its members replace, null removes (JSON Merge Patch, RFC 7386)."""
+
+    path: Path
+    patch_json: JsonObject = Field(description="The patch, an object.")
+    agent_id: AgentId | None = Field(default=None, description="Your agent id, if you plan the run.")
+
+
+@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonMerge, answer=DocumentAnswer, destructive=True)
+def json_merge(app: Application, args: JsonMerge) -> DocumentAnswer:
+    """Merge."""
+    steps = parse_path(args.path)
+    patch = _given(app, args.patch_json, "patch_json")
+    if not isinstance(patch, dict):
+        raise InvalidArgument("patch_json must be an object.", "To replace a value use json_set.")
+    return _change(app, args, steps, patch, partial(json_edits.merge, steps=steps, patch=patch), "json_merge")
+
+
+class JsonIncrement(Change):
+    """Increment a number by a delta, exactly; nothing there counts as 0, and integers stay integers."""
+
+    path: Path
+    delta: Annotated[str, Field(max_length=40)] | Plain | Fraction = Field(
+        description='What to add, as 1 or "1" or "-0.5"; very large integers as text.'
+    )
+
+
+@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonIncrement, answer=DocumentAnswer, idempotent=False)
+def json_increment(app: Application, args: JsonIncrement) -> DocumentAnswer:
+    """Add to a number."""
+    steps, delta = parse_path(args.path), _number(args.delta)
+    return _change(app, args, steps, delta, partial(json_edits.increment, steps=steps, delta=delta), "json_increment")
+
+
+class JsonDelete(Change):
+    """Remove one value of a document; for $ the document becomes {}.
+
+    Elements after a removed one move up; where nothing is, changed is false.
+    """
+
+    path: Path
+
+
+@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonDelete, answer=DocumentAnswer, destructive=True)
+def json_delete(app: Application, args: JsonDelete) -> DocumentAnswer:
+    """Remove a value."""
+    steps = parse_path(args.path)
+    return _change(app, args, steps, None, partial(json_edits.delete, steps=steps), "json_delete")
+
+
+class Transfer(Change):
+    """Base of what goes from one path to another."""
+
+    from_path: Annotated[str, Field(max_length=2000, description="Path of the value.")]
+    to_path: Annotated[str, Field(max_length=2000, description="Path where it shall be.")]
+    overwrite: bool = Field(default=True, description="Replace what is at to_path.")
+
+
+class JsonCopy(Transfer):
+    """Copy a value to another path of the same document; missing parents are created as objects."""
+
+
+@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonCopy, answer=DocumentAnswer, destructive=True)
+def json_copy(app: Application, args: JsonCopy) -> DocumentAnswer:
+    """Copy."""
+    source, target = _ends(args)
+    operate = partial(json_edits.copy, source=source, target=target, overwrite=args.overwrite)
+    return _change(app, args, target, None, operate, "json_copy")
+
+
+class JsonMove(Transfer):
+    """Move a value to another path of the same document, in one step; both paths as the document is before."""
+
+
+@tool(
+    toolset="redis_json",
+    scope=Scope.WORK,
+    arguments=JsonMove,
+    answer=DocumentAnswer,
+    destructive=True,
+    idempotent=False,
+)
+def json_move(app: Application, args: JsonMove) -> DocumentAnswer:
+    """Move."""
+    source, target = _ends(args)
+    operate = partial(json_edits.move, source=source, target=target, overwrite=args.overwrite)
+    return _change(app, args, target, None, operate, "json_move")
+
+
+def may_write_runs() -> bool:
+    """Whether this caller may correct documents of runs by hand."""
+    return Scope.OPERATE in current_caller().scopes
+
+
+def _change(app: Application, args: Change, steps: Steps, value: Json, operate: Operation, name: str) -> DocumentAnswer:
+    wish = _wish(args, name, steps, value, key=args.redis_key)
+    return _presented(app.documents.change(wish, operate), wish)
+
+
+def _wish(args: Change, operation: str, steps: Steps, value: Json, *, key: str) -> Wish:
+    agent_id = getattr(args, "agent_id", None)
+    asked = args.model_dump(exclude=_NOT_ASKED)
+    digest = hashlib.sha256(dump([operation, key, asked, value]).encode()).hexdigest()[:16]
+    return Wish(
+        key=key,
+        operation=operation,
+        path=steps,
+        hand=Hand(who=agent_id or current_caller().name, is_operator=may_write_runs(), agent_id=agent_id),
+        digest=digest,
+        request_id=args.request_id,
+    )
+
+
+def _presented(answer: Changed | Refusal, wish: Wish) -> DocumentAnswer:
+    if isinstance(answer, Refusal):
+        return refused(DocumentAnswer, answer, redis_key=wish.key, path=spell(wish.path))
+    value = None if answer.value is MISSING else dump(answer.value)
+    is_long = value is not None and len(value) > _PAGE
+    whole = None if answer.document is MISSING else dump(answer.document)
+    return DocumentAnswer(
+        status=_DONE[wish.operation] if answer.was_changed else "unchanged",
+        hint="The value is too long to be shown: read it with json_read." if is_long else None,
+        success=True,
+        redis_key=answer.key,
+        path=spell(answer.at),
+        value_json=None if is_long else value,
+        length=len(answer.value) if isinstance(answer.value, dict | list | str) else None,
+        doc_json=whole if whole is not None and len(whole) <= _WHOLE else None,
+        changed=answer.was_changed,
+        repeated=answer.repeated,
+    )
+
+
+def _written(value: Json, longest: int, *, pretty: bool) -> str:
+    """Write a value, indented where that does not make it too long."""
+    indented = json.dumps(value, indent=2, ensure_ascii=False) if pretty else ""
+    return indented if 0 < len(indented) <= longest else dump(value)
+
+
+def _given(app: Application, value: Any, name: str, *, as_text: bool = False) -> Json:
+    if as_text:
+        if not isinstance(value, str):
+            raise InvalidArgument(f"{name} is not text, as as_text=true says.", "Leave out as_text, or send a string.")
+        value = dump(value)
+    return parse(value, name=name, max_bytes=app.documents.max_bytes)
+
+
+def _number(delta: str | float) -> json_edits.Number:
+    given: Json = delta
+    if isinstance(delta, str):
+        try:
+            given = parse(delta.strip(), name="delta")
+        except InvalidArgument:
+            given = None
+    if isinstance(given, bool) or not isinstance(given, int | float):
+        raise InvalidArgument("delta must be a numeric value.", 'Send a number, as 1 or "1" or "-0.5".')
+    return given
+
+
+def _ends(args: Transfer) -> tuple[Steps, Steps]:
+    return parse_path(args.from_path, name="from_path"), parse_path(args.to_path, name="to_path")
+
+
+def _drawn(request_id: str | None) -> str:
+    """Draw a name; for a repeated request the same one again."""
+    return secrets.token_hex(16) if request_id is None else hashlib.sha256(request_id.encode()).hexdigest()[:32]
+
+
+def _refusal(obstacle: Obstacle) -> Refusal:
+    return Refusal(code=obstacle.code, message=obstacle.message, hint=obstacle.hint)

@@ -1,0 +1,59 @@
+"""The JSON Schemas of a tool's arguments and answer, as clients see them: all that says something and nothing else."""
+
+from collections.abc import Mapping
+
+from dcf.core.json_text import Json
+from dcf.tools.registry import ToolSpec
+
+_TYPES = ("object", "array", "string", "number", "boolean", "null")
+_SAYS_TYPE = frozenset({"type", "anyOf", "$ref", "const", "enum"})
+_SAYS_NOTHING = frozenset({("title", str), ("default", type(None)), ("additionalProperties", bool)})
+
+
+def answer_of(spec: ToolSpec) -> dict[str, Json]:
+    """Make the schema of the answer: names and types only, since it is nearly half of what a model has to read."""
+    found: dict[str, Json] = _schema(spec.answer.model_json_schema())
+    assert "$defs" not in found, "answers are flat"
+    properties = {name: _bare(part) for name, part in found["properties"].items()}
+    return {"type": "object", "properties": properties}
+
+
+def _bare(part: dict[str, Json]) -> dict[str, Json]:
+    """Leave out default and description, and write what may be null as one list of types."""
+    kept = {name: value for name, value in part.items() if name not in {"default", "description"}}
+    kinds = kept.get("anyOf", ())
+    plain = [kind["type"] for kind in kinds if kind.keys() == {"type"}]
+    return {"type": plain} if kinds and len(plain) == len(kinds) else kept
+
+
+def parameters_of(spec: ToolSpec) -> dict[str, Json]:
+    """Make the input schema; the tool's description is not told twice."""
+    found = _typed(_schema(spec.arguments.model_json_schema()))
+    del found["description"]
+    return {**found, "additionalProperties": False}
+
+
+def _typed(node: Json) -> Json:
+    """Say of every property and item which types it may have, and be it any.
+
+    Letta 0.16.8 leaves out a tool, without a word, one of whose parameters has no type (measured).
+    """
+    if not isinstance(node, dict):
+        return node
+    found: dict[str, Json] = dict(node)
+    if "anyOf" in found:
+        found["anyOf"] = [_typed(one) for one in found["anyOf"]]
+    if "items" in found:
+        found["items"] = _typed(found["items"])
+    if "properties" in found:
+        found["properties"] = {name: _typed(part) for name, part in found["properties"].items()}
+    return found if found.keys() & _SAYS_TYPE else {**found, "type": list(_TYPES), "items": {}}
+
+
+def _schema(found: Json) -> Json:
+    """Leave out of a JSON Schema what pydantic adds to everything: it says nothing and costs tokens."""
+    if isinstance(found, Mapping):
+        return {name: _schema(part) for name, part in found.items() if (name, type(part)) not in _SAYS_NOTHING}
+    if isinstance(found, list):
+        return [_schema(part) for part in found]
+    return found

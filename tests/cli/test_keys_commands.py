@@ -1,0 +1,131 @@
+"""`dcf keys`, `dcf tools`, and what `dcf serve` refuses to expose."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from dcf.core.access import Scope
+from dcf.store.access_keys import AccessKeys
+from dcf.store.connection import Connections
+from dcf.store.embedded import EmbeddedServer
+from tests.support.redis_contents import everything_in
+
+Dcf = Callable[..., Result]
+
+
+def _listed(dcf: Dcf) -> dict[str, dict[str, object]]:
+    return {row["key_id"]: row for row in json.loads(dcf("keys", "list", "--json").stdout)}
+
+
+def test_a_key_is_shown_once_and_only_its_id_is_listed(dcf: Dcf, real_connections: Connections) -> None:
+    made = json.loads(dcf("keys", "create", "--label", "a worker", "--json").stdout)
+    caller = AccessKeys(real_connections).admit(made["key"])
+    assert caller is not None
+    assert caller.scopes == {Scope.READ, Scope.WORK}
+    row = _listed(dcf)[made["key_id"]]
+    assert (row["standing"], row["label"], row["agent_id"]) == ("active", "a worker", None)
+    for shown in (dcf("keys", "list").output, dcf("keys", "list", "--json").output, everything_in(real_connections)):
+        assert made["key"].split("_", 2)[2] not in shown
+
+
+def test_the_key_alone_is_on_standard_output(dcf: Dcf) -> None:
+    result = dcf("keys", "create", "--scope", "plan", "--scope", "read", "--agent-id", "planner-1", "--expires", "90d")
+    key = result.stdout.strip()
+    assert key.startswith("dcf_")
+    assert key not in result.stderr
+    assert "read, plan" in result.stderr
+    row = _listed(dcf)[key.split("_")[1]]
+    assert (row["scopes"], row["agent_id"]) == (["read", "plan"], "planner-1")
+    assert row["expires_at"] is not None
+
+
+def test_a_revoked_key_stays_listed_and_opens_nothing(dcf: Dcf, real_connections: Connections) -> None:
+    made = json.loads(dcf("keys", "create", "--json").stdout)
+    assert dcf("keys", "revoke", made["key_id"]).exit_code == 0
+    assert dcf("keys", "revoke", made["key_id"], "--json").exit_code == 0
+    assert _listed(dcf)[made["key_id"]]["standing"] == "revoked"
+    assert AccessKeys(real_connections).admit(made["key"]) is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["create", "--scope", "everything"], 2, "everything"),
+        (["create", "--agent-id", "a b"], 2, "--agent-id"),
+        (["create", "--expires", "soon"], 2, "--expires is no length of time"),
+        (["create", "--expires", "0d"], 2, "--expires is no length of time"),
+        (["create", "--expires", "9999d"], 2, "at most ten years"),
+        (["create", "--label", "x" * 101], 2, "--label"),
+        (["create", "--label", "a\x1b[2J"], 2, "--label"),
+        (["revoke", "ffffffffffff"], 3, "There is no API key 'ffffffffffff'"),
+        (["revoke", "*"], 2, "ID is not the id of a key"),
+    ],
+)
+def test_a_wrong_command_says_what_is_wrong(dcf: Dcf, arguments: list[str], code: int, said: str) -> None:
+    result = dcf("keys", *arguments)
+    assert result.exit_code == code
+    assert said in result.output
+
+
+def test_a_key_passed_in_place_of_its_id_is_not_repeated(dcf: Dcf) -> None:
+    made = json.loads(dcf("keys", "create", "--json").stdout)
+    result = dcf("keys", "revoke", made["key"])
+    assert result.exit_code == 2
+    assert made["key"] not in result.output
+
+
+# What is not exposed
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    [
+        ({}, "needs the host names by which clients call this server"),
+        ({"DCF_MCP_ALLOWED_HOSTS": "dcf.example"}, "needs API keys, and there is none"),
+        ({"DCF_AUTH": "off", "DCF_MCP_ALLOWED_HOSTS": "dcf.example"}, "only loopback is served"),
+        (
+            {"DCF_MCP_ALLOWED_HOSTS": "x", "DCF_MCP_ENABLE_DNS_REBINDING_PROTECTION": "false"},
+            "needs the host names by which clients call this server",
+        ),
+    ],
+    ids=["nothing set", "no key", "no authentication", "no check of hosts"],
+)
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
+def test_others_are_not_served_without_keys_and_host_names(
+    dcf_alone: Dcf, environment: dict[str, str], said: str, host: str
+) -> None:
+    result = dcf_alone("serve", "--transport", "http", "--host", host, "--port", "0", **environment)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+def test_the_flag_says_the_same_as_the_variable(dcf: Dcf) -> None:
+    result = dcf("serve", "--transport", "http", "--host", "0.0.0.0", "--auth", "off")
+    assert "only loopback is served" in result.output
+    assert "--auth is not keys or off" in dcf("serve", "--auth", "maybe").output
+    assert "There is no profile 'boss'" in dcf("serve", "--profile", "boss").output
+
+
+# The reference
+
+
+def test_tools_are_listed_with_their_scopes(dcf: Dcf) -> None:
+    lines = dcf("tools", "--profile", "worker").stdout.splitlines()
+    assert 8 <= len(lines) <= 12
+    assert any(line.startswith("work     acquire_state_lease ") for line in lines)
+    surface = json.loads(dcf("tools", "--json").stdout)
+    assert surface["finalize_workflow"]["scope"] == "plan"
+
+
+def test_the_reference_page_is_what_the_command_prints(dcf: Dcf) -> None:
+    page = Path(__file__).parents[2] / "docs" / "tools.md"
+    assert dcf("tools", "--markdown").stdout == page.read_text("utf-8")
+
+
+def test_the_servers_of_the_session_have_keys_of_their_own(server: EmbeddedServer, dcf_alone: Dcf) -> None:
+    """`dcf keys` without REDIS_URL works on the embedded server of DCF_DATA_DIR."""
+    made = json.loads(dcf_alone("keys", "create", "--json").stdout)
+    assert made["key_id"] in _listed(dcf_alone)

@@ -1,0 +1,54 @@
+"""API keys in Redis: made, listed, revoked; the key itself is nowhere."""
+
+import pytest
+
+from dcf.core.access import Scope
+from dcf.errors import UnknownKey
+from dcf.store.access_keys import AccessKeys
+from dcf.store.connection import Connections
+from tests.support.redis_contents import everything_in
+
+
+def test_a_new_key_admits_until_it_is_revoked(connections: Connections) -> None:
+    keys = AccessKeys(connections)
+    made = keys.create((Scope.READ,), agent_id="me", label="for a test", life_s=3600)
+    caller = keys.admit(made.text)
+    assert caller is not None
+    assert caller.agent_id == "me"
+    assert caller.scopes == {Scope.READ}
+    revoked = keys.revoke(made.record.key_id)
+    assert revoked.revoked_at is not None
+    assert keys.admit(made.text) is None
+    assert keys.revoke(made.record.key_id) == revoked
+
+
+def test_keys_are_listed_with_what_they_grant(connections: Connections) -> None:
+    keys = AccessKeys(connections)
+    first = keys.create((Scope.READ, Scope.PLAN), agent_id=None, label=None, life_s=None)
+    second = keys.create((Scope.READ,), agent_id=None, label=None, life_s=None)
+    records, now = keys.all()
+    mine = [one for one in records if one.key_id in {first.record.key_id, second.record.key_id}]
+    assert mine == [first.record, second.record]
+    assert {one.standing(now) for one in mine} == {"active"}
+    assert keys.any_active()
+
+
+def test_another_secret_with_a_known_id_admits_nobody(connections: Connections) -> None:
+    keys = AccessKeys(connections)
+    one, two = (keys.create((Scope.READ,), agent_id=None, label=None, life_s=None) for _ in range(2))
+    mixed = f"dcf_{one.record.key_id}_{two.text.split('_', 2)[2]}"
+    assert keys.admit(mixed) is None
+
+
+def test_a_key_that_is_not_there_is_named(connections: Connections) -> None:
+    with pytest.raises(UnknownKey, match="no API key 'ffffffffffff'"):
+        AccessKeys(connections).revoke("ffffffffffff")
+
+
+def test_the_key_is_neither_stored_nor_shown(real_connections: Connections) -> None:
+    keys = AccessKeys(real_connections)
+    made = keys.create((Scope.READ,), agent_id=None, label=None, life_s=None)
+    keys.admit(made.text)
+    secret = made.text.split("_", 2)[2]
+    assert secret not in everything_in(real_connections)
+    assert secret not in repr(made)

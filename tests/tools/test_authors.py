@@ -1,0 +1,70 @@
+"""Every change of a run says in its history who made it: a key, the local user, or nobody (dcf itself)."""
+
+import secrets
+from collections.abc import Callable
+
+import pytest
+from mcp.client import Client
+
+from dcf.application import Application
+from dcf.tools.server import build_server
+from tests.support.waiting import wait_until
+from tests.tools.access import PLANNER, WORKER, ask, key_of
+from tests.tools.calls import TWO_TASKS, Tools, new_run
+
+pytestmark = pytest.mark.anyio
+
+Replica = Callable[..., Application]
+
+
+def _authors(application: Application, run_id: str) -> dict[str, set[object]]:
+    found: dict[str, set[object]] = {}
+    for entry in application.history.after(run_id):
+        found.setdefault(entry.type, set()).add(entry.by)
+    return found
+
+
+async def test_each_change_names_the_key_that_made_it(alone: Application) -> None:
+    run_id = f"run-{secrets.token_hex(4)}"
+    planner, worker = key_of(*PLANNER, name="key:aaaaaaaaaaaa"), key_of(*WORKER, name="key:bbbbbbbbbbbb")
+    agents = {"A": "worker-1", "B": "worker-1"}
+    wish = {"workflow_json": TWO_TASKS, "workflow_id": run_id, "agents_map_json": agents}
+    await ask(alone, planner, "create_workflow_control_plane", **wish)
+    await ask(alone, planner, "notify_next_worker_agent", workflow_id=run_id)
+    held = await ask(alone, worker, "claim_ready_state", workflow_id=run_id, owner_agent_id="worker-1")
+    holder = {"workflow_id": run_id, "state": "A", "lease_token": held["lease"]["token"]}
+    await ask(alone, worker, "renew_state_lease", **holder)
+    await ask(alone, worker, "update_workflow_control_plane", **holder, new_status="succeeded", output_json={})
+    await ask(alone, planner, "finalize_workflow", workflow_id=run_id)
+    authors = _authors(alone, run_id)
+    assert set().union(*authors.values()) == {planner.name, worker.name}
+    for kind in ("RunCreated", "RunStarted", "RunFinalized"):
+        assert authors[kind] == {planner.name}, kind
+    for kind in ("LeaseAcquired", "LeaseRenewed", "StateSucceeded"):
+        assert authors[kind] == {worker.name}, kind
+
+
+async def test_a_call_over_stdio_is_the_local_users(tools: Tools, application: Application, run_id: str) -> None:
+    await new_run(tools, run_id)
+    assert set().union(*_authors(application, run_id).values()) == {"local"}
+
+
+async def test_what_the_clock_does_names_nobody(replica: Replica, run_id: str) -> None:
+    workflow = {
+        "asl": {
+            "StartAt": "W",
+            "States": {"W": {"Type": "Wait", "Seconds": 1, "Next": "D"}, "D": {"Type": "Succeed"}},
+        }
+    }
+    application = replica()
+    async with Client(build_server(application)) as client:
+        await new_run(await Tools.of(client), run_id, workflow, agents_map_json={})
+
+    def over() -> bool:
+        application.notifications.pulse()
+        return bool((application.control_plane.read(run_id, ()).meta_document or {})["status"] == "succeeded")
+
+    wait_until(over)
+    authors = _authors(application, run_id)
+    assert authors["RunCreated"] == {"local"}
+    assert authors["RunSucceeded"] == {None}

@@ -1,0 +1,119 @@
+"""Every tool called with whatever its own input schema admits: it answers, keeps to its keys, and never hangs.
+
+The schema is the one that clients see, so this also finds arguments that the schema admits and the tool cannot take.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dcf.application import Application, open_application
+from dcf.core.access import Caller, Scope
+from dcf.settings import Settings
+from dcf.tools.registry import TOOLS
+from dcf.tools.schemas import parameters_of
+from tests.tools.access import ask
+from tests.tools.calls import ONE_TASK
+
+pytestmark = pytest.mark.anyio
+
+EVERYTHING = Caller(name="key:cafecafecafe", scopes=frozenset(Scope), local=True)
+PREFIXES = ("cp:", "dp:", "doc:")
+
+_KNOWN: dict[str, list[Any]] = {
+    "workflow_id": ["fuzz-run", "no-such-run"],
+    "state": ["A", "B"],
+    "agent_id": ["me"],
+    "owner_agent_id": ["me"],
+    "lease_token": ["t1"],
+    "redis_key": ["doc:fuzz", "cp:wf:fuzz-run:meta", "cp:wf:fuzz-run:state:A", "dp:wf:fuzz-run:output:A", "other:key"],
+    "path": ["$", "$.a", ".a[0]", "notes.txt", "../x"],
+    "workflow_json": [ONE_TASK],
+}
+"""Values that lead further than chance would."""
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.floats(allow_nan=False) | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def _values(schema: dict[str, Any]) -> st.SearchStrategy[Any]:
+    """What a schema of ours admits; no library, since ours use little of the language."""
+    if "anyOf" in schema:
+        return st.one_of([_values(one) for one in schema["anyOf"]])
+    if "enum" in schema:
+        return st.sampled_from(schema["enum"])
+    kind = schema.get("type")
+    if isinstance(kind, list):
+        return _JSON
+    if kind == "string":
+        if "pattern" in schema:
+            return st.from_regex(schema["pattern"], fullmatch=True).filter(
+                lambda text: len(text) <= schema.get("maxLength", 10_000)
+            )
+        return st.text(min_size=schema.get("minLength", 0), max_size=min(schema.get("maxLength", 50), 50))
+    simple: dict[Any, st.SearchStrategy[Any]] = {
+        "boolean": st.booleans(),
+        "null": st.none(),
+        "object": st.dictionaries(st.text(max_size=8), _JSON, max_size=4),
+        "array": st.lists(_JSON, max_size=4),
+        "integer": st.integers(schema.get("minimum"), schema.get("maximum")),
+        "number": st.floats(schema.get("minimum"), schema.get("maximum"), allow_nan=False),
+    }
+    return simple[kind]
+
+
+@st.composite
+def _calls(draw: st.DrawFn, name: str) -> dict[str, Any]:
+    schema = parameters_of(TOOLS[name])
+    found = {}
+    for argument, wanted in schema["properties"].items():
+        if argument == "redis_url" or (argument not in schema.get("required", ()) and draw(st.booleans())):
+            continue
+        known = _KNOWN.get(argument)
+        found[argument] = draw(st.sampled_from(known) if known and draw(st.booleans()) else _values(wanted))
+    return found | ({"timeout_s": 0} if name == "await_workflow_event" else {})
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+    """A Redis and directories of their own."""
+    place = tmp_path_factory.mktemp("files")
+    (place / "files").mkdir()
+    chosen = Settings(
+        redis_url=None,
+        data_dir=tmp_path_factory.mktemp("data"),
+        manifests_dir=place / "manifests",
+        skills_catalog=place / "catalog.json",
+        stub_config=place / "stub.json",
+        files_write=(place / "files",),
+    )
+    with open_application(chosen) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+async def test_whatever_its_schema_admits_a_tool_answers(fuzzed: Application, name: str) -> None:
+    seed = {"workflow_json": ONE_TASK, "workflow_id": "fuzz-run", "agents_map_json": {"A": "me"}}
+    await ask(fuzzed, EVERYTHING, "create_workflow_control_plane", **seed)
+    calls: list[dict[str, Any]] = []
+
+    @given(call=_calls(name))
+    @settings(max_examples=25, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    def collect(call: dict[str, Any]) -> None:
+        calls.append(call)
+
+    collect()
+    for call in calls:
+        with anyio.fail_after(10):
+            answer = await ask(fuzzed, EVERYTHING, name, **call)
+        assert answer.code not in {"internal_error", "store_unsuitable"}, (call, answer.text)
+    await fuzzed.reader.close()
+    (keys,) = fuzzed.control_plane.store._connections.send(("KEYS", "*"))
+    assert [key for key in keys if not key.decode().startswith(PREFIXES)] == []

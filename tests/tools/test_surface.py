@@ -1,0 +1,116 @@
+"""What callers depend on: names, scopes, parameters and fields of every tool, how many bytes, and the reference page.
+
+A wanted change of the surface is written down with `make reference`.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp.client import Client
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.errors import InvalidArgument
+from dcf.tools.authentication import the_local_user
+from dcf.tools.listing import ToolList
+from dcf.tools.profiles import PROFILES, select_tools
+from dcf.tools.reference import markdown_of, surface
+from dcf.tools.registry import TOOLS
+from dcf.tools.server import build_server
+
+pytestmark = pytest.mark.anyio
+
+SNAPSHOT = Path(__file__).with_name("surface.json")
+REFERENCE = Path(__file__).parents[2] / "docs" / "tools.md"
+
+BUDGETS = {"worker": 20_000, "planner": 35_000, "operator": 50_000, "all": 90_000}
+"""Bytes of tools/list. A model reads all of it before it does anything."""
+
+
+def _surface() -> dict[str, Any]:
+    return surface(select_tools((), read_only=False))
+
+
+def test_the_surface_is_as_it_was() -> None:
+    """A tool, parameter or field that is gone or changed breaks callers; one that is new has to be wanted."""
+    assert _surface() == json.loads(SNAPSHOT.read_text("utf-8"))
+
+
+def test_the_reference_page_is_what_the_registry_says() -> None:
+    assert markdown_of(select_tools((), read_only=False)) == REFERENCE.read_text("utf-8"), "run `make reference`"
+
+
+def test_the_reference_page_has_every_tool_with_scope_and_parameters() -> None:
+    text = REFERENCE.read_text("utf-8")
+    for name, spec in TOOLS.items():
+        assert f"\n### {name}\n" in text
+        for parameter in set(spec.arguments.model_fields) - {"redis_url"}:
+            assert f"| `{parameter}` |" in text
+
+
+async def _listed(application: Application) -> list[dict[str, Any]]:
+    async with Client(build_server(application)) as client:
+        found = await client.list_tools()
+    return [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found.tools]
+
+
+@pytest.mark.parametrize("profile", sorted(PROFILES))
+async def test_the_list_of_a_profile_fits_its_budget(replica: Callable[..., Application], profile: str) -> None:
+    listed = await _listed(replica(profile=profile, allow_operator=True))
+    assert len(json.dumps(listed, separators=(",", ":"))) <= BUDGETS[profile]
+    names = PROFILES[profile]
+    assert {tool["name"] for tool in listed} == (set(TOOLS) if names is None else names)
+
+
+def test_a_worker_is_offered_about_ten_tools() -> None:
+    names = PROFILES["worker"]
+    assert names is not None
+    assert 8 <= len(names) <= 12
+
+
+def test_a_profile_needs_no_scope_that_its_callers_do_not_have() -> None:
+    worker = {spec.scope for spec in select_tools((), read_only=False, profile="worker")}
+    planner = {spec.scope for spec in select_tools((), read_only=False, profile="planner")}
+    assert worker <= {Scope.READ, Scope.WORK}
+    assert planner <= {Scope.READ, Scope.WORK, Scope.PLAN}
+
+
+def test_a_profile_that_does_not_exist_is_refused_in_words() -> None:
+    with pytest.raises(InvalidArgument, match="There is no profile 'boss'"):
+        select_tools((), read_only=False, profile="boss")
+
+
+def test_read_only_and_toolsets_narrow_a_profile() -> None:
+    names = {spec.name for spec in select_tools(("execution",), read_only=True, profile="planner")}
+    assert names == {"read_workflow_control_plane"}
+
+
+async def test_the_list_is_made_once(application: Application) -> None:
+    """The SDK's own handler is asked the first time only; another version or other scopes are another list."""
+    asked: list[str] = []
+    tools = [{"name": "read_workflow_control_plane"}, {"name": "csv_to_manifests"}]
+
+    async def build(ctx: Any) -> dict[str, Any]:
+        asked.append(ctx.protocol_version)
+        return {"tools": tools}
+
+    class _Context:
+        method = "tools/list"
+
+        def __init__(self, version: str) -> None:
+            self.protocol_version = version
+
+    local = the_local_user(application.settings)
+    cache = ToolList(select_tools((), read_only=False), local)
+    first: Any = _Context("2026-07-28")
+    old: Any = _Context("2025-11-25")
+    assert await cache(first, build) == await cache(first, build) == {"tools": tools}
+    await cache(old, build)
+    assert asked == ["2026-07-28", "2025-11-25"]
+
+
+if __name__ == "__main__":
+    SNAPSHOT.write_text(json.dumps(_surface(), indent=1, sort_keys=True) + "\n", "utf-8")
