@@ -206,17 +206,16 @@ class ControlPlane:
 
     def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
         """Close the run and write its audit record, once."""
-        inside = tuple(path for path in self.store.open_states(workflow_id) if "/" in path)
 
         def reads(run: Run) -> Reads:
-            return Reads(states=with_scopes((*run.definition.paths, *inside)), whole_meta=True, audit=True)
+            return Reads(states=run.definition.paths, whole_meta=True, audit=True)
 
         def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized]:
             return finalization.finalize(snapshot, request)
 
         answer = self._transactions.by_definition(workflow_id, reads, decide).answer
         if request.close_open_states and not answer.repeated:
-            self.skip_unreached(workflow_id)  # what was opened inside a scope since the list was made
+            self.skip_unreached(workflow_id)  # what is open inside scopes, however much; meta is its fence by now
         return answer
 
     def skip_unreached(self, workflow_id: str) -> None:
@@ -236,7 +235,7 @@ class ControlPlane:
             return answer
         joined = self._follow_ups.after(workflow_id, committed, completer_of(request, answer))
         if answer.repeated and "/" in request.state:  # whoever did it first may have died before it joined
-            joined = self._follow_ups.look_around(workflow_id, request.state)
+            joined = self._follow_ups.look_around(workflow_id, request.state, completer_of(request, answer))
         if joined == NOTHING_JOINED:
             return answer
         return replace(

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.json_text import Json
-from dcf.core.model import Meta, Scope, StateDoc, StateInput
+from dcf.core.model import Meta, StateDoc, StateInput
 
 Answer_co = TypeVar("Answer_co", covariant=True)
 
@@ -127,7 +127,7 @@ class Changes:
     opened: tuple[str, ...] = ()
     items: Mapping[str, Sequence[Json]] = field(default_factory=dict)
     ended: Mapping[str, Tally] = field(default_factory=dict)
-    counting: Mapping[str, Scope] = field(default_factory=dict)
+    counting: Mapping[str, StateDoc] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     results: Mapping[str, Json] = field(default_factory=dict)
     closed: tuple[str, ...] = ()

@@ -9,6 +9,7 @@
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | the run's retention |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
+| `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation (before the run's keys); `live` is swept when a run is over | for ever |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
@@ -126,6 +127,11 @@ class RunKeys:
     def timers(self) -> str:
         """Open states by when they next need attention."""
         return f"cp:wf:{self._id}:timers"
+
+    @property
+    def scopes(self) -> str:
+        """Every Parallel and Map that was opened, by the most branches or iterations it had."""
+        return f"cp:wf:{self._id}:scopes"
 
     @property
     def claims(self) -> str:

@@ -93,7 +93,17 @@ class Outbox:
     ) -> None:
         """Give every key of a finished run the same remaining life, in one transaction and once only."""
         run = self._keys(workflow_id)
-        keys = [run.meta, run.definition, run.events, run.outbox, run.timers, run.claims, run.barrier, run.audit]
+        keys = [
+            run.meta,
+            run.definition,
+            run.events,
+            run.outbox,
+            run.timers,
+            run.claims,
+            run.scopes,
+            run.barrier,
+            run.audit,
+        ]
         for state in states:
             keys += [run.state(state), run.input(state), run.entry(state), run.output(state)]
         for scope in scopes:
