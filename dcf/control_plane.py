@@ -195,6 +195,12 @@ class ControlPlane:
             self._follow_ups.look(workflow_id, path)
         return answer
 
+    def hasten(self, workflow_id: str, state: str) -> Owed:
+        """Have a ready state announced again at the clock's next look."""
+        path = self.path(workflow_id, state)
+        decide = partial(attention.hasten, state=path)
+        return self._transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
+
     def time_out(self, workflow_id: str) -> None:
         """Fail, as the clock, a run whose own time is over."""
 

@@ -25,6 +25,9 @@ _log = logging.getLogger(__name__)
 _STALLED_S = 30.0
 """An entry that its deliverer did not settle for this long is taken over."""
 
+_RETRY_S = 2.0
+"""What an agent did not take, being busy or away, is offered again after this."""
+
 _NOT_DELIVERED = Delivery()
 
 
@@ -172,7 +175,9 @@ class Notifications:
         target = self._send(workflow_id, entry, snapshot, payload)
         if target.agent_id is None and entry.state is not None:
             return target
-        if target.delivery.error is None:
+        if target.delivery.error is not None:
+            self._outbox.postpone(workflow_id, entry, self._name, _STALLED_S - _RETRY_S)
+        else:
             event = Event(type="NotificationSent", state=entry.state, data=_told(entry, target))
             self._outbox.settle(workflow_id, entry, event if target.sent else None)
         return target

@@ -138,7 +138,7 @@ async def test_an_assignment_has_input_skills_directives_and_what_the_record_hol
             "tools": [{"name": "verify", "description": "Does verify.", "required": True}],
         }
     ]
-    assert [one["tool"] for one in state["next"]][:2] == ["acquire_state_lease", "load_skill"]
+    assert [one["tool"] for one in state["next"]][:2] == ["load_skill", "acquire_state_lease"]
     assert before["context"] == [{"label": "persona", "value": "You carry out one state of a workflow."}]
     await tools.ok("load_skill", skill_json="skill://check.order@1.0.0", agent_id=agent)
     after = await tools.ok("get_my_assignment", agent_id=agent)
