@@ -80,7 +80,7 @@ class FollowUps:
 
     def inside(self, workflow_id: str) -> tuple[list[str], list[str], list[str]]:
         """List the paths of all that ever stood inside Parallel and Map: states, scopes, branches and iterations."""
-        machine = self._transactions.run(workflow_id).definition.machine
+        machine = self._transactions.load(workflow_id).definition.machine
         scopes = self._transactions.store.scopes(workflow_id)
         branches = [open_scope(path, index) for path, size in scopes.items() for index in range(size)]
         states = [join(branch, name) for branch in branches for name in machine_of(machine, branch).states]

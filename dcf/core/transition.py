@@ -77,6 +77,7 @@ class Transition:
     timers: dict[str, int | None] = field(default_factory=dict)
     claims: dict[str, str | None] = field(default_factory=dict)
     opened: list[str] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
     items: dict[str, Sequence[Json]] = field(default_factory=dict)
     ended: dict[str, Tally] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
@@ -114,6 +115,7 @@ class Transition:
             timers=self.timers,
             claims=self.claims,
             opened=tuple(self.opened),
+            sizes=self.sizes,
             items=self.items,
             ended=self.ended,
             counting={path: doc for path in self.ended if (doc := self.current(path)) is not None},
@@ -191,6 +193,7 @@ class Transition:
         self.inputs[step.path] = self._given(step.entry, step.effective)
         self.timers[step.path] = self.now + JOIN_DELAY
         self.opened.append(step.path)
+        self.sizes[step.path] = max(step.size, self.sizes.get(step.path, 0))  # even if it is over at once
         if step.kind == "Map":
             self.items[step.path] = list(step.items)
 

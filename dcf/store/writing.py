@@ -115,7 +115,5 @@ def _claims(run: RunKeys, claims: Mapping[str, str | None]) -> Iterator[Command]
 
 
 def _sizes(run: RunKeys, changes: Changes) -> Iterator[Command]:
-    for path in changes.opened:
-        scope = changes.states[path].scope
-        if scope is not None:
-            yield ("ZADD", run.scopes, "GT", scope.size, encode_state(path))
+    for path, size in changes.sizes.items():
+        yield ("ZADD", run.scopes, "GT", size, encode_state(path))

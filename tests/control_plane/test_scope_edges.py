@@ -295,7 +295,7 @@ def test_a_source_of_items_that_breaks_fails_the_map_and_lets_the_clock_go_on(ti
 
 def test_what_leads_back_to_a_map_of_thousands_at_once_reads_a_few_hundred_documents(counting: CountingPool) -> None:
     world = World(connections=Connections(counting))
-    inner = each({"Leaf": task()}, ItemsPath="$", MaxConcurrency=2000)
+    inner = each({"Leaf": task()}, ItemsPath="$", MaxConcurrency=1)
     outer = each({"Inner": inner}, "Ask", ItemsPath="$.rows", MaxConcurrency=2000, ResultPath="$.done")
     way = when("$.rows", "Outer", "End", IsPresent=True)
     run = world.create(workflow({"Ask": task("Way"), "Way": way, "Outer": outer, "End": END}))

@@ -97,6 +97,19 @@ def test_what_is_left_to_do_about_an_earlier_visit_is_not_done_to_a_later_one(ti
     assert timely.given(run, "Ask")["done"] == ["new 0", "new 1", "new 2"]
 
 
+def test_a_result_of_an_earlier_visit_does_not_stand_for_an_iteration_that_fails_in_a_later_one(timely: World) -> None:
+    document = rounds(each({"Score": task()}, ItemsPath="$.items", ToleratedFailureCount=1), "items")
+    run = timely.create(document, run_input={"items": [1, 2]})
+    for number in range(2):
+        timely.do(run, f"Each/{number}/Score", output="old")
+    timely.do(run, "Ask", output={"items": [1, 2]})
+
+    timely.fail(run, "Each/0/Score", timely.acquire(run, "Each/0/Score"))
+    timely.do(run, "Each/1/Score", output="new")
+
+    assert timely.given(run, "Ask")["done"] == ["new"]
+
+
 class LateFiles(Files):
     """Reads as slowly as it takes others to do something."""
 
@@ -142,7 +155,6 @@ def test_a_process_that_knew_an_earlier_run_of_that_name_finds_the_nested_states
     assert other.complete(run, "Each/0/Score", "lease-1", "done").run_status is RunStatus.SUCCEEDED
 
 
-@pytest.mark.xfail(strict=True, reason="what a finished run left inside scopes is listed by a kept definition")
 def test_a_clock_that_knew_an_earlier_run_of_that_name_lets_the_present_one_expire(real: World) -> None:
     clock = elsewhere(real)
     run = clock.create(workflow({"Alone": task()}))
@@ -154,7 +166,6 @@ def test_a_clock_that_knew_an_earlier_run_of_that_name_lets_the_present_one_expi
     assert immortal(real, run, clock) == []
 
 
-@pytest.mark.xfail(strict=True, reason="the place of a state is looked up in a kept definition")
 def test_a_process_that_knew_an_earlier_run_of_that_name_tells_the_followers_in_the_present_one(world: World) -> None:
     other = elsewhere(world)
     run = other.create(workflow({"Alone": task()}))
@@ -276,7 +287,6 @@ AT_ONCE = {
 }
 
 
-@pytest.mark.xfail(strict=True, reason="the size of a scope that is over as it opens is not written down")
 @pytest.mark.parametrize("state", AT_ONCE.values(), ids=AT_ONCE)
 def test_every_key_expires_of_a_scope_that_was_over_in_the_moment_it_began(real: World, state: Document) -> None:
     run = real.create(workflow({"Each": state}), run_input=[1, 2, 3], retention_s=60)
@@ -317,10 +327,6 @@ def test_no_claim_is_remembered_of_a_run_that_failed(timely: World) -> None:
     assert not claims(timely, run)
 
 
-CLAIMS_STAY = pytest.mark.xfail(strict=True, reason="finalization does not forget the claims of what it closes")
-
-
-@CLAIMS_STAY
 def test_no_claim_is_remembered_of_a_run_that_was_given_up(timely: World) -> None:
     run, _ = claimed_pair(timely)
 
@@ -329,7 +335,6 @@ def test_no_claim_is_remembered_of_a_run_that_was_given_up(timely: World) -> Non
     assert not claims(timely, run)
 
 
-@CLAIMS_STAY
 def test_no_claim_is_remembered_of_a_run_whose_time_was_over(timely: World) -> None:
     run, _ = claimed_pair(timely)
     ahead.let_pass(timely, seconds=60)
