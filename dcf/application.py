@@ -54,6 +54,7 @@ class Application:
     notifications: Notifications
     history: History
     inbox: Inbox
+    records: AgentRecords
     reader: InboxReader
     server: ServerFacts
     redis_url: str
@@ -94,6 +95,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             notifications=Notifications(plane, Outbox(connections), platform),
             history=History(connections),
             inbox=inbox,
+            records=records,
             reader=InboxReader(partial(open_async_client, url)),
             server=facts,
             redis_url=url,

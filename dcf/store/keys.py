@@ -13,6 +13,7 @@
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation (before the run's keys); `live` is swept when a run is over | for ever |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
+| `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
 | `cp:idx:sent:<agent>:<event>` | string | delivery, to recognise a repetition | a day |
 | `cp:idx:agent:<agent>` | JSON | the mailbox platform: the agent's name, tags, blocks and tools | until it is deleted |
@@ -96,6 +97,11 @@ def assigned(agent_id: str) -> str:
 def turn(agent_id: str) -> str:
     """Name the key of whoever may write to the agent now."""
     return f"cp:idx:turn:{agent_id}"
+
+
+def gone(agent_id: str) -> str:
+    """Name the key that remembers that an agent was deleted."""
+    return f"cp:idx:gone:{agent_id}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,8 @@ def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
         app.control_plane.run(args.workflow_id)  # before anything is done: it must exist
     manifest = app.library.resolve(args.skill_json)
     loaded = app.equipment.load(args.agent_id, manifest)
-    if args.workflow_id is not None and args.state is not None and not loaded.already:
+    comes_later = not (loaded.already or app.platform.tools_at_once)
+    if comes_later and args.workflow_id is not None and args.state is not None:
         app.control_plane.hasten(args.workflow_id, args.state)
     held = loaded.holding
     word = "is loaded already" if loaded.already else "loaded"

@@ -454,3 +454,12 @@ async def test_the_shipped_workflows_can_be_staffed_and_their_skills_loaded_as_t
                 await shipped.ok("unload_skill", manifest_id=one["manifestId"], agent_id=agent)
             assert application.equipment.loaded(agent) == []
     assert len(application.workforce.delete_workers(run_id)) == len(crew["agents_map"])
+
+
+async def test_an_agent_that_was_deleted_is_told_so_instead_of_waiting(tools: Tools, run_id: str) -> None:
+    agent = (await staffed(tools, run_id))["agents_map"]["A"]
+    await tools.ok("finalize_workflow", workflow_id=run_id)
+    answer = await tools.call("await_workflow_event", agent_id=agent, timeout_s=0)
+    assert answer.code == "unknown_agent"
+    answer = await tools.call("load_skill", skill_json="skill://check.order@1.0.0", agent_id=agent)
+    assert answer.code == "unknown_agent"
