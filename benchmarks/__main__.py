@@ -14,6 +14,7 @@ from benchmarks.figures import Row, Timed
 from benchmarks.language import measure_language
 from benchmarks.measuring import Probe
 from benchmarks.runs import Held, cost_of, run_of, way
+from benchmarks.workforce import measure_workforce
 from dcf.application import Application, open_application
 from dcf.control_plane import ControlPlane
 from dcf.settings import Settings
@@ -91,6 +92,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_operations(app, probe, rounds),
             *measure_graphs(app, probe, max(3, rounds // 100)),
             *measure_language(app, probe, rounds),
+            *measure_workforce(app, probe, max(3, rounds // 50)),
         ]
 
 

@@ -1,7 +1,7 @@
 """Puts the parts together for one process, and takes them apart again. Knows every layer, decides nothing."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
@@ -9,8 +9,10 @@ from dcf.adapters.file_tree import FileTree
 from dcf.adapters.files import ItemFiles
 from dcf.adapters.mailbox import Mailbox
 from dcf.control_plane import ControlPlane
+from dcf.core.json_text import Json
 from dcf.data import find_directory, find_file
 from dcf.editing import JsonDocuments
+from dcf.errors import InvalidArgument
 from dcf.notifications import Notifications
 from dcf.ports import Workforce
 from dcf.settings import Settings
@@ -22,6 +24,7 @@ from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.connection import Connections, open_async_client, open_pool
+from dcf.store.deliveries import SharedDeliveries
 from dcf.store.documents import Documents
 from dcf.store.edits import Edits
 from dcf.store.history import History
@@ -59,6 +62,7 @@ class Application:
     history: History
     keys: AccessKeys
     inbox: Inbox
+    records: AgentRecords
     reader: InboxReader
     server: ServerFacts
     redis_url: str
@@ -76,13 +80,14 @@ def open_application(settings: Settings) -> Iterator[Application]:
 
 
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
-    try:
+    with ExitStack() as resources:
+        resources.callback(connections.close)
         facts = inspect_server(connections)
         items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
         store = RunStore(connections, wait_replicas=settings.wait_replicas)
         plane = ControlPlane(store, RunIndex(connections), items)
         inbox, records = Inbox(connections), AgentRecords(connections)
-        platform: Workforce = Mailbox(inbox, records)
+        platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections), AssignmentIndex(connections)
         equipment = open_equipment(settings, platform, documents)
         schema = None if settings.skill_schema is None else read_schema(settings.skill_schema)
@@ -101,12 +106,46 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             history=History(connections),
             keys=AccessKeys(connections),
             inbox=inbox,
+            records=records,
             reader=InboxReader(partial(open_async_client, url)),
             server=facts,
             redis_url=url,
         )
-    finally:
-        connections.close()
+
+
+@contextmanager
+def _open_platform(
+    settings: Settings, connections: Connections, inbox: Inbox, records: AgentRecords
+) -> Iterator[Workforce]:
+    """Choose where agents are: on the Letta server that the settings name, or inboxes in Redis."""
+    if settings.letta_base_url is None:
+        yield Mailbox(inbox, records)
+        return
+    try:
+        from dcf.adapters import letta  # noqa: PLC0415 - an optional part of dcf
+    except ImportError:
+        raise InvalidArgument(
+            "LETTA_BASE_URL is set, but the Letta client is not installed.", "Install it with: pip install 'dcf[letta]'"
+        ) from None
+    key = settings.letta_api_key
+    options = letta.LettaOptions(
+        base_url=settings.letta_base_url,
+        api_key=None if key is None else key.get_secret_value(),
+        model=settings.letta_model,
+        embedding=settings.letta_embedding,
+        run_deadline_s=settings.letta_run_deadline_s,
+        allow_python_source=settings.allow_python_source_skills,
+        mcp_servers={"dcf": _own_server(settings)},
+    )
+    with letta.LettaPlatform(options, SharedDeliveries(connections)) as platform:
+        yield platform
+
+
+def _own_server(settings: Settings) -> dict[str, Json]:
+    """Say how agents elsewhere reach this server, and with which key."""
+    key = settings.api_key
+    headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
+    return {"name": "dcf", "transport": "streamable_http", "url": settings.server_url, "headers": headers}
 
 
 def open_equipment(settings: Settings, platform: Workforce, documents: Documents) -> Equipment:

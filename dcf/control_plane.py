@@ -78,10 +78,12 @@ class ControlPlane:
 
     def place(self, workflow_id: str, state: str) -> Place:
         """Return where in its workflow a state stands; raise UnknownState when it has none of this name or path."""
-        found = needs.place_of(self.run(workflow_id).definition, self.path(workflow_id, state))
-        if found is None:
-            raise UnknownState(workflow_id, state)
-        return found
+        path = self.path(workflow_id, state)
+        for run in (self.run, self._transactions.load):  # what is kept may be of an earlier run of that name
+            found = needs.place_of(run(workflow_id).definition, path)
+            if found is not None:
+                return found
+        raise UnknownState(workflow_id, state)
 
     def read(self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True) -> Snapshot:
         """Documents of a run as they are now: of the states named, or of all and of what is open inside them."""
@@ -195,6 +197,12 @@ class ControlPlane:
             self._follow_ups.look(workflow_id, path)
         return answer
 
+    def hasten(self, workflow_id: str, state: str) -> Owed:
+        """Have a ready state announced again at the clock's next look."""
+        path = self.path(workflow_id, state)
+        decide = partial(attention.hasten, state=path)
+        return self._transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
+
     def time_out(self, workflow_id: str) -> None:
         """Fail, as the clock, a run whose own time is over."""
 
@@ -206,17 +214,16 @@ class ControlPlane:
 
     def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
         """Close the run and write its audit record, once."""
-        inside = tuple(path for path in self.store.open_states(workflow_id) if "/" in path)
 
         def reads(run: Run) -> Reads:
-            return Reads(states=with_scopes((*run.definition.paths, *inside)), whole_meta=True, audit=True)
+            return Reads(states=run.definition.paths, whole_meta=True, audit=True)
 
         def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized]:
             return finalization.finalize(snapshot, request)
 
         answer = self._transactions.by_definition(workflow_id, reads, decide).answer
         if request.close_open_states and not answer.repeated:
-            self.skip_unreached(workflow_id)  # what was opened inside a scope since the list was made
+            self.skip_unreached(workflow_id)  # what is open inside scopes, however much; meta is its fence by now
         return answer
 
     def skip_unreached(self, workflow_id: str) -> None:
@@ -236,7 +243,7 @@ class ControlPlane:
             return answer
         joined = self._follow_ups.after(workflow_id, committed, completer_of(request, answer))
         if answer.repeated and "/" in request.state:  # whoever did it first may have died before it joined
-            joined = self._follow_ups.look_around(workflow_id, request.state)
+            joined = self._follow_ups.look_around(workflow_id, request.state, completer_of(request, answer))
         if joined == NOTHING_JOINED:
             return answer
         return replace(

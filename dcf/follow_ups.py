@@ -4,14 +4,15 @@ Each is a transaction of its own, done by whoever committed; whoever dies before
 at every open scope. It decides nothing.
 """
 
+import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
-from dcf.asl.machine import Machine, Map, Parallel
-from dcf.asl.places import machine_of, resolve
+from dcf.asl.places import machine_of
+from dcf.asl.reading import reader_failure
 from dcf.asl.state_paths import ancestors, join, open_scope
 from dcf.asl.steps import NeedItems
 from dcf.core import finalization, joining, needs
@@ -21,16 +22,17 @@ from dcf.core.joining import NOTHING_JOINED, Completer, FollowUp, Joined
 from dcf.core.json_text import Json
 from dcf.core.model import RunStatus
 from dcf.core.scopes import with_scopes
-from dcf.errors import StateError
+from dcf.errors import Conflict, StateError
 from dcf.ports import ItemSource
 from dcf.store.runs import Committed
 from dcf.transactions import Run, Transactions
+
+_log = logging.getLogger(__name__)
 
 _MOST = 1_000
 """Transactions after one commit; a run that goes on by itself beyond that is left to the clock."""
 
 _SWEPT_AT_ONCE = 100
-_READ_AT_ONCE = 1_000
 
 Outcome: TypeAlias = Joined | None
 GoOn: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[Joined | More | None]]
@@ -48,67 +50,50 @@ class FollowUps:
         done, joined = 0, NOTHING_JOINED
         pending = deque(_left_by(committed))
         while pending and done < _MOST:
-            step = self._do(workflow_id, pending.popleft(), by)
+            try:
+                step = self._do(workflow_id, pending.popleft(), by)
+            except Conflict:
+                break  # what was asked for is done; the clock looks at every open scope
             joined = _together(joined, step.answer)
             pending.extend(_left_by(step))
             by = None if joined.claimed is not None else by
             done += 1
         return joined
 
-    def look(self, workflow_id: str, path: str) -> Joined:
+    def look(self, workflow_id: str, path: str, by: Completer | None = None) -> Joined:
         """See, as the clock, whether something is to be done about an open scope, and do it."""
         reads = Reads(states=with_scopes([path]), tallies=(path,))
         snapshot = self._transactions.store.read(workflow_id, reads)
         doc = snapshot.states.get(path)
-        wanted = None if doc is None else joining.follow_up(path, doc.scope, snapshot.tallies[path])
+        wanted = None if doc is None else joining.follow_up(path, doc, snapshot.tallies[path])
         if wanted is None:
             return NOTHING_JOINED
-        done = self._do(workflow_id, wanted, None)
-        return _together(self.after(workflow_id, done), done.answer)
+        done = self._do(workflow_id, wanted, by)
+        return _together(self.after(workflow_id, done, by), done.answer)
 
-    def look_around(self, workflow_id: str, path: str) -> Joined:
+    def look_around(self, workflow_id: str, path: str, by: Completer | None) -> Joined:
         """See whether something is to be done about the scopes around a state."""
         found = NOTHING_JOINED
         for owner in reversed(ancestors(path)):
-            found = _together(found, self.look(workflow_id, owner))
+            found = _together(found, self.look(workflow_id, owner, by))
         return found
 
     def inside(self, workflow_id: str) -> tuple[list[str], list[str], list[str]]:
         """List the paths of all that ever stood inside Parallel and Map: states, scopes, branches and iterations."""
-        states: list[str] = []
-        scopes: list[str] = []
-        branches: list[str] = []
-        pending = list(self._scopes_in(workflow_id, self._transactions.run(workflow_id).definition.paths))
-        while pending:
-            path, size = pending.pop()
-            scopes.append(path)
-            names = [open_scope(path, index) for index in range(size)]
-            branches += names
-            found = [join(name, state) for name in names for state in self._machine(workflow_id, name).states]
-            states += found
-            pending += self._scopes_in(workflow_id, found)
-        return states, scopes, branches
-
-    def _scopes_in(self, workflow_id: str, paths: Sequence[str]) -> Iterator[tuple[str, int]]:
-        """Find those of the states that opened something, and how much at most."""
-        machine = self._transactions.run(workflow_id).definition.machine
-        scopes = tuple(path for path in paths if isinstance(resolve(machine, path).state, Parallel | Map))
-        for start in range(0, len(scopes), _READ_AT_ONCE):
-            page = scopes[start : start + _READ_AT_ONCE]
-            found = self._transactions.store.read(workflow_id, Reads(states=page)).states
-            yield from ((path, doc.scope.peak) for path, doc in found.items() if doc.scope is not None)
-
-    def _machine(self, workflow_id: str, scope: str) -> Machine:
-        return machine_of(self._transactions.run(workflow_id).definition.machine, scope)
+        machine = self._transactions.load(workflow_id).definition.machine
+        scopes = self._transactions.store.scopes(workflow_id)
+        branches = [open_scope(path, index) for path, size in scopes.items() for index in range(size)]
+        states = [join(branch, name) for branch in branches for name in machine_of(machine, branch).states]
+        return states, list(scopes), branches
 
     def skip_unreached(self, workflow_id: str) -> None:
-        """Close what control never reached in a run that ended by itself; anybody may repeat it."""
-        open_states = self._transactions.store.open_states(workflow_id)
+        """Close what control never reached in a run that ended, and what is open in scopes; anybody may repeat it."""
 
         def reads(run: Run) -> Reads:
-            return Reads(states=with_scopes((*run.definition.paths, *open_states)))
+            return Reads(states=run.definition.paths)
 
         self._transactions.by_definition(workflow_id, reads, lambda _, snapshot: finalization.skip_unreached(snapshot))
+        self._in_pages(workflow_id, "", finalization.skip_unreached)
 
     def _do(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[Outcome]:
         match wanted.what:
@@ -119,7 +104,7 @@ class FollowUps:
             case "read":
                 return self._supply(workflow_id, wanted, by)
             case "sweep":
-                self._sweep(workflow_id, wanted.path)
+                self._in_pages(workflow_id, wanted.path, joining.sweep)
             case "skip":
                 self.skip_unreached(workflow_id)
         return Committed(answer=None)
@@ -132,36 +117,46 @@ class FollowUps:
             return needs.to_join(run.definition, wanted.path, wanted.size, told, claims=claims)
 
         def guarded(run: Run, snapshot: Snapshot) -> Decision[Outcome | More]:
+            if not joining.is_visit(snapshot, wanted):
+                return Decision(answer=None)
             return decide(snapshot, wanted.path, run.definition, run.context)
 
         return self._transactions.by_definition(workflow_id, reads, guarded, wanted.path)
 
     def _supply(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[Outcome]:
         """Read the items between two transactions: no file is read while others wait."""
-        needed = self._wanted_items(workflow_id, wanted.path)
+        needed = self._wanted_items(workflow_id, wanted)
         if needed is None:
             return Committed(answer=None)
-        try:
-            found = self._items.read(needed)
-        except StateError as error:
-            found = error
+        found = self._read(needed)
         return self._go_on(workflow_id, wanted, partial(joining.supply, found=found, by=by), by)
 
-    def _wanted_items(self, workflow_id: str, path: str) -> NeedItems | None:
+    def _read(self, needed: NeedItems) -> Json | StateError:
+        try:
+            return self._items.read(needed)
+        except StateError as error:
+            return error
+        except Exception:  # noqa: BLE001 - whatever a source of items raises fails the Map, not the clock
+            _log.exception("items of %s", needed.path)
+            return reader_failure("The items could not be read.")
+
+    def _wanted_items(self, workflow_id: str, wanted: FollowUp) -> NeedItems | None:
         def reads(run: Run) -> Reads:
-            return needs.to_join(run.definition, path, 0)
+            return needs.to_join(run.definition, wanted.path, 0)
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[NeedItems | None]:
-            return Decision(answer=joining.wanted_items(snapshot, path, run.definition, run.context))
+            if not joining.is_visit(snapshot, wanted):
+                return Decision(answer=None)
+            return Decision(answer=joining.wanted_items(snapshot, wanted.path, run.definition, run.context))
 
-        return self._transactions.by_definition(workflow_id, reads, decide, path).answer
+        return self._transactions.by_definition(workflow_id, reads, decide, wanted.path).answer
 
-    def _sweep(self, workflow_id: str, owner: str) -> None:
-        """Write down what a closed scope left open; until then it is only shown as cancelled."""
+    def _in_pages(self, workflow_id: str, owner: str, decide: Callable[[Snapshot], Decision[int]]) -> None:
+        """Decide on the open states inside a scope, or inside any, some at a time."""
         left = joining.inside(self._transactions.store.open_states(workflow_id), owner)
         for start in range(0, len(left), _SWEPT_AT_ONCE):
             page = left[start : start + _SWEPT_AT_ONCE]
-            self._transactions.on_run(workflow_id, Reads(states=with_scopes(page)), joining.sweep)
+            self._transactions.on_run(workflow_id, Reads(states=with_scopes(page)), decide)
 
 
 def _left_by(committed: Committed[object]) -> tuple[FollowUp, ...]:

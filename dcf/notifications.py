@@ -16,7 +16,7 @@ from dcf.core.decision import Event, Snapshot
 from dcf.core.inspection import is_ready
 from dcf.core.instants import to_text
 from dcf.core.json_text import Json
-from dcf.errors import DcfError, StoreUnavailable
+from dcf.errors import DcfError, NotFound, StoreUnavailable
 from dcf.ports import AgentPlatform, Delivery
 from dcf.store.outbox import Attention, Entry, Outbox
 
@@ -24,6 +24,9 @@ _log = logging.getLogger(__name__)
 
 _STALLED_S = 30.0
 """An entry that its deliverer did not settle for this long is taken over."""
+
+_RETRY_S = 2.0
+"""What an agent did not take, being busy or away, is offered again after this."""
 
 _NOT_DELIVERED = Delivery()
 
@@ -69,7 +72,9 @@ class Notifications:
     def notify(self, workflow_id: str, state: str, *, reason: str, payload: Json = None) -> Target:
         """Wake the agent of one state again, whether or not it was told before."""
         snapshot = self._plane.read(workflow_id, (state,))
-        doc = snapshot.states[state]
+        doc = snapshot.states.get(state)
+        if doc is None:  # it stands in a scope that has not opened it
+            return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
         entry = Entry(
             entry_id="",
             type=f"nudge-{snapshot.now}",
@@ -109,6 +114,9 @@ class Notifications:
         except DcfError as error:
             _log.warning("pulse: run %s: %s: %s", workflow_id, error.code, error.message)
             return 0
+        except Exception:  # noqa: BLE001 - a defect met in one run must not stop the clock of the others
+            _log.exception("pulse: run %s", workflow_id)
+            return 0
 
     def _tick(self, workflow_id: str) -> int:
         attention = self._outbox.attention(workflow_id)
@@ -120,13 +128,22 @@ class Notifications:
             self._plane.time_out(workflow_id)
             done += 1
         for state in attention.due if attention.is_running else ():
-            self._plane.look(workflow_id, state)
+            self._look(workflow_id, state)
             done += 1
         if done or attention.owed:
             done += len(self.deliver(workflow_id, stalled=True))
         if not attention.is_running and not attention.owed:
             self._retire(workflow_id, attention)
         return done
+
+    def _look(self, workflow_id: str, state: str) -> None:
+        """Look at one state; what is wrong with its documents must not keep the clock from the others."""
+        try:
+            self._plane.look(workflow_id, state)
+        except (StoreUnavailable, NotFound):
+            raise
+        except DcfError as error:
+            _log.warning("pulse: %s of run %s: %s: %s", state, workflow_id, error.code, error.message)
 
     def _retire(self, workflow_id: str, attention: Attention) -> None:
         """Take a finished run off the clock; if it is to expire, it does so from its finalization on."""
@@ -158,7 +175,9 @@ class Notifications:
         target = self._send(workflow_id, entry, snapshot, payload)
         if target.agent_id is None and entry.state is not None:
             return target
-        if target.delivery.error is None:
+        if target.delivery.error is not None:
+            self._outbox.postpone(workflow_id, entry, self._name, _STALLED_S - _RETRY_S)
+        else:
             event = Event(type="NotificationSent", state=entry.state, data=_told(entry, target))
             self._outbox.settle(workflow_id, entry, event if target.sent else None)
         return target

@@ -99,6 +99,8 @@ class Workforce(AgentPlatform, Protocol):
     """
 
     kind: str
+    tools_at_once: bool
+    """Whether an agent has what it was given in the middle of its work, or from its next message on only."""
 
     def create_agent(self, wish: AgentWish) -> str:
         """Make an agent; return its id. Not idempotent: the caller reserves first and looks by tags."""

@@ -136,6 +136,27 @@ class Settings(BaseSettings):
         description="bytes that one call of a file tool reads or writes",
     )
 
+    letta_base_url: str | None = Field(
+        default=None,
+        validation_alias="LETTA_BASE_URL",
+        pattern=r"^https?://",
+        description="Letta server whose agents do the work; unset: agents are inboxes in Redis",
+    )
+    letta_api_key: SecretStr | None = Field(
+        default=None, validation_alias="LETTA_API_KEY", description="key of the Letta server, if it asks for one"
+    )
+    letta_model: str | None = Field(
+        default=None, validation_alias="LETTA_MODEL", description="model in place of the one that a template names"
+    )
+    letta_embedding: str | None = Field(
+        default=None, validation_alias="LETTA_EMBEDDING", description="embedding in place of the template's"
+    )
+    letta_run_deadline_s: float = Field(
+        default=300.0,
+        ge=1,
+        validation_alias="LETTA_RUN_DEADLINE_S",
+        description="seconds after which a run of an agent counts as lost",
+    )
     agents_dir: Path = Field(default=Path("agents"), description="directory of agent templates (.af files)")
     skills_catalog: Path = Field(
         default=Path("generated/catalogs/skills_catalog.json"), description="catalogue of skill manifests"

@@ -65,11 +65,12 @@ class Transactions:
         """Return the path that a caller means: a state's name is one, but for names that look like a path."""
         if "/" not in state and "%" not in state:
             return state
-        definition = self.run(workflow_id).definition
-        path = join("", state) if state in definition.machine.states else state
-        if needs.place_of(definition, path) is None:
-            raise UnknownState(workflow_id, state)
-        return path
+        for run in (self.run, self.load):  # what is kept may be of an earlier run of that name
+            definition = run(workflow_id).definition
+            path = join("", state) if state in definition.machine.states else state
+            if needs.place_of(definition, path) is not None:
+                return path
+        raise UnknownState(workflow_id, state)
 
     def on_run(
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]

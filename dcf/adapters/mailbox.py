@@ -20,6 +20,7 @@ class Mailbox:
     """Agents whose inboxes, contexts and tools are documents in Redis; any number of copies may work at once."""
 
     kind = "mailbox"
+    tools_at_once = True
 
     def __init__(self, inbox: Inbox, records: AgentRecords) -> None:
         self._inbox = inbox

@@ -154,7 +154,8 @@ def run(
     Example:  dcf run workflows/order_processing.json --input workflows/order_processing/order.json
 
     --json prints one object: workflow_id, status, output, error, cause, states {name: {status, attempts, started_at,
-    finished_at}}. If the run could not even begin, its status is null, error a code and cause a sentence.
+    finished_at}} (of Parallel and Map also type, scope and tally). If the run could not even begin, its status is
+    null, error a code and cause a sentence.
     """
     try:
         job = _job(workflow, input_file, workers, run_id, timeout, lease_ttl)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -11,7 +12,7 @@ from dcf.application import open_application
 from dcf.asl.machine import Machine
 from dcf.asl.parsing import parse_machine
 from dcf.cli.documents import MAX_WORKFLOW, read_json
-from dcf.cli.survey import Survey, survey
+from dcf.cli.survey import MOST, Survey, survey
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
 from dcf.core.json_text import Json
@@ -52,7 +53,7 @@ def graph(
     """
     drawn = _file(Path(what)) if find_file(Path(what)) is not None else _run(what)
     if drawn.left_out:
-        say(f"a part of the run: {drawn.left_out} or more documents inside Parallel and Map were not read")
+        say(f"a part of the run: {drawn.left_out} or more states inside Parallel and Map were not looked at")
     if as_json:
         picture = json_text(_document(drawn), indent=2) + "\n"
     else:
@@ -100,19 +101,14 @@ def _run(what: str) -> Survey:
         raise InvalidArgument(f"There is no file {what[:200]}.", _HINT)
     try:
         with open_application(read_settings()) as found:
-            drawn = survey(found, what)
+            drawn = survey(found, what, MOST)
     except UnknownRun:
         raise NotFound(f"There is no file and no run '{what}'.", _HINT) from None
     except (StoreUnavailable, StoreUnsuitable) as error:
         raise type(error)(f"There is no file {what}, and no run can be read: {error.message}", error.hint) from None
-    title = f"{drawn.meta.get('workflow_name')}: {what}, {drawn.meta.get('status')}"
-    return Survey(
-        machine=drawn.machine,
-        meta={**drawn.meta, "title": title},
-        statuses=drawn.statuses,
-        shares=drawn.shares,
-        left_out=drawn.left_out,
-    )
+    part = ", read in part" if drawn.left_out else ""
+    title = f"{drawn.meta.get('workflow_name')}: {what}, {drawn.meta.get('status')}{part}"
+    return replace(drawn, meta={**drawn.meta, "title": title})
 
 
 def _document(drawn: Survey) -> dict[str, Json]:

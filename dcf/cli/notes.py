@@ -65,9 +65,10 @@ def counts(doc: Mapping[str, Json]) -> str:
 def _pending(doc: Mapping[str, Json], now: datetime) -> str:
     error = f": {doc['last_error']}" if doc.get("last_error") else ""
     left = _left(doc.get("not_before"), now)
-    if left is not None:
-        verb = "is tried again" if error else "may be taken"
-        return f"{verb} in {_span(math.ceil(left))}{error}" if left > 0 else f"{verb} now{error}"
+    if left is not None and left > 0:
+        return f"{'is tried again' if error else 'may be taken'} in {_span(math.ceil(left))}{error}"
+    if left is not None and error:
+        return f"ready to be tried again{error}"
     if error:
         return str(doc["last_error"])
     waiting = [name for name, epoch in (doc.get("waits_for") or {}).items() if not epoch]

@@ -4,7 +4,7 @@ What is open is read first, then what has ended, scope by scope from the outside
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
@@ -16,12 +16,14 @@ from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
 from dcf.core import needs
 from dcf.core.decision import Reads, Snapshot
 from dcf.core.json_text import Json
-from dcf.core.model import StateDoc
+from dcf.core.model import Scope, StateDoc
 from dcf.core.scopes import fenced, with_scopes
 from dcf.drawing import Share
 from dcf.store.runs import RunStore
 
 MOST: Final = 4_000
+"""Documents that are looked for to draw one picture."""
+
 _PAGE: Final = 500
 
 Docs = Mapping[str, StateDoc]
@@ -47,7 +49,7 @@ class _Reader:
         self._left = most
         self.snapshot = Snapshot(now=0)
 
-    def read(self, paths: Iterator[str]) -> int:
+    def read(self, paths: Iterable[str]) -> int:
         """Read these documents; tell how many there was no more room for."""
         unread = (path for path in paths if path not in self.snapshot.states)
         while self._left > 0 and (page := tuple(islice(unread, min(_PAGE, self._left)))):
@@ -57,14 +59,14 @@ class _Reader:
         return sum(1 for _ in unread)
 
 
-def survey(found: Application, workflow_id: str, most: int = MOST) -> Survey:
+def survey(found: Application, workflow_id: str, most: int) -> Survey:
     """Read how a run stands, looking for at most `most` documents."""
     plane = found.control_plane
     meta = plane.read(workflow_id, ()).meta_document or {}
     definition = plane.run(workflow_id).definition
     reader = _Reader(plane.store, workflow_id, most)
     inside = [path for path in plane.store.open_states(workflow_id) if needs.place_of(definition, path) is not None]
-    left_out = reader.read(iter(with_scopes((*definition.paths, *inside))))
+    left_out = reader.read(with_scopes((*definition.paths, *inside)))
     left_out += _read_inside(reader, definition.machine)
     docs = current(fenced(reader.snapshot).states)
     return Survey(
@@ -108,19 +110,36 @@ def _read_inside(reader: _Reader, machine: Machine) -> int:
         scope = reader.snapshot.states[path].scope
         if scope is None:
             continue
-        left_out += reader.read(_members(machine, path, scope.size))
+        left_out += _read_members(reader, machines_in(resolve(machine, path).state), path, scope)
         fresh = [found for found in reader.snapshot.states if found not in seen]
         seen.update(fresh)
         pending.extend(fresh)
     return left_out
 
 
-def _members(machine: Machine, path: str, size: int) -> Iterator[str]:
-    """List the states in all branches or iterations of a scope."""
-    inner = machines_in(resolve(machine, path).state)
-    for index in range(size if len(inner) == 1 else min(size, len(inner))):
-        for name in inner[index % len(inner)].states:
-            yield join(open_scope(path, index), name)
+def _read_members(reader: _Reader, inner: Sequence[Machine], path: str, scope: Scope) -> int:
+    """Read the states in the branches or iterations of a scope.
+
+    Iteration i + concurrency begins only when iteration i has ended: where so many in a row have no document, there is
+    none after them.
+    """
+    several = len(inner) > 1
+    step = max(1, _PAGE // max(len(machine.states) for machine in inner))
+    absent = 0
+    for start in range(0, scope.size, step):
+        stop = min(scope.size, start + step)
+        members = [
+            join(open_scope(path, index), name)
+            for index in range(start, stop)
+            for name in inner[index if several else 0].states
+        ]
+        unread = reader.read(members)
+        if unread:
+            return unread + sum(len(inner[index if several else 0].states) for index in range(stop, scope.size))
+        absent = 0 if any(member in reader.snapshot.states for member in members) else absent + stop - start
+        if absent >= scope.concurrency:
+            return 0
+    return 0
 
 
 def _shares(store: RunStore, workflow_id: str, machine: Machine, docs: Docs) -> dict[str, Share]:

@@ -48,6 +48,14 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
     return _remind(state, doc, now)
 
 
+def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
+    """Have a state that nobody took announced again at once: whoever it waits for could not take it until now."""
+    doc, meta, now = snapshot.states[state], snapshot.meta, snapshot.now
+    if meta is None or meta.status.value != "running" or not doc.is_claimable(now):
+        return Decision(answer=Owed())
+    return Decision(answer=Owed(states=(state,)), changes=Changes(timers={state: now}))
+
+
 def _remind(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
     """Owe one more notification; its number makes the event id new, so that receivers do not drop it."""
     number = _reminders(doc) + 1

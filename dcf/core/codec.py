@@ -123,6 +123,7 @@ def read_meta(document: Json) -> Meta:
         status=_RUN_STATUSES.get(_string(status) or "", RunStatus.PARTIAL),
         definition_sha256=str(found.get("definition_sha256")),
         created_at=str(found.get("created_at") or ""),
+        is_started=found.get("started_at") is not None,
         agents={state: read_assignment(value) for state, value in _object(found.get("agents")).items()},
         max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
     )
@@ -156,7 +157,6 @@ def _write_scope(scope: Scope) -> dict[str, Json]:
     rare = {
         "tolerated_count": tolerance.count,
         "tolerated_percentage": tolerance.percentage,
-        "peak": scope.peak if scope.peak > scope.size else None,
     }
     return written | {name: value for name, value in rare.items() if value is not None}
 
@@ -164,12 +164,10 @@ def _write_scope(scope: Scope) -> dict[str, Json]:
 def _read_scope(found: Json) -> Scope | None:
     if not isinstance(found, dict):
         return None
-    size = _count(found.get("size"))
     return Scope(
-        size=size,
+        size=_count(found.get("size")),
         concurrency=_count(found.get("concurrency")) or 1,
         tolerance=Tolerance(count=found.get("tolerated_count"), percentage=found.get("tolerated_percentage")),
-        peak=max(size, _count(found.get("peak"))),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.json_text import Json
-from dcf.core.model import Meta, Scope, StateDoc, StateInput
+from dcf.core.model import Meta, StateDoc, StateInput
 
 Answer_co = TypeVar("Answer_co", covariant=True)
 
@@ -108,9 +108,10 @@ class Changes:
     which the clock should next look at it; None takes it off. `claims` maps the fingerprint of a token that claimed
     some state to that state, so that a repetition finds it; None forgets it.
 
-    Of scopes: `opened` ones begin to count anew, `items` are those of a Map, `ended` adds to the counts of the scopes
-    in `counting`, `dropped` takes back outputs of earlier visits, and `results` go where a ResultWriter wants them.
-    What is left to do after the commit: the insides of `closed` scopes are void, and Maps in `reading` wait for items.
+    Of scopes: `opened` ones begin to count anew, `sizes` are those of all that were opened, `items` are those of a
+    Map, `ended` adds to the counts of the scopes in `counting`, `dropped` takes back outputs of earlier visits, and
+    `results` go where a ResultWriter wants them. What is left to do after the commit: the insides of `closed` scopes
+    are void, and Maps in `reading` wait for items.
     """
 
     meta_document: Mapping[str, Json] | None = None
@@ -125,9 +126,10 @@ class Changes:
     timers: Mapping[str, int | None] = field(default_factory=dict)
     claims: Mapping[str, str | None] = field(default_factory=dict)
     opened: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
     items: Mapping[str, Sequence[Json]] = field(default_factory=dict)
     ended: Mapping[str, Tally] = field(default_factory=dict)
-    counting: Mapping[str, Scope] = field(default_factory=dict)
+    counting: Mapping[str, StateDoc] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     results: Mapping[str, Json] = field(default_factory=dict)
     closed: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ from dcf.core.answers import Finalized
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.instants import to_text
 from dcf.core.json_text import Json
+from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
 
 CLOSED_BY_FINALIZE = "finalized: state closed by finalize_workflow"
@@ -51,6 +52,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
             audit=audit,
             events=events,
             timers=dict.fromkeys(closed),
+            claims=_forgotten(closed),
         ),
     )
 
@@ -62,7 +64,8 @@ def skip_unreached(snapshot: Snapshot) -> Decision[int]:
     skipped = _closing(snapshot, close_open=True, run_over=True)
     if not skipped:
         return Decision(answer=0)
-    changes = Changes(states=skipped, events=_closing_events(skipped), timers=dict.fromkeys(skipped))
+    events, claims = _closing_events(skipped), _forgotten(skipped)
+    changes = Changes(states=skipped, events=events, timers=dict.fromkeys(skipped), claims=claims)
     return Decision(answer=len(skipped), changes=changes)
 
 
@@ -126,6 +129,10 @@ def _audit(snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapp
 def _of_the_workflow(states: Mapping[str, StateDoc]) -> dict[str, StateDoc]:
     """Leave out what stands inside a Parallel or Map: how that ended, its own state says."""
     return {path: doc for path, doc in states.items() if "/" not in path}
+
+
+def _forgotten(closed: Mapping[str, StateDoc]) -> dict[str, str | None]:
+    return {mark: None for doc in closed.values() for mark in forgotten_claim(doc)}
 
 
 def _closing_events(closed: Mapping[str, StateDoc]) -> tuple[Event, ...]:

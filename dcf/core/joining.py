@@ -12,13 +12,15 @@ from dcf.asl import engine
 from dcf.asl.state_paths import open_scope, within
 from dcf.asl.steps import TOLERATED, Advance, Entry, NeedItems, Visit, exceeds
 from dcf.asl.surroundings import Clock
+from dcf.core.advancing import open_transition, take
 from dcf.core.answers import Leased, Updated
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot, Tally
 from dcf.core.definition import Definition
 from dcf.core.digest import fingerprint
 from dcf.core.json_text import Json
-from dcf.core.model import Lease, RunStatus, Scope, StateDoc, Status
-from dcf.core.progress import Update, claimant_of, open_transition, take
+from dcf.core.lease import forgotten_claim
+from dcf.core.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.progress import Update, claimant_of
 from dcf.core.scopes import NOTHING_KEPT, opened_scope, visits_of
 from dcf.core.transition import Claimant, clock_of
 from dcf.errors import StateError
@@ -28,10 +30,14 @@ Context = Mapping[str, Json]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """Something that a commit left to do about a scope, or about the whole run (`skip`); `size` is the scope's."""
+    """Something that a commit left to do about a scope, or about the whole run (`skip`).
+
+    `epoch` is that of the scope's visit, for it may be over and entered again meanwhile; `size` is the scope's.
+    """
 
     what: Literal["join", "overflow", "read", "sweep", "skip"]
     path: str = ""
+    epoch: int = 0
     size: int = 0
 
 
@@ -58,7 +64,7 @@ class Completer:
 
 def completer_of(request: Update, answer: Updated) -> Completer | None:
     """Tell whose completion was answered; None where there is nothing to tell or to lease."""
-    if request.token is None or answer.repeated:
+    if request.token is None:
         return None
     claimant = claimant_of(request, answer.owner) if answer.claimed is None else None
     return Completer(path=request.state, token=request.token, claimant=claimant)
@@ -66,7 +72,7 @@ def completer_of(request: Update, answer: Updated) -> Completer | None:
 
 def follow_ups(changes: Changes, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
     """List what a commit leaves to do; `counts` are those of the scopes it added to, as they then were."""
-    found = [FollowUp(what="read", path=path) for path in changes.reading]
+    found = [FollowUp(what="read", path=path, epoch=changes.states[path].lease.epoch) for path in changes.reading]
     found += [FollowUp(what="sweep", path=path) for path in changes.closed]
     found += [due for path, tally in counts.items() if (due := follow_up(path, changes.counting[path], tally))]
     if changes.meta.get("status") not in (None, RunStatus.RUNNING.value):
@@ -74,13 +80,20 @@ def follow_ups(changes: Changes, counts: Mapping[str, Tally]) -> tuple[FollowUp,
     return tuple(found)
 
 
-def follow_up(path: str, scope: Scope | None, tally: Tally) -> FollowUp | None:
-    """Tell what is to be done about an open scope, if anything; None of a scope: its items were not read yet."""
+def follow_up(path: str, doc: StateDoc, tally: Tally) -> FollowUp | None:
+    """Tell what is to be done about an open scope, if anything."""
+    scope, epoch = doc.scope, doc.lease.epoch
     if scope is None:
-        return FollowUp(what="read", path=path)
+        return FollowUp(what="read", path=path, epoch=epoch)
     if tally.failed and exceeds(scope.tolerance, tally.failed, scope.size):
-        return FollowUp(what="overflow", path=path)
-    return FollowUp(what="join", path=path, size=scope.size) if tally.done >= scope.size else None
+        return FollowUp(what="overflow", path=path, epoch=epoch)
+    return FollowUp(what="join", path=path, epoch=epoch, size=scope.size) if tally.done >= scope.size else None
+
+
+def is_visit(snapshot: Snapshot, wanted: FollowUp) -> bool:
+    """Tell whether the scope is still in the visit that this was left to do about."""
+    doc = snapshot.states.get(wanted.path)
+    return doc is not None and doc.lease.epoch == wanted.epoch
 
 
 def wanted_items(snapshot: Snapshot, path: str, definition: Definition, context: Context) -> NeedItems | None:
@@ -153,12 +166,15 @@ def sweep(snapshot: Snapshot) -> Decision[int]:
     events = tuple(
         Event(type="StateCancelled", state=path, data={"epoch": doc.lease.epoch}) for path, doc in void.items()
     )
-    return Decision(answer=len(void), changes=Changes(states=void, events=events, timers=dict.fromkeys(void)))
+    claims = {mark: None for doc in void.values() for mark in forgotten_claim(doc)}
+    return Decision(
+        answer=len(void), changes=Changes(states=void, events=events, timers=dict.fromkeys(void), claims=claims)
+    )
 
 
 def inside(paths: tuple[str, ...], owner: str) -> tuple[str, ...]:
-    """Pick the states inside a scope."""
-    return tuple(path for path in paths if within(path, owner))
+    """Pick the states inside a scope, or inside any."""
+    return tuple(path for path in paths if (within(path, owner) if owner else "/" in path))
 
 
 def _go_on(
@@ -174,6 +190,8 @@ def _go_on(
     here: Visit = _entry(snapshot, path) if doc.scope is None else opened_scope(snapshot, path)
     advance = ask({**visits_of(snapshot, path), path: here}, clock_of(now, epoch))
     step = open_transition(snapshot, path, epoch, definition)
+    # What a Map opens that read its items before the run was kicked off, kicking it off announces.
+    step.starting = doc.scope is None and snapshot.meta is not None and not snapshot.meta.is_started
     step.states[path] = replace(doc, lease=Lease(epoch=epoch))
     more = take(step, snapshot, path, advance, definition, context, None if by is None else by.claimant)
     if more is not None:
@@ -204,7 +222,7 @@ def _is_open(snapshot: Snapshot, doc: StateDoc) -> bool:
 
 
 def _is_due(snapshot: Snapshot, path: str, doc: StateDoc, tally: Tally, what: str) -> bool:
-    wanted = follow_up(path, doc.scope, tally) if _is_open(snapshot, doc) else None
+    wanted = follow_up(path, doc, tally) if _is_open(snapshot, doc) else None
     return wanted is not None and wanted.what == what
 
 

@@ -72,15 +72,11 @@ class Lease:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """An open Parallel or Map: how many branches or iterations must end, how many run at once, how many may fail.
-
-    `peak` is the largest size it ever had in this run, so that all documents inside can be listed.
-    """
+    """An open Parallel or Map: how many branches or iterations must end, how many run at once, how many may fail."""
 
     size: int
     concurrency: int
     tolerance: Tolerance = field(default_factory=Tolerance)
-    peak: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +177,7 @@ class Meta:
     status: RunStatus
     definition_sha256: str
     created_at: str = ""
+    is_started: bool = False
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
 

@@ -6,6 +6,7 @@ is answered with `More`. Pure.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 
 from dcf.asl.machine import Machine, Map, Parallel, Task
 from dcf.asl.mapping import MAX_CONCURRENCY
@@ -17,6 +18,9 @@ from dcf.core.definition import Definition
 from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.core.scopes import with_scopes
+
+_MOST = 200
+"""Documents of earlier visits that are read; beyond them only replies to repeated requests are lost."""
 
 
 def place_of(definition: Definition, path: str) -> Place | None:
@@ -61,17 +65,18 @@ def to_leave(
     agents: tuple[str, ...] = (),
 ) -> Reads:
     """List what going on from a state needs; `fails` when the scopes around may have to be closed."""
-    states = with_scopes([here.path, *_opened_before(definition, here)])
+    states = with_scopes([here.path, *islice(_opened_before(definition, here), _MOST)])
     if not here.scope:
         return Reads(states=states, entries=entries, outputs=outputs, agents=agents)
     owner, index = split_scope(here.scope)
     around = resolve(definition.machine, owner).state
-    opens = isinstance(around, Map) and (fails or here.machine.next_open(here.name)[1])
     items: tuple[tuple[str, int], ...] = ()
     scopes = here.parents if fails else ()
-    if isinstance(around, Map) and opens:
-        items = ((owner, index + _concurrency(around)),)
+    if isinstance(around, Map):
+        # Whatever it leads to may be over at once, a Wait of no time or a Map of no items, and the iteration with it.
         scopes = scopes or ((owner,) if needs_record(definition, around) else ())
+        if fails or here.machine.next_open(here.name)[1]:
+            items = ((owner, index + _concurrency(around)),)
     return Reads(
         states=states,
         entries=entries,
@@ -117,7 +122,7 @@ def needs_record(definition: Definition, state: Map) -> bool:
 
 def _to_claim(definition: Definition, here: Place) -> tuple[str, ...]:
     """List the Tasks that may be opened next, by name: in the next iteration too, if this one may end."""
-    following = here.machine.tasks_after(here.name)
+    following = (here.name, *here.machine.tasks_after(here.name))
     if not here.scope or not here.machine.next_open(here.name)[1]:
         return following
     around = resolve(definition.machine, split_scope(here.scope)[0])
@@ -128,6 +133,8 @@ def _to_claim(definition: Definition, here: Place) -> tuple[str, ...]:
 
 def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
     """List the states that may be opened next and may have been visited before, so that their replies are kept."""
+    if isinstance(here.state, Parallel | Map):
+        yield from _inside(definition, here)
     for name in here.machine.next_open(here.name)[0]:
         path = join(here.scope, name)
         place = resolve(definition.machine, path)

@@ -7,19 +7,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dcf.asl import engine
-from dcf.asl.state_paths import split_scope
-from dcf.asl.steps import Advance, BranchFailed, Visit, exceeds, next_item
+from dcf.asl.steps import Advance
 from dcf.core import refusals
+from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Refusal, Updated
-from dcf.core.decision import Changes, Decision, Event, More, Snapshot, Tally
+from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.digest import fingerprint, next_token
 from dcf.core.instants import from_text
 from dcf.core.json_text import Json
 from dcf.core.lease import Release, cleared, forgotten_claim, release, without_claim
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
-from dcf.core.scopes import NOTHING_KEPT, missing, opened_scope, visits_of
-from dcf.core.transition import Claimant, Transition, clock_of
+from dcf.core.transition import SCOPES, Claimant, Transition, clock_of
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
 _TOLD_BY_DEFAULT = {"complete": Status.SUCCEEDED, "release": Status.PENDING, "update": Status.RUNNING}
@@ -102,7 +101,9 @@ def wake(
 ) -> Decision[RunStatus | More | None]:
     """Go on after a Wait whose time has come; None: no longer so."""
     doc, meta = _open_state(snapshot, state)
-    if meta is None or doc.kind is None or (doc.not_before or 0) > snapshot.now:
+    is_due = doc.kind is not None and (doc.not_before or 0) <= snapshot.now
+    was_woken = doc.kind in SCOPES and doc.status is Status.RUNNING
+    if meta is None or not is_due or was_woken:
         return Decision(answer=None)
     return _end_by_itself(snapshot, state, definition, context, None)
 
@@ -135,7 +136,7 @@ def _end_by_itself(
     """End a state that nobody writes the end of: it failed in this way, or its time has come."""
     doc, now = snapshot.states[state], snapshot.now
     epoch = doc.lease.next_epoch(now)
-    visits = _visits(snapshot, state)
+    visits = visits_to_leave(snapshot, state)
     clock = clock_of(now, epoch)
     if failure is None:
         advance = engine.wake(definition.machine, state, visits, context, clock)
@@ -157,7 +158,7 @@ def _settle(
     """Close the state and decide what comes next, in one transaction."""
     state, doc = request.state, snapshot.states[request.state]
     advance = _advance(snapshot, request, definition, context)
-    step = open_transition(snapshot, state, _epoch(snapshot, state), definition)
+    step = open_transition(snapshot, state, epoch_of(snapshot, state), definition)
     step.states[state] = closed = _closed(doc, request, snapshot.now)
     step.timers[state] = None
     step.claims |= forgotten_claim(doc)
@@ -175,87 +176,13 @@ def _settle(
 
 def _advance(snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]) -> Advance:
     state = request.state
-    visits = _visits(snapshot, state)
-    clock = clock_of(snapshot.now, _epoch(snapshot, state))
+    visits = visits_to_leave(snapshot, state)
+    clock = clock_of(snapshot.now, epoch_of(snapshot, state))
     if request.status is Status.SUCCEEDED:
         result = request.output if request.has_output else snapshot.outputs.get(state)
         return engine.complete(definition.machine, state, visits, result, context, clock)
     error, cause = request.error or "States.TaskFailed", request.cause or ""
     return engine.fail(definition.machine, state, visits, error, cause, context, clock)
-
-
-def take(
-    step: Transition,
-    snapshot: Snapshot,
-    state: str,
-    advance: Advance,
-    definition: Definition,
-    context: Mapping[str, Json],
-    claimant: Claimant | None = None,
-) -> More | None:
-    """Record an advance, and what follows from failures that Maps may tolerate; or ask for what was not read."""
-    more = missing(snapshot, state, advance)
-    if more is not None:
-        return more
-    step.apply(advance, claimant)
-    for failed in (found for found in advance.steps if isinstance(found, BranchFailed)):
-        owner = split_scope(failed.scope)[0]
-        if owner in snapshot.states and owner not in step.closed and owner not in step.opened:
-            following = _bear(step, snapshot, failed, definition, context)
-            more = missing(snapshot, state, following)
-            if more is not None:
-                return more
-            step.apply(following, claimant)
-    return None
-
-
-def _bear(
-    step: Transition, snapshot: Snapshot, failed: BranchFailed, definition: Definition, context: Mapping[str, Json]
-) -> Advance:
-    """After a failure that its Map may tolerate: close the Map if it was one too many, or else start the next item.
-
-    Others may fail at the same time; whoever sees the count exceed the limit after the commit closes the Map.
-    """
-    owner, index = split_scope(failed.scope)
-    opened = opened_scope(snapshot, owner)
-    visits: dict[str, Visit] = {**visits_of(snapshot, owner), owner: opened}
-    clock = clock_of(step.now, step.epoch)
-    before = snapshot.tallies.get(owner, Tally()).failed
-    if exceeds(opened.tolerance, before + 1, opened.size):
-        return engine.branch_failed(
-            definition.machine, failed.scope, visits, failed.error, failed.cause, context, clock
-        )
-    following = next_item(opened, index)
-    if following is None:
-        return Advance(steps=(), outcome="open")
-    return engine.open_item(definition.machine, owner, following, visits, context, clock)
-
-
-def _epoch(snapshot: Snapshot, state: str) -> int:
-    """Make the fencing number of what this completion sets going.
-
-    Inside a scope it must be larger than those of siblings, whose states may be entered again because of it.
-    """
-    epoch = snapshot.states[state].lease.epoch
-    return max(epoch, snapshot.now) if "/" in state else epoch
-
-
-def _visits(snapshot: Snapshot, state: str) -> dict[str, Visit]:
-    """Give the engine what was kept of the state's entry, and of the scopes around it."""
-    return {**visits_of(snapshot, state), state: snapshot.entries.get(state, NOTHING_KEPT)}
-
-
-def open_transition(snapshot: Snapshot, state: str, epoch: int, definition: Definition) -> Transition:
-    """Begin what leaving a state writes."""
-    assert snapshot.meta is not None, "checked by the fence"
-    others = {name: doc for name, doc in snapshot.states.items() if name != state}
-    return Transition(
-        now=snapshot.now,
-        epoch=epoch,
-        meta=snapshot.meta,
-        stateful=definition.stateful,
-        visited_before=others,
-    )
 
 
 def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:

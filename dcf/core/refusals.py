@@ -37,7 +37,7 @@ def state_terminal(state: str, doc: StateDoc) -> Refusal:
     return Refusal(
         code="terminal",
         message=f"State '{state}' is already {doc.status.value}.",
-        hint="Drop this event; the work has been done or closed by somebody else.",
+        hint="Drop this event; the work is done or closed. get_my_assignment says what is left for you, if anything.",
         doc=doc,
     )
 

@@ -5,7 +5,7 @@ changes only when the scope is over. Counting what has ended happens beside it, 
 other. Pure; it decides nothing about leases.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from dcf.asl.state_paths import ancestors
@@ -76,13 +76,22 @@ def opened_scope(snapshot: Snapshot, path: str) -> OpenScope:
 
 def missing(snapshot: Snapshot, path: str, advance: Advance) -> More | None:
     """Ask for what the engine was not given and needed: an item, or the records of scopes that it closed."""
-    unread = tuple((step.path, step.index) for step in advance.steps if isinstance(step, Unread))
+    unread = [step for step in advance.steps if isinstance(step, Unread)]
     if unread:
-        return More(items=unread)
+        return More(items=tuple(item for step in unread for item in _lane(snapshot, step)))
     around = ancestors(path) if "/" in path else ()
     closed = {step.path for step in advance.steps if isinstance(step, Closed)}
     guessed = any(owner in closed and owner not in snapshot.scopes for owner in around)
     return More(scopes=around) if guessed else None
+
+
+def _lane(snapshot: Snapshot, step: Unread) -> Iterator[tuple[str, int]]:
+    """List the items of a lane from one on, twice as many each time: iterations may be over as soon as they begin."""
+    scope = snapshot.states[step.path].scope
+    known = sum(path == step.path for path, _ in snapshot.items)
+    if scope is not None:
+        lane = range(step.index, scope.size, scope.concurrency)
+        yield from ((step.path, index) for index in lane[: known + 1])
 
 
 def _is_live(path: str, doc: StateDoc, states: Mapping[str, StateDoc]) -> bool:

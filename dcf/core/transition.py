@@ -7,7 +7,7 @@ assigned. Used by creation (the start), by completion and by failure alike. It m
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from dcf.asl.state_paths import ancestors, split_scope, within
+from dcf.asl.state_paths import ancestors, name_of, split_scope, within
 from dcf.asl.steps import (
     Advance,
     BranchEnded,
@@ -77,6 +77,7 @@ class Transition:
     timers: dict[str, int | None] = field(default_factory=dict)
     claims: dict[str, str | None] = field(default_factory=dict)
     opened: list[str] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
     items: dict[str, Sequence[Json]] = field(default_factory=dict)
     ended: dict[str, Tally] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
@@ -114,9 +115,10 @@ class Transition:
             timers=self.timers,
             claims=self.claims,
             opened=tuple(self.opened),
+            sizes=self.sizes,
             items=self.items,
             ended=self.ended,
-            counting={path: doc.scope for path in self.ended if (doc := self.current(path)) and doc.scope},
+            counting={path: doc for path in self.ended if (doc := self.current(path)) is not None},
             dropped=tuple(self.dropped),
             results=self.results,
             closed=tuple(self.closed),
@@ -165,6 +167,7 @@ class Transition:
                 self.outputs[scope] = output
                 self._count(scope, Tally(done=1))
             case BranchFailed(scope=scope, error=error, cause=cause):
+                self.outputs.pop(scope, None)
                 self.dropped.append(scope)
                 self._count(scope, Tally(done=1, failed=1, error=error, cause=cause))
             case Closed(path=path):
@@ -185,15 +188,12 @@ class Transition:
         if doc is None or not entered:
             doc = replace(self._opened(step.path, step.source, Status.RUNNING), kind=step.kind, started_at=self.now)
             self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
-        earlier = self.visited_before.get(step.path)
-        peak = 0 if earlier is None or earlier.scope is None else earlier.scope.peak
-        size = step.size
-        self.states[step.path] = replace(
-            doc, scope=Scope(size=size, concurrency=step.concurrency, tolerance=step.tolerance, peak=max(size, peak))
-        )
+        scope = Scope(size=step.size, concurrency=step.concurrency, tolerance=step.tolerance)
+        self.states[step.path] = replace(doc, scope=scope)
         self.inputs[step.path] = self._given(step.entry, step.effective)
         self.timers[step.path] = self.now + JOIN_DELAY
         self.opened.append(step.path)
+        self.sizes[step.path] = max(step.size, self.sizes.get(step.path, 0))  # even if it is over at once
         if step.kind == "Map":
             self.items[step.path] = list(step.items)
 
@@ -250,7 +250,7 @@ class Transition:
         self.entered = (*self.entered, step.path)
         self.inputs[step.path] = self._given(step.entry, step.effective)
         self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
-        if claimant is not None and self.claimed is None and self.meta.may_take(step.path, claimant.owner):
+        if claimant is not None and self._may_claim(step.path, claimant):
             self._claim(step.path, doc, claimant)
             return
         self.states[step.path] = doc
@@ -260,6 +260,11 @@ class Transition:
                 type="state_ready", state=step.path, epoch=self.epoch, source=step.source, reason="upstream_done"
             )
             self.notices.append(told)
+
+    def _may_claim(self, path: str, claimant: Claimant) -> bool:
+        """Tell whether the claimant may have the state; what was not read of assignments is not taken for nobody's."""
+        known = name_of(path) in self.meta.agents
+        return known and self.claimed is None and self.meta.may_take(path, claimant.owner)
 
     def _wait(self, step: OpenWait) -> None:
         doc = self._opened(step.path, step.source, Status.RUNNING)

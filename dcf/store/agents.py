@@ -25,6 +25,10 @@ return 1
 """
 
 
+_GONE_S = 7 * 24 * 3600
+"""As long as an inbox lives that nobody reads."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRecord:
     """An agent. `blocks` (id to label and value) are its context, `tools` (id to name and definition) what it calls."""
@@ -57,16 +61,25 @@ class AgentRecords:
         }
         entries: list[Command] = [("ZADD", key, "NX", at, record.agent_id) for key in _indexes(record)]
         self._connections.send(*entries)
-        self._connections.send(("JSON.SET", keys.agent(record.agent_id), "$", dump(document), "NX"))
+        self._connections.send(
+            ("JSON.SET", keys.agent(record.agent_id), "$", dump(document), "NX"), ("DEL", keys.gone(record.agent_id))
+        )
 
     def get(self, agent_id: str) -> AgentRecord | None:
         """Return a record; an agent without one that has an inbox is shown as one without anything."""
-        found, inboxes = self._connections.send(
-            ("JSON.GET", keys.agent(agent_id), "$"), ("EXISTS", keys.inbox(agent_id))
+        found, inboxes, gone = self._connections.send(
+            ("JSON.GET", keys.agent(agent_id), "$"),
+            ("EXISTS", keys.inbox(agent_id)),
+            ("EXISTS", keys.gone(agent_id)),
         )
         if found is not None:
             return _record(load(found)[0])
-        return AgentRecord(agent_id=agent_id, name=agent_id) if inboxes else None
+        return AgentRecord(agent_id=agent_id, name=agent_id) if inboxes and not gone else None
+
+    def is_gone(self, agent_id: str) -> bool:
+        """Tell whether the agent was made here and deleted in the last week."""
+        (gone,) = self._connections.send(("EXISTS", keys.gone(agent_id)))
+        return bool(gone)
 
     def find(self, tags: tuple[str, ...], name: str | None) -> list[AgentRecord]:
         """List the agents with all these tags and this name, oldest first, at the cost of the smallest index."""
@@ -88,6 +101,8 @@ class AgentRecords:
         if record is None:
             return False
         gone: list[Command] = [("ZREM", key, agent_id) for key in _indexes(record)]
+        if record.created_at:
+            gone.append(("SET", keys.gone(agent_id), "1", "EX", _GONE_S))
         deleted, *_ = self._connections.send(
             ("DEL", keys.agent(agent_id)), ("DEL", keys.inbox(agent_id)), ("DEL", keys.assigned(agent_id)), *gone
         )

@@ -9,9 +9,12 @@
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | the run's retention |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
+| `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation (before the run's keys); `live` is swept when a run is over | for ever |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
+| `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
+| `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
 | `cp:idx:sent:<agent>:<event>` | string | delivery, to recognise a repetition | a day |
 | `cp:idx:agent:<agent>` | JSON | the mailbox platform: the agent's name, tags, blocks and tools | until it is deleted |
 | `cp:idx:agents:tag:<tag>`, `:name:<name>` | sorted set | the mailbox platform (before the record): agents by creation time | with their agents |
@@ -110,6 +113,16 @@ def access_key(key_id: str) -> str:
     return f"cp:idx:keys:{key_id}"
 
 
+def turn(agent_id: str) -> str:
+    """Name the key of whoever may write to the agent now."""
+    return f"cp:idx:turn:{agent_id}"
+
+
+def gone(agent_id: str) -> str:
+    """Name the key that remembers that an agent was deleted."""
+    return f"cp:idx:gone:{agent_id}"
+
+
 @dataclass(frozen=True, slots=True)
 class RunKeys:
     """The keys of one run. `clustered` puts the id in braces."""
@@ -145,6 +158,11 @@ class RunKeys:
     def timers(self) -> str:
         """Open states by when they next need attention."""
         return f"cp:wf:{self._id}:timers"
+
+    @property
+    def scopes(self) -> str:
+        """Every Parallel and Map that was opened, by the most branches or iterations it had."""
+        return f"cp:wf:{self._id}:scopes"
 
     @property
     def claims(self) -> str:

@@ -65,6 +65,13 @@ class Outbox:
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for entry_id, fields in (reply[1] if reply else ()) if fields]
 
+    def postpone(self, workflow_id: str, entry: Entry, deliverer: str, idle_s: float) -> None:
+        """Count an entry that could not be delivered as idle for so long already, so that it is soon taken over."""
+        key = self._keys(workflow_id).outbox
+        self._connections.send(
+            ("XCLAIM", key, _GROUP, deliverer, 0, entry.entry_id, "IDLE", int(idle_s * 1000), "JUSTID")
+        )
+
     def settle(self, workflow_id: str, entry: Entry, event: Event | None) -> None:
         """Take out an entry that is dealt with; the history says how."""
         run = self._keys(workflow_id)
@@ -93,7 +100,17 @@ class Outbox:
     ) -> None:
         """Give every key of a finished run the same remaining life, in one transaction and once only."""
         run = self._keys(workflow_id)
-        keys = [run.meta, run.definition, run.events, run.outbox, run.timers, run.claims, run.barrier, run.audit]
+        keys = [
+            run.meta,
+            run.definition,
+            run.events,
+            run.outbox,
+            run.timers,
+            run.claims,
+            run.scopes,
+            run.barrier,
+            run.audit,
+        ]
         for state in states:
             keys += [run.state(state), run.input(state), run.entry(state), run.output(state)]
         for scope in scopes:

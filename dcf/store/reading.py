@@ -21,8 +21,8 @@ from dcf.store.keys import RunKeys, decode_state, encode_state
 _FEW = 8
 """Assignments read one by one."""
 
-_TALLY = ("done", "failed", "error", "cause")
-_META_PATHS = ("$.status", "$.definition_sha256", "$.created_at", "$.max_attempts")
+_TALLY = ("done", "failed", "failure")
+_META_PATHS = ("$.status", "$.definition_sha256", "$.created_at", "$.started_at", "$.max_attempts")
 
 # Read-only. The state that was claimed before, and a page of the open states, with documents and assignments, the
 # inputs of those that are pending, and the documents of the scopes around them.
@@ -177,7 +177,7 @@ class Reading:
         return codec.read_meta(fields), None
 
     def _states(self, names: tuple[str, ...], found: Iterator[Reply]) -> dict[str, StateDoc]:
-        return {name: codec.read_state(doc) for name, doc in _present(names, found)}
+        return {name: codec.read_state(doc) for name, doc in _present(names, found) if doc is not None}
 
     def _add_open(
         self,
@@ -220,9 +220,9 @@ def _assignment(found: list[Json] | None, state: str) -> Json:
 
 def _present(names: tuple[str, ...], found: Iterator[Reply]) -> Iterator[tuple[str, Any]]:
     for name in names:
-        document = _root(next(found))
-        if document is not None:
-            yield name, document
+        reply = next(found)
+        if reply is not None:  # what is not there; null is a document like any other
+            yield name, load(reply)[0]
 
 
 def _due(names: tuple[str, ...], scores: list[bytes | None]) -> Iterator[tuple[str, int]]:
@@ -246,7 +246,8 @@ def _item(reply: Reply) -> Json:
 
 
 def _tally(reply: list[bytes | None]) -> Tally:
-    done, failed, error, cause = (None if value is None else value.decode() for value in reply)
+    done, failed, failure = reply
+    error, cause = (None, None) if failure is None else load(failure)
     return Tally(done=int(done or 0), failed=int(failed or 0), error=error, cause=cause)
 
 

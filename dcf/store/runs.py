@@ -105,6 +105,11 @@ class RunStore:
         (found,) = self._connections.send(("ZRANGE", self.keys(workflow_id).timers, 0, -1))
         return tuple(decode_state(part.decode()) for part in found)
 
+    def scopes(self, workflow_id: str) -> dict[str, int]:
+        """List every Parallel and Map that was ever opened in a run, with the most branches or iterations it had."""
+        (found,) = self._connections.send(("ZRANGE", self.keys(workflow_id).scopes, 0, -1, "WITHSCORES"))
+        return {decode_state(p.decode()): int(float(n)) for p, n in zip(found[::2], found[1::2], strict=True)}
+
     def definition(self, workflow_id: str) -> tuple[Json, Mapping[str, Json]] | None:
         """Fetch the stored workflow and its run's fixed facts (definition_sha256, input, created_at); None: no run."""
         run = self.keys(workflow_id)

@@ -23,6 +23,7 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
         *(_notice_command(run, notice) for notice in changes.notices),
         *_timers(run, changes.timers),
         *_claims(run, changes.claims),
+        *_sizes(run, changes),
     ]
 
 
@@ -97,7 +98,7 @@ def _counts(run: RunKeys, changes: Changes) -> Iterator[Command]:
         yield ("HINCRBY", run.join(path), "done", ended.done)
         if ended.failed:
             yield ("HINCRBY", run.join(path), "failed", ended.failed)
-            yield ("HSET", run.join(path), "error", ended.error or "", "cause", ended.cause or "")
+            yield ("HSET", run.join(path), "failure", dump([ended.error, ended.cause]))
 
 
 def _timers(run: RunKeys, timers: Mapping[str, int | None]) -> Iterator[Command]:
@@ -115,3 +116,8 @@ def _timers(run: RunKeys, timers: Mapping[str, int | None]) -> Iterator[Command]
 def _claims(run: RunKeys, claims: Mapping[str, str | None]) -> Iterator[Command]:
     for mark, state in claims.items():
         yield ("HDEL", run.claims, mark) if state is None else ("HSET", run.claims, mark, encode_state(state))
+
+
+def _sizes(run: RunKeys, changes: Changes) -> Iterator[Command]:
+    for path, size in changes.sizes.items():
+        yield ("ZADD", run.scopes, "GT", size, encode_state(path))

@@ -11,7 +11,7 @@ from dcf.core.answers import Refusal
 from dcf.core.inspection import is_ready
 from dcf.core.json_text import Json, parse
 from dcf.core.model import StateDoc, Status
-from dcf.errors import InvalidArgument
+from dcf.errors import AgentUnknown, InvalidArgument
 from dcf.notifications import Target
 from dcf.tools.callers import require, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
@@ -169,6 +169,8 @@ class WorkflowEvent(Answer):
 @tool(toolset="notification", scope=Scope.WORK, arguments=AwaitWorkflowEvent, answer=WorkflowEvent, idempotent=False)
 async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
     """Wait on an agent's inbox."""
+    if await anyio.to_thread.run_sync(app.records.is_gone, args.agent_id):
+        raise AgentUnknown(f"Agent '{args.agent_id}' was deleted.", "Stop: there is nothing more for you to do.")
     if args.ack_message_id is not None:
         await anyio.to_thread.run_sync(app.inbox.acknowledge, args.agent_id, _message_id(args.ack_message_id))
     message = await app.reader.next(args.agent_id, args.timeout_s)

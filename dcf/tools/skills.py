@@ -14,7 +14,17 @@ from dcf.errors import DcfError, InvalidArgument
 from dcf.skills.listing import Skillset, list_catalog, list_directory
 from dcf.skills.manifest import SCHEMA_NAME, Judgement, judge
 from dcf.tools.paging import Cursor, Limit, Room
-from dcf.tools.registry import ONLY_CONFIGURED, AgentId, Answer, Arguments, JsonObject, refuse_other, tool
+from dcf.tools.registry import (
+    ONLY_CONFIGURED,
+    AgentId,
+    Answer,
+    Arguments,
+    JsonObject,
+    StateName,
+    WorkflowId,
+    refuse_other,
+    tool,
+)
 from dcf.validation.verdict import EXIT_CODES, found
 
 _SHOWN: Final = 50
@@ -147,6 +157,10 @@ class LoadSkill(Arguments):
 
     skill_json: JsonObject = Field(description=_SKILL)
     agent_id: AgentId
+    workflow_id: WorkflowId | None = Field(default=None, description="Run of the state the skill is for.")
+    state: StateName | None = Field(
+        default=None, description="That state: if you do not hold it, you are woken about it again at once."
+    )
 
 
 class SkillLoaded(Answer):
@@ -165,8 +179,13 @@ class SkillLoaded(Answer):
 @tool(toolset="skills", scope=Scope.WORK, arguments=LoadSkill, answer=SkillLoaded)
 def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
     """Load one skill."""
+    if args.workflow_id is not None:
+        app.control_plane.run(args.workflow_id)  # before anything is done: it must exist
     manifest = app.library.resolve(args.skill_json)
     loaded = app.equipment.load(args.agent_id, manifest)
+    comes_later = not (loaded.already or app.platform.tools_at_once)
+    if comes_later and args.workflow_id is not None and args.state is not None:
+        app.control_plane.hasten(args.workflow_id, args.state)
     held = loaded.holding
     word = "is loaded already" if loaded.already else "loaded"
     return SkillLoaded(

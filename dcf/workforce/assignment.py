@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dcf.asl.path_syntax import clip
+from dcf.asl.state_paths import join, name_of
 from dcf.control_plane import ControlPlane
 from dcf.core.inspection import is_ready, public_state
 from dcf.core.json_text import Json
 from dcf.core.model import Meta, RunStatus, StateDoc, Status
-from dcf.errors import DcfError, InvalidArgument, UnknownState
+from dcf.errors import DcfError, InvalidArgument
 from dcf.skills.library import Library, imported_manifests
 from dcf.skills.manifest import Manifest
 from dcf.store.agents import AgentRecords
@@ -121,13 +122,7 @@ class Desk:
 
     def _in_run(self, agent_id: str, run: Assignments, state: str | None) -> Assignment:
         definition = self._plane.run(run.workflow_id).definition
-        if state is not None and state not in definition.machine.states:
-            raise UnknownState(run.workflow_id, state)
-        own = (
-            (state,)
-            if state is not None
-            else tuple(one for one in run.of(agent_id) if one in definition.machine.states)
-        )
+        own = self._own(agent_id, run) if state is None else (self._plane.place(run.workflow_id, state).path,)
         snapshot = self._plane.read(run.workflow_id, own[:_LOOKED_AT], whole_meta=False)
         assert snapshot.meta is not None, "read() raises for a run that does not exist"
         loaded = tuple(self._equipment.loaded(agent_id))
@@ -149,6 +144,16 @@ class Desk:
             steps=_first_steps(at_hand, run, agent_id, snapshot.meta),
         )
 
+    def _own(self, agent_id: str, run: Assignments) -> tuple[str, ...]:
+        """List the paths of the agent's states: inside Parallel and Map, those that are open."""
+        known = self._plane.run(run.workflow_id).definition.machine.states
+        assigned = run.of(agent_id)
+        own = [join("", name) for name in assigned if name in known]
+        if len(own) < len(assigned):
+            open_states = self._plane.store.open_states(run.workflow_id)
+            own += [path for path in open_states if "/" in path and name_of(path) in assigned]
+        return tuple(own)
+
     def _skills(
         self,
         document: Mapping[str, Json],
@@ -156,7 +161,7 @@ class Desk:
         states: Iterable[str],
         loaded: tuple[Holding, ...],
     ) -> dict[str, tuple[SkillAtHand, ...]]:
-        wanted = {state: bound.get(state, ()) for state in states}
+        wanted = {state: bound.get(name_of(state), ()) for state in states}
         references = dict.fromkeys(reference for found in wanted.values() for reference in found)
         imports = imported_manifests(document, self._library.directory) if references else []
         known = {one.manifest_id for one in loaded}
@@ -210,7 +215,7 @@ def _at_hand(
     given: Json,
     skills: tuple[SkillAtHand, ...],
 ) -> StateAtHand:
-    pool = run.agents.get(name, ())
+    pool = run.agents.get(name_of(name), ())
     mine = not pool or agent_id in pool
     held = doc.lease.is_live(now) and doc.lease.owner_agent_id == agent_id and not doc.status.is_terminal
     ready = mine and is_ready(meta, doc, now)

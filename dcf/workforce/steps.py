@@ -52,11 +52,12 @@ def steps_for(
     """List the calls that bring the state on; `missing` skills are to be loaded, `loaded` taken out at the end."""
     place: dict[str, Json] = {"workflow_id": workflow_id, "state": state}
     if held:
-        return (_renew(place, doc), *_load(agent_id, missing), *_finish(place, agent_id, loaded))
+        return (_renew(place, doc), *_load(place, agent_id, missing), *_finish(place, agent_id, loaded))
     if ready:
-        why = "Take the state first; the answer has the lease token and the input."
+        why = "Take the state; the answer has the lease token and the input."
         acquire = Step(tool="acquire_state_lease", arguments=place | {"owner_agent_id": agent_id}, why=why)
-        return (acquire, *_load(agent_id, missing), *_finish(place, agent_id, loaded))
+        # Skills first: on some platforms an agent has new tools only from its next message on.
+        return (*_load(place, agent_id, missing), acquire, *_finish(place, agent_id, loaded))
     if not running or doc.status.is_terminal:
         told = () if doc.status is not Status.SUCCEEDED or not running else (_tell(place),)
         return (*told, *_unload(agent_id, [one for one in loaded if one not in missing]), wait_for_event(agent_id))
@@ -69,9 +70,11 @@ def _renew(place: dict[str, Json], doc: StateDoc) -> Step:
     return Step(tool="renew_state_lease", arguments=place | {"lease_token": TOKEN}, why=why)
 
 
-def _load(agent_id: str, missing: Sequence[str]) -> list[Step]:
-    why = "The state needs this skill and you do not have it."
-    return [Step(tool="load_skill", arguments={"skill_json": one, "agent_id": agent_id}, why=why) for one in missing]
+def _load(place: dict[str, Json], agent_id: str, missing: Sequence[str]) -> list[Step]:
+    why = "The state needs this skill and you do not have it. If you lack its tools then, end your turn: you are woken."
+    return [
+        Step(tool="load_skill", arguments={"skill_json": one, "agent_id": agent_id} | place, why=why) for one in missing
+    ]
 
 
 def _finish(place: dict[str, Json], agent_id: str, loaded: Sequence[str]) -> list[Step]:

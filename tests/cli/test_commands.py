@@ -16,7 +16,7 @@ from dcf.core.progress import Update
 from tests.cli.conftest import Dcf, Seed
 from tests.support.world import World
 
-COMMANDS = ("run", "serve", "worker", "pulse", "ls", "show", "events", "doctor")
+COMMANDS = ("run", "serve", "worker", "pulse", "ls", "show", "events", "doctor", "validate", "graph", "simulate")
 
 
 # Help

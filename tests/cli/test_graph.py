@@ -8,11 +8,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from dcf.cli.survey import current, survey
+from dcf.cli import graphs
+from dcf.cli.survey import current
 from dcf.core.model import Lease, Scope, StateDoc, Status
 from tests.cli.conftest import Dcf
 from tests.support.machines import workflow
-from tests.support.scopes import each, parallel, retrying, task
+from tests.support.scopes import catching, each, parallel, task
 from tests.support.world import World
 
 Write = Callable[..., Path]
@@ -38,7 +39,7 @@ def write(tmp_path: Path) -> Write:
 
 @pytest.fixture
 def scores(world: World) -> str:
-    """A run whose Map of five has two iterations that ended, one that failed, and two that are under way."""
+    """A run whose Map of five has an iteration that ended, one that failed, and two more."""
     run = world.create(SCORES, run_input=[0, 1, 2, 3, 4])
     for index in (0, 1):
         world.do(run, f"Each/{index}/Score")
@@ -95,7 +96,7 @@ def test_a_run_is_drawn_with_counts_for_all_iterations_of_a_map(dcf: Dcf, scores
     assert dcf("graph", scores).stdout.splitlines() == [
         "Each  (Map)  ▶ running, 2 of 5 done, 1 failed",
         "  │ each item",
-        "  │   Score  (Task)  ✘ 1 failed, 1 running, 1 pending, 2 succeeded of 5",
+        "  │   Score  (Task)  ✘ 1 failed, 1 running, 2 succeeded of 5",
         "  │     → Keep",
         "  │   Keep  (Task)  · 1 pending, 1 succeeded of 5",
         "  → Both",
@@ -113,7 +114,7 @@ def test_a_run_is_drawn_with_counts_for_all_iterations_of_a_map(dcf: Dcf, scores
 def test_a_run_is_drawn_as_a_picture_and_as_a_chart(dcf: Dcf, scores: str) -> None:
     root = ET.fromstring(dcf("graph", scores, "--format", "svg").stdout)
     spoken = {group.get("data-state"): group.get("aria-label") for group in root.iter() if group.get("data-state")}
-    assert spoken["Each/0/Score"] == "Score: 1 failed, 1 running, 1 pending, 2 succeeded of 5"
+    assert spoken["Each/0/Score"] == "Score: 1 failed, 1 running, 2 succeeded of 5"
     assert root.get("aria-label") == f"test: {scores}, running"
     chart = dcf("graph", scores, "--format", "mermaid").stdout
     assert "1  #10004; 2 of 5" in chart
@@ -140,35 +141,48 @@ def test_json_tells_the_status_of_every_state_by_its_path(dcf: Dcf, scores: str)
 
 
 def test_what_an_earlier_visit_left_behind_is_not_counted(dcf: Dcf, world: World) -> None:
-    """A Parallel that is tried again after its first branch had ended."""
-    both = parallel({"Left": task()}, {"Right": task()}, Retry=retrying("Broken", IntervalSeconds=1))
-    both["Retry"][0]["IntervalSeconds"] = 0
-    run = world.create(workflow({"Both": both}))
+    both = parallel({"Left": task("More"), "More": task()}, {"Right": task()}, Catch=catching("Again"))
+    run = world.create(workflow({"Both": both, "Again": {"Type": "Pass", "Next": "Both"}}))
     world.do(run, "Both/0/Left")
+    world.do(run, "Both/0/More")
     world.fail(run, "Both/1/Right", world.acquire(run, "Both/1/Right"))
-    world.plane.look(run, "Both")
-    assert pictured(dcf, run)["statuses"] == {"Both": "running", "Both/0/Left": "pending", "Both/1/Right": "pending"}
+    assert pictured(dcf, run)["statuses"] == {
+        "Both": "running",
+        "Again": "succeeded",
+        "Both/0/Left": "pending",
+        "Both/1/Right": "pending",
+    }
 
 
 def test_of_a_smaller_second_visit_only_its_own_iterations_count() -> None:
     def inner(epoch: int) -> StateDoc:
         return StateDoc(status=Status.SUCCEEDED, scope_epoch=epoch)
 
-    owner = StateDoc(status=Status.SUCCEEDED, lease=Lease(epoch=9), scope=Scope(size=2, concurrency=2, peak=3))
+    owner = StateDoc(status=Status.SUCCEEDED, lease=Lease(epoch=9), scope=Scope(size=2, concurrency=2))
     found = {"Each": owner, "Each/0/A": inner(5), "Each/0/B": inner(3), "Each/1/A": inner(5), "Each/2/A": inner(5)}
     assert list(current(found)) == ["Each", "Each/0/A", "Each/1/A"]
 
 
 def test_a_wide_map_is_read_in_part_and_says_so(dcf: Dcf, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     run = world.create(workflow({"Each": each({"Score": task("Keep"), "Keep": task()})}), run_input=list(range(30)))
-    monkeypatch.setattr(survey, "__kwdefaults__", None)
-    monkeypatch.setattr(survey, "__defaults__", (11,))
+    monkeypatch.setattr(graphs, "MOST", 11)
     shown = dcf("graph", run)
     found = pictured(dcf, run)
     assert found["left_out"] > 0
     assert len(found["statuses"]) <= 11
     assert found["maps"]["Each"]["size"] == 30
-    assert f"a part of the run: {found['left_out']} or more documents" in shown.stderr
+    assert f"a part of the run: {found['left_out']} or more states inside" in shown.stderr
+
+
+def test_what_never_began_in_a_very_wide_map_is_not_looked_for(dcf: Dcf, world: World) -> None:
+    run = world.create(workflow({"Each": each({"Score": task("Keep"), "Keep": task()})}), run_input=list(range(5000)))
+    world.do(run, "Each/3/Score")
+    world.do(run, "Each/3/Keep")
+    found = pictured(dcf, run)
+    assert found["left_out"] == 0
+    assert found["maps"] == {"Each": {"size": 5000, "done": 1, "failed": 0}}
+    assert found["statuses"]["Each/43/Score"] == "pending"
+    assert sum(path.endswith("/Score") for path in found["statuses"]) == 41
 
 
 # Which of them

@@ -58,7 +58,8 @@ def _load(seen: Conversation) -> Reply | None:
     """Load each skill; what it brings along can be used from the next message on only."""
     for skill in _skills(seen):
         if not any(result.arguments.get("skill_json") == skill["reference"] for result in _loads(seen)):
-            return use("load_skill", skill_json=skill["reference"], agent_id=_event(seen)[2])
+            run, state, me = _event(seen)
+            return use("load_skill", skill_json=skill["reference"], agent_id=me, workflow_id=run, state=state)
     needed = {tool["name"] for skill in _skills(seen) for tool in skill.get("tools") or () if tool["required"]}
     if _has_skills(seen) and not needed <= set(seen.tools):
         return say("My tools reach me with the next message.")

@@ -26,8 +26,6 @@ from tests.processes.site import Site, first_line, opened
 from tests.support.servers import free_port
 from tests.support.waiting import wait_until
 
-WIRED = Path(__file__).with_name("wired_server.py")
-
 RUN_S = 420.0
 """Seconds that no run takes, not even with a Letta that is away for a while."""
 
@@ -97,9 +95,7 @@ def plant(letta: LettaServer, model: str) -> Iterator[Plant]:
                 mcp_servers={"dcf": {"name": "dcf", "transport": "streamable_http", "url": server_url}},
             )
             settings = _settings(letta, model, server_url, _registry(folder, stub_url))
-            first_line(
-                site.start(str(WIRED), "serve", "--transport", "http", "--json", "--port", str(port), **settings)
-            )
+            site.serve("--port", str(port), **settings)
             with (
                 connect(server_url) as tools,
                 LettaPlatform(options) as platform,

@@ -6,16 +6,16 @@ from threading import Barrier, Event
 from typing import Any
 
 import pytest
-import redis
 from letta_client import Letta
 
 from dcf.adapters.letta import LettaOptions, LettaPlatform, LocalDeliveries
 from dcf.ports import Delivery
+from dcf.store.connection import Connections, open_pool
+from dcf.store.deliveries import SharedDeliveries
 from dcf.store.embedded import EmbeddedServer
 from tests.letta.conftest import Hire
 from tests.letta.model import Conversation, Reply, ScriptedModel, say
 from tests.letta.server import LettaServer
-from tests.letta.shared_deliveries import SharedDeliveries
 from tests.letta.waiting import LONG, NOBODY, wait_until_idle
 from tests.support.waiting import wait_until
 
@@ -124,10 +124,13 @@ def test_of_deliveries_by_several_processes_one_starts_a_run(
     model.minds.append(thinking)
 
     def deliver(number: int) -> Delivery:
-        client = redis.Redis.from_url(server.url, protocol=2)
-        with client, LettaPlatform(options, SharedDeliveries(client)) as platform:
-            together.wait()
-            return platform.deliver(agent, f"e{number % 2}", EVENT)
+        connections = Connections(open_pool(server.url))
+        try:
+            with LettaPlatform(options, SharedDeliveries(connections)) as platform:
+                together.wait()
+                return platform.deliver(agent, f"e{number % 2}", EVENT)
+        finally:
+            connections.close()
 
     with ThreadPoolExecutor(4) as pool:
         deliveries = list(pool.map(deliver, range(4)))

@@ -98,3 +98,23 @@ def test_assignments_are_read_for_several_runs_at_once(real: World) -> None:
     (found,) = index.read((run, "no-such-run"))
     assert (found.workflow_id, found.status, found.of(agent), found.of("third")) == (run, "running", ("A",), ("B",))
     assert run in index.newest_live()
+
+
+def test_an_agent_that_was_deleted_does_not_come_back_as_an_inbox(world: World) -> None:
+    records, agent = AgentRecords(world.connections), world.name()
+    records.create(AgentRecord(agent_id=agent, name=agent))
+    assert records.delete(agent)
+    world.inbox.put(agent, "e1", {"workflow_id": "r"})
+    assert records.get(agent) is None
+    assert records.is_gone(agent)
+    records.create(AgentRecord(agent_id=agent, name=agent))
+    assert records.get(agent) is not None
+    assert not records.is_gone(agent)
+
+
+def test_an_agent_that_nobody_made_is_there_again_with_its_inbox(world: World) -> None:
+    records, agent = AgentRecords(world.connections), world.name()
+    world.inbox.put(agent, "e1", {"workflow_id": "r"})
+    assert records.delete(agent)
+    world.inbox.put(agent, "e2", {"workflow_id": "r"})
+    assert records.get(agent) is not None

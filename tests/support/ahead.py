@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dcf.core.attention import NEVER
-from dcf.core.instants import from_text
+from dcf.core.instants import SECOND, from_text
 from dcf.store.keys import decode_state
 
 if TYPE_CHECKING:
@@ -24,6 +24,12 @@ class Ahead:
 
     def to(self, due: float, now: int) -> None:
         self.passed += max(0, int(due) - now)
+
+
+def let_pass(world: "World", seconds: int) -> None:
+    """Let so much time pass."""
+    assert world.clock is not None, "this world has the server's time only"
+    world.clock.passed += seconds * SECOND
 
 
 def now(world: "World") -> int:

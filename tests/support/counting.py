@@ -11,13 +11,14 @@ from tests.support.fake_redis import parsed_commands
 class CountingPool:
     """`packets` holds the command names of each packet, in order: its length is the number of round trips.
 
-    `traffic` holds for each packet the bytes of it and of the replies to it.
+    `traffic` holds for each packet the bytes of it and of the replies to it, `watched` for each WATCH its keys.
     """
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self.packets: list[list[str]] = []
         self.traffic: list[int] = []
+        self.watched: list[tuple[bytes, ...]] = []
 
     def get_connection(self) -> Any:
         connection = self._pool.get_connection()
@@ -25,7 +26,9 @@ class CountingPool:
 
         def counted(command: list[bytes], check_health: bool = True) -> None:
             packet = b"".join(command)
-            self.packets.append([found[0].decode() for found in parsed_commands(packet)])
+            commands = list(parsed_commands(packet))
+            self.packets.append([found[0].decode() for found in commands])
+            self.watched += [found[1:] for found in commands if found[0] == b"WATCH"]
             self.traffic.append(len(packet))
             send(command, check_health=check_health)
 

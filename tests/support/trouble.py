@@ -4,9 +4,12 @@ import random
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from dcf.core.answers import NothingReady, Refusal
+
+if TYPE_CHECKING:
+    from tests.support.world import World
 
 Answer = TypeVar("Answer")
 
@@ -49,6 +52,34 @@ class Killer:
             yield
         finally:
             self.remaining = None
+
+
+def dies(world: "World", number: int, call: Callable[[], object]) -> bool:
+    """Make a call in a process that dies before its commit of this number; whether it came so far."""
+    assert isinstance(world.before_commit, Killer)
+    try:
+        with world.before_commit.before_commit(number):
+            call()
+    except Killed:
+        return True
+    return False
+
+
+@dataclass(slots=True)
+class Meanwhile:
+    """Stands before every commit of a process; before that of this number another process does something."""
+
+    others: Callable[[], object]
+    remaining: int = 0
+    happened: bool = False
+
+    def __call__(self) -> None:
+        if self.happened:
+            return
+        if self.remaining == 0:
+            self.happened = True
+            self.others()
+        self.remaining -= 1
 
 
 @dataclass(slots=True, kw_only=True)

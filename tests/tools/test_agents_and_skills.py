@@ -138,7 +138,7 @@ async def test_an_assignment_has_input_skills_directives_and_what_the_record_hol
             "tools": [{"name": "verify", "description": "Does verify.", "required": True}],
         }
     ]
-    assert [one["tool"] for one in state["next"]][:2] == ["acquire_state_lease", "load_skill"]
+    assert [one["tool"] for one in state["next"]][:2] == ["load_skill", "acquire_state_lease"]
     assert before["context"] == [{"label": "persona", "value": "You carry out one state of a workflow."}]
     await tools.ok("load_skill", skill_json="skill://check.order@1.0.0", agent_id=agent)
     after = await tools.ok("get_my_assignment", agent_id=agent)
@@ -454,3 +454,12 @@ async def test_the_shipped_workflows_can_be_staffed_and_their_skills_loaded_as_t
                 await shipped.ok("unload_skill", manifest_id=one["manifestId"], agent_id=agent)
             assert application.equipment.loaded(agent) == []
     assert len(application.workforce.delete_workers(run_id)) == len(crew["agents_map"])
+
+
+async def test_an_agent_that_was_deleted_is_told_so_instead_of_waiting(tools: Tools, run_id: str) -> None:
+    agent = (await staffed(tools, run_id))["agents_map"]["A"]
+    await tools.ok("finalize_workflow", workflow_id=run_id)
+    answer = await tools.call("await_workflow_event", agent_id=agent, timeout_s=0)
+    assert answer.code == "unknown_agent"
+    answer = await tools.call("load_skill", skill_json="skill://check.order@1.0.0", agent_id=agent)
+    assert answer.code == "unknown_agent"

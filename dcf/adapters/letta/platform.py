@@ -19,6 +19,7 @@ class LettaPlatform:
     """A `Workforce` on a Letta server. May be used from several threads; opens no connection before it is used."""
 
     kind = "letta"
+    tools_at_once = False
 
     def __init__(self, options: LettaOptions, deliveries: Deliveries | None = None) -> None:
         self._client = LettaClient(options)

@@ -88,7 +88,7 @@ class MemoryRun:
     def snapshot(self) -> Snapshot:
         return Snapshot(
             now=self.now,
-            meta=None if self.meta_document is None else read_meta(self.meta_document),
+            meta=self._meta(),
             states=dict(self.states),
             inputs=dict(self.inputs),
             entries=dict(self.entries),
@@ -98,6 +98,13 @@ class MemoryRun:
             meta_document=self.meta_document,
             audit=self.audit,
         )
+
+    def _meta(self) -> Meta | None:
+        """Read meta with the assignments of all states, those that have none included."""
+        if self.meta_document is None:
+            return None
+        meta = read_meta(self.meta_document)
+        return replace(meta, agents={**dict.fromkeys(self.states, ()), **meta.agents})
 
     def commit(self, decision: Decision[Answer]) -> Answer:
         """Carry out a decision as one transaction would."""

@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 from typing import Any
@@ -10,9 +11,11 @@ from hypothesis import strategies as st
 
 from dcf.asl.machine import Machine
 from dcf.asl.parsing import parse_machine
-from dcf.drawing import STYLE, draw_mermaid, draw_svg, draw_text
-from dcf.drawing.layout import Box, Label, Panel, Rect, lay_out, picture_size
+from dcf.drawing import STYLE, Share, draw_mermaid, draw_svg, draw_text
+from dcf.drawing.layout import NOTE_SIZE, Box, Label, Panel, Rect, kind_text, lay_out, picture_size
 from dcf.drawing.scene import MAX_STATES, scene_of
+from dcf.drawing.statuses import Standing
+from dcf.drawing.words import width_of
 from dcf.errors import InvalidArgument
 
 Json = Any
@@ -322,3 +325,64 @@ def test_a_box_knows_what_it_shows() -> None:
     box = next(box for box in lay_out(scene_of(EVERYTHING)).boxes if box.node.path == "Both")
     assert isinstance(box, Box)
     assert [panel.title for panel in box.panels] == ["branch 0", "branch 1"]
+
+
+SCORES = {f"Each/{at}/Pick": "succeeded" for at in range(12)} | {"Each": "running", "Each/12/Pick": "running"}
+FAILED = SCORES | {"Each/13/Pick": "failed"}
+SHARE = {"Each": Share(size=40, done=12, failed=1)}
+
+
+def line_of(text: str, name: str) -> str:
+    return next(line.strip(" │") for line in text.splitlines() if line.strip(" │").startswith(f"{name}  "))
+
+
+def test_all_iterations_of_a_map_are_counted_where_it_is_drawn_once() -> None:
+    text = draw_text(EVERYTHING, FAILED, SHARE)
+    assert line_of(text, "Each") == "Each  (Map)  ▶ running, 12 of 40 done, 1 failed"
+    assert line_of(text, "Pick") == "Pick  (Task)  ✘ 1 failed, 1 running, 12 succeeded of 40"
+    picture = draw_svg(EVERYTHING, FAILED, SHARE)
+    assert ">✘ 1  ▶ 1  ✔ 12 of 40<" in picture
+    assert ">▶ running 12 of 40<" in picture
+    assert "1  #10004; 12 of 40" in draw_mermaid(EVERYTHING, FAILED, SHARE)
+
+
+def test_what_is_to_come_again_does_not_look_done() -> None:
+    started = {"Each": "running", "Each/0/Pick": "succeeded"}
+    assert line_of(draw_text(EVERYTHING, started, SHARE), "Pick") == "Pick  (Task)  · 1 succeeded of 40"
+    assert 'data-state="Each/0/Pick" data-status="pending"' in draw_svg(EVERYTHING, started, SHARE)
+    over = started | {"Each": "succeeded"}
+    assert 'data-state="Each/0/Pick" data-status="succeeded"' in draw_svg(EVERYTHING, over, SHARE)
+
+
+def test_a_map_of_one_item_is_told_like_any_state() -> None:
+    text = draw_text(EVERYTHING, {"Each": "running", "Each/0/Pick": "running"}, {"Each": Share(size=1)})
+    assert line_of(text, "Pick") == "Pick  (Task)  ▶ running"
+
+
+def test_iterations_of_a_map_inside_a_map_are_counted_over_all_of_them() -> None:
+    inner = {"Type": "Map", "ItemProcessor": {"StartAt": "Cell", "States": {"Cell": task()}}, "End": True}
+    outer = {"Type": "Map", "ItemProcessor": {"StartAt": "Row", "States": {"Row": inner}}, "End": True}
+    machine = compiled({"StartAt": "a/b", "States": {"a/b": outer}})
+    statuses = {
+        "a%2Fb": "running",
+        "a%2Fb/0/Row": "succeeded",
+        "a%2Fb/1/Row": "running",
+        "a%2Fb/1/Row/2/Cell": "failed",
+    }
+    shares = {"a%2Fb": Share(size=2, done=1), "a%2Fb/0/Row": Share(size=3, done=3), "a%2Fb/1/Row": Share(size=4)}
+    text = draw_text(machine, statuses, shares)
+    assert line_of(text, "a/b") == "a/b  (Map)  ▶ running, 1 of 2 done"
+    assert line_of(text, "Row") == "Row  (Map)  ▶ 1 running, 1 succeeded of 2"
+    assert line_of(text, "Cell") == "Cell  (Task)  ✘ 1 failed of 7"
+
+
+@pytest.mark.parametrize("number", [1, 999, 1_000, 9_949, 9_950, 99_999, 999_999, 40_000_000])
+def test_counts_never_grow_out_of_their_box(number: int) -> None:
+    statuses = {f"Each/{at}/Pick": status for at, status in enumerate(["failed", "running", "cancelled", "succeeded"])}
+    graph = scene_of(EVERYTHING)
+    standing = Standing(graph, statuses | {"Each": "succeeded"}, {"Each": Share(size=number, done=number)})
+    standing._counts["Each/0/Pick"] = Counter(dict.fromkeys(("failed", "running", "cancelled", "succeeded"), number))
+    outer = next(box for box in lay_out(graph).boxes if box.node.path == "Each")
+    for box in (outer, outer.panels[0].boxes[0]):
+        note = f"{kind_text(box.node)} · {standing.signs(box.node.path)}"
+        assert width_of(note, NOTE_SIZE) <= box.rect.width
