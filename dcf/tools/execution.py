@@ -132,6 +132,8 @@ def _following(app: Application, workflow_id: str, named: tuple[str, ...], curso
 
     What is open changes between two pages; it is listed by name, so that the cursor says where to go on all the same.
     """
+    if cursor is not None:
+        app.control_plane.place(workflow_id, cursor)  # what was shown last is a state of the run
     plane = app.control_plane
     own = named or plane.run(workflow_id).definition.paths
     inside = [] if named else sorted(set(plane.store.open_states(workflow_id)).difference(own))

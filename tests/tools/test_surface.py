@@ -26,7 +26,7 @@ pytestmark = pytest.mark.anyio
 SNAPSHOT = Path(__file__).with_name("surface.json")
 REFERENCE = Path(__file__).parents[2] / "docs" / "tools.md"
 
-BUDGETS = {"worker": 20_000, "planner": 35_000, "operator": 50_000, "all": 90_000}
+BUDGETS = {"worker": 20 * 1024, "planner": 35_000, "operator": 50_000, "all": 90 * 1024}
 """Bytes of tools/list. A model reads all of it before it does anything."""
 
 
