@@ -12,6 +12,7 @@ from dcf.core.codec import write_lease
 from dcf.core.inspection import is_ready, public_state
 from dcf.core.json_text import Json, parse
 from dcf.core.model import Status
+from dcf.core.needs import place_of
 from dcf.core.progress import Update
 from dcf.errors import InvalidArgument
 from dcf.tools.paging import Cursor, Limit, Room, chunks
@@ -132,8 +133,6 @@ def _following(app: Application, workflow_id: str, named: tuple[str, ...], curso
 
     What is open changes between two pages; it is listed by name, so that the cursor says where to go on all the same.
     """
-    if cursor is not None:
-        app.control_plane.place(workflow_id, cursor)  # what was shown last is a state of the run
     plane = app.control_plane
     own = named or plane.run(workflow_id).definition.paths
     inside = [] if named else sorted(set(plane.store.open_states(workflow_id)).difference(own))
@@ -141,7 +140,7 @@ def _following(app: Application, workflow_id: str, named: tuple[str, ...], curso
         return [*own, *inside]
     if cursor in own:
         return [*own[own.index(cursor) + 1 :], *inside]
-    if named or "/" not in cursor:
+    if named or "/" not in cursor or place_of(plane.run(workflow_id).definition, cursor) is None:
         raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
     return [path for path in inside if path > cursor]
 
