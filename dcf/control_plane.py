@@ -78,12 +78,7 @@ class ControlPlane:
 
     def place(self, workflow_id: str, state: str) -> Place:
         """Return where in its workflow a state stands; raise UnknownState when it has none of this name or path."""
-        path = self.path(workflow_id, state)
-        for run in (self.run, self._transactions.load):  # what is kept may be of an earlier run of that name
-            found = needs.place_of(run(workflow_id).definition, path)
-            if found is not None:
-                return found
-        raise UnknownState(workflow_id, state)
+        return self._transactions.place(workflow_id, state)
 
     def read(self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True) -> Snapshot:
         """Documents of a run as they are now: of the states named, or of all and of what is open inside them."""

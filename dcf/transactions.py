@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
+from dcf.asl.places import Place
 from dcf.asl.state_paths import ancestors, join
 from dcf.core import needs
 from dcf.core.answers import Created
@@ -63,13 +64,15 @@ class Transactions:
 
     def path(self, workflow_id: str, state: str) -> str:
         """Return the path that a caller means: a state's name is one, but for names that look like a path."""
-        if "/" not in state and "%" not in state:
-            return state
+        return state if "/" not in state and "%" not in state else self.place(workflow_id, state).path
+
+    def place(self, workflow_id: str, state: str) -> Place:
+        """Return where in its workflow a state stands; raise UnknownState when it has none of this name or path."""
         for run in (self.run, self.load):  # what is kept may be of an earlier run of that name
             definition = run(workflow_id).definition
-            path = join("", state) if state in definition.machine.states else state
-            if needs.place_of(definition, path) is not None:
-                return path
+            found = needs.place_of(definition, join("", state) if state in definition.machine.states else state)
+            if found is not None:
+                return found
         raise UnknownState(workflow_id, state)
 
     def on_run(

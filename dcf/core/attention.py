@@ -39,7 +39,7 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
         return Decision(answer=Owed(fired="held"), changes=Changes(timers={state: held_until}))
     if doc.not_before is not None and doc.not_before > now:
         return Decision(answer=Owed(fired="not_due"), changes=Changes(timers={state: doc.attention(doc.not_before)}))
-    if doc.kind in ("Parallel", "Map") and doc.status is Status.RUNNING:
+    if doc.is_scope and doc.status is Status.RUNNING:
         return Decision(answer=Owed(fired="scope"), changes=Changes(timers={state: now + JOIN_DELAY}))
     if doc.kind is not None:
         return Decision(answer=Owed(fired="waited"))

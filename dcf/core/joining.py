@@ -218,7 +218,7 @@ def add_to_reply(doc: StateDoc, token: str, answer: Joined) -> StateDoc:
 
 def _is_open(snapshot: Snapshot, doc: StateDoc) -> bool:
     is_running = snapshot.meta is not None and snapshot.meta.status is RunStatus.RUNNING
-    return is_running and doc.status is Status.RUNNING and doc.kind in ("Parallel", "Map")
+    return is_running and doc.status is Status.RUNNING and doc.is_scope
 
 
 def _is_due(snapshot: Snapshot, path: str, doc: StateDoc, tally: Tally, what: str) -> bool:

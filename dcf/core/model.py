@@ -120,6 +120,11 @@ class StateDoc:
         )
 
     @property
+    def is_scope(self) -> bool:
+        """Whether it is a Parallel or Map that was entered."""
+        return self.kind in ("Parallel", "Map")
+
+    @property
     def is_open_scope(self) -> bool:
         """Whether branches or iterations of it may go on."""
         return self.status is Status.RUNNING and self.scope is not None

@@ -18,7 +18,7 @@ from dcf.core.instants import from_text
 from dcf.core.json_text import Json
 from dcf.core.lease import Release, cleared, forgotten_claim, release, without_claim
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
-from dcf.core.transition import SCOPES, Claimant, Transition, clock_of
+from dcf.core.transition import Claimant, Transition, clock_of
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
 _TOLD_BY_DEFAULT = {"complete": Status.SUCCEEDED, "release": Status.PENDING, "update": Status.RUNNING}
@@ -102,7 +102,7 @@ def wake(
     """Go on after a Wait whose time has come; None: no longer so."""
     doc, meta = _open_state(snapshot, state)
     is_due = doc.kind is not None and (doc.not_before or 0) <= snapshot.now
-    was_woken = doc.kind in SCOPES and doc.status is Status.RUNNING
+    was_woken = doc.is_scope and doc.status is Status.RUNNING
     if meta is None or not is_due or was_woken:
         return Decision(answer=None)
     return _end_by_itself(snapshot, state, definition, context, None)

@@ -40,8 +40,6 @@ from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, Meta, RunStatus, Scope, StateDoc, StateInput, Status
 from dcf.core.scopes import cancelled
 
-SCOPES = ("Parallel", "Map")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimant:
@@ -237,7 +235,7 @@ class Transition:
             self.opened.remove(step.path)
             self.ended.pop(step.path, None)
             self.items.pop(step.path, None)
-        if doc.kind in SCOPES:
+        if doc.is_scope:
             self.outputs[step.path] = step.output
         self.timers[step.path] = None
         self.events.append(Event(type="StateSucceeded", state=step.path, data={"epoch": self.epoch}))

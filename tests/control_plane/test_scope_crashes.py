@@ -1,6 +1,5 @@
 """Scopes when processes die between two commits or repeat themselves, and Maps of many items."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from tests.support.counting import CountingPool
 from tests.support.crew import Crew
 from tests.support.machines import Document, workflow
 from tests.support.scopes import distributed, each, parallel, task, when
-from tests.support.trouble import Killed, Killer
+from tests.support.trouble import dies
 from tests.support.world import World, new_token
 
 AFTER = {"After": task()}
@@ -38,17 +37,6 @@ def numbered(size: int, **more: Any) -> tuple[Document, list[int]]:
     return workflow({"Each": each({"Score": task()}, "After", **more), **AFTER}), list(range(size))
 
 
-def killed(world: World, number: int, call: Callable[[], object]) -> bool:
-    """Make a call in a process that dies before its commit of this number; whether it came so far."""
-    assert isinstance(world.before_commit, Killer)
-    try:
-        with world.before_commit.before_commit(number):
-            call()
-    except Killed:
-        return True
-    return False
-
-
 def until(world: World, run: str, state: str, status: Status) -> None:
     """Let the clock look until a state has come so far."""
     for _ in range(6):
@@ -68,7 +56,7 @@ def test_the_clock_joins_a_scope_whose_last_completer_died_before_it_did(timely:
     timely.do(run, "Both/0/Left", output="left")
     token = timely.acquire(run, "Both/1/Right")
 
-    assert killed(timely, 1, lambda: timely.complete(run, "Both/1/Right", token, "right"))
+    assert dies(timely, 1, lambda: timely.complete(run, "Both/1/Right", token, "right"))
 
     assert timely.doc(run, "Both/1/Right").status is Status.SUCCEEDED
     assert not timely.doc(run, "After").is_ready
@@ -80,7 +68,7 @@ def test_the_last_completer_that_comes_back_joins_the_scope_itself(timely: World
     run = timely.create(pair())
     timely.do(run, "Both/0/Left", output="left")
     token = timely.acquire(run, "Both/1/Right")
-    killed(timely, 1, lambda: timely.complete(run, "Both/1/Right", token, "right"))
+    dies(timely, 1, lambda: timely.complete(run, "Both/1/Right", token, "right"))
 
     again = timely.complete(run, "Both/1/Right", token, "right")
 
@@ -195,7 +183,7 @@ def test_the_clock_joins_a_scope_that_ends_a_run(timely: World) -> None:
     timely.do(run, "Both/0/Left", output="left")
     token = timely.acquire(run, "Both/1/Right")
 
-    killed(timely, 1, lambda: timely.complete(run, "Both/1/Right", token, "right"))
+    dies(timely, 1, lambda: timely.complete(run, "Both/1/Right", token, "right"))
     ahead.look(timely, run, times=3)
     timely.notifications.pulse()
 
@@ -208,7 +196,7 @@ def test_a_completion_that_was_never_committed_leaves_its_lane_as_it_was(timely:
     run = timely.create(document, run_input=items)
     token = timely.acquire(run, "Each/0/Score")
 
-    assert killed(timely, 0, lambda: timely.complete(run, "Each/0/Score", token, "lost"))
+    assert dies(timely, 0, lambda: timely.complete(run, "Each/0/Score", token, "lost"))
 
     assert "Each/1/Score" not in timely.raw_docs(run)
     timely.complete(run, "Each/0/Score", token, "kept")
@@ -222,7 +210,7 @@ def test_the_clock_goes_on_after_the_death_of_whoever_failed_too_often(timely: W
     timely.fail(run, "Each/0/Try", timely.acquire(run, "Each/0/Try"))
     token = timely.acquire(run, "Each/1/Try")
 
-    killed(timely, 1, lambda: timely.fail(run, "Each/1/Try", token))
+    dies(timely, 1, lambda: timely.fail(run, "Each/1/Try", token))
     ahead.look(timely, run, times=4)
 
     assert timely.run_status(run) is RunStatus.FAILED
@@ -252,7 +240,7 @@ def test_the_clock_brings_the_items_if_whoever_entered_the_map_died(timely: Worl
     timely.items.texts = {"shelf/items.json": '["p", "q"]'}
     wish = timely.wish(from_file())
 
-    assert killed(timely, 1, lambda: timely.plane.create(wish))
+    assert dies(timely, 1, lambda: timely.plane.create(wish))
 
     run = wish.workflow_id
     until(timely, run, "Each/1/Score", Status.PENDING)

@@ -22,6 +22,7 @@ from dcf.ports import AgentWish
 from dcf.tools.client import ToolClient, connect
 from tests.letta.server import LettaServer
 from tests.letta.templates import AGENTS
+from tests.processes.shop import write_registry
 from tests.processes.site import Site, first_line, opened
 from tests.support.servers import free_port
 from tests.support.waiting import wait_until
@@ -94,7 +95,7 @@ def plant(letta: LettaServer, model: str) -> Iterator[Plant]:
                 model=model,
                 mcp_servers={"dcf": {"name": "dcf", "transport": "streamable_http", "url": server_url}},
             )
-            settings = _settings(letta, model, server_url, _registry(folder, stub_url))
+            settings = _settings(letta, model, server_url, write_registry(folder, stub_url))
             site.serve("--port", str(port), **settings)
             with (
                 connect(server_url) as tools,
@@ -109,16 +110,6 @@ def plant(letta: LettaServer, model: str) -> Iterator[Plant]:
 def _stub(site: Site) -> str:
     url: str = json.loads(first_line(site.dcf("stub", "--port", "0", "--json")))["url"]
     return url
-
-
-def _registry(folder: Path, stub_url: str) -> Path:
-    """The shipped registry, with the stub where it really is."""
-    shipped: dict[str, Any] = json.loads((AGENTS.parent / "skills_src" / "registry.json").read_text("utf-8"))
-    for entry in shipped["servers"].values():
-        entry["endpoint"] = stub_url.removesuffix("/mcp")
-    path = folder / "registry.json"
-    path.write_text(json.dumps(shipped), "utf-8")
-    return path
 
 
 def _settings(letta: LettaServer, model: str, server_url: str, registry: Path) -> dict[str, str]:
