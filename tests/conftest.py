@@ -1,6 +1,7 @@
 """One real Redis for all tests of a session (of an xdist worker), and dcf on it or on fakeredis.
 
-Nothing is flushed between tests: each names its own runs and agents.
+On the real one dcf is the user that a deployment gives it, and a command that this user may not send fails the session;
+a test looks and meddles as an administrator. Nothing is flushed between tests: each names its own runs and agents.
 """
 
 import shutil
@@ -11,14 +12,13 @@ from pathlib import Path
 import pytest
 import redis
 
-from dcf.store import embedded
 from dcf.store.connection import Connections, Pool, open_pool
-from dcf.store.embedded import EmbeddedServer
 from tests.support.ahead import Ahead
 from tests.support.counting import CountingPool
 from tests.support.fake_redis import FakePool
 from tests.support.mocks import Files
 from tests.support.proxy import Proxy
+from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.support.trouble import Killer
 from tests.support.world import World
 
@@ -34,13 +34,13 @@ def short_directory() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def server(short_directory: Path) -> Iterator[EmbeddedServer]:
-    with embedded.start(short_directory / "redis", appendfsync="everysec") as found:
+def server(short_directory: Path) -> Iterator[RestrictedRedis]:
+    with restricted_redis(short_directory / "redis") as found:
         yield found
 
 
 @pytest.fixture(scope="session")
-def real_pool(server: EmbeddedServer) -> Iterator[Pool]:
+def real_pool(server: RestrictedRedis) -> Iterator[Pool]:
     pool = open_pool(server.url)
     yield pool
     pool.disconnect()
@@ -49,6 +49,14 @@ def real_pool(server: EmbeddedServer) -> Iterator[Pool]:
 @pytest.fixture(scope="session")
 def real_connections(real_pool: Pool) -> Connections:
     return Connections(real_pool)
+
+
+@pytest.fixture(scope="session")
+def onlooker(server: RestrictedRedis) -> Iterator[Connections]:
+    """The real server as its administrator sees it."""
+    found = Connections(open_pool(server.admin_url))
+    yield found
+    found.close()
 
 
 @pytest.fixture(params=["fake", "real"])
@@ -63,24 +71,34 @@ def connections(request: pytest.FixtureRequest) -> Iterator[Connections]:
 
 
 @pytest.fixture
-def world(connections: Connections) -> Iterator[World]:
+def beside(request: pytest.FixtureRequest, connections: Connections) -> Connections:
+    """An onlooker on the Redis of `connections`."""
+    if isinstance(connections._pool, FakePool):
+        return connections
+    found: Connections = request.getfixturevalue("onlooker")
+    return found
+
+
+@pytest.fixture
+def world(connections: Connections, beside: Connections) -> Iterator[World]:
     """dcf on either Redis."""
-    yield from _checked(World(connections=connections))
+    yield from _checked(World(connections=connections, onlooker=beside))
 
 
 @pytest.fixture
-def timely(connections: Connections) -> Iterator[World]:
+def timely(connections: Connections, beside: Connections) -> Iterator[World]:
     """dcf on either Redis, with time that the test lets pass, and a killer before every commit."""
-    yield from _checked(World(connections=connections, clock=Ahead(), before_commit=Killer(), items=Files()))
+    found = World(connections=connections, onlooker=beside, clock=Ahead(), before_commit=Killer(), items=Files())
+    yield from _checked(found)
 
 
 @pytest.fixture
-def real(real_connections: Connections) -> Iterator[World]:
+def real(real_connections: Connections, onlooker: Connections) -> Iterator[World]:
     """dcf on the real server: what a test needs of Redis here, fakeredis does otherwise or not at all.
 
     That is: expiry, wrong types and other error replies, JSON text as Lua sees it, INFO, SIGKILL, several threads.
     """
-    yield from _checked(World(connections=real_connections))
+    yield from _checked(World(connections=real_connections, onlooker=onlooker))
 
 
 def _checked(world: World) -> Iterator[World]:
@@ -91,36 +109,36 @@ def _checked(world: World) -> Iterator[World]:
 
 
 @pytest.fixture
-def worlds(server: EmbeddedServer, real_connections: Connections) -> Iterator[Callable[..., World]]:
+def worlds(server: RestrictedRedis, onlooker: Connections) -> Iterator[Callable[..., World]]:
     """Makes more users of the real server, each with connections of its own, as another process would have."""
     made: list[World] = []
 
     def make(url: str | None = None, *, pool: Pool | None = None, deadline_s: float = 10.0) -> World:
         connections = Connections(pool or open_pool(url or server.url))
-        made.append(World(connections=connections, deadline_s=deadline_s))
+        made.append(World(connections=connections, onlooker=onlooker, deadline_s=deadline_s))
         return made[-1]
 
     yield make
     for world in made:
         world.connections.close()
-        World(connections=real_connections, runs=world.runs).close()
+        World(connections=onlooker, runs=world.runs).close()
 
 
 @pytest.fixture
-def counting(server: EmbeddedServer) -> Iterator[CountingPool]:
+def counting(server: RestrictedRedis) -> Iterator[CountingPool]:
     pool = CountingPool(open_pool(server.url))
     yield pool
     pool.disconnect()
 
 
 @pytest.fixture
-def proxy(server: EmbeddedServer) -> Iterator[Proxy]:
-    with Proxy(server.data_dir / "redis.sock") as found:
+def proxy(server: RestrictedRedis) -> Iterator[Proxy]:
+    with Proxy(server.socket, server.login()) as found:
         yield found
 
 
 @pytest.fixture
-def redis_client(server: EmbeddedServer) -> Iterator[redis.Redis]:
+def redis_client(server: RestrictedRedis) -> Iterator[redis.Redis]:
     """A plain client, for what an operator or another program would do."""
-    with redis.Redis.from_url(server.url, protocol=2) as client:
+    with redis.Redis.from_url(server.admin_url, protocol=2) as client:
         yield client

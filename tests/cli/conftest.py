@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from dcf.cli.app import app
 from dcf.core.json_text import Json
-from dcf.store.embedded import EmbeddedServer
+from tests.support.restricted import RestrictedRedis
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -21,7 +21,7 @@ Seed = Callable[..., str]
 
 
 @pytest.fixture
-def dcf(server: EmbeddedServer, monkeypatch: pytest.MonkeyPatch) -> Dcf:
+def dcf(server: RestrictedRedis, monkeypatch: pytest.MonkeyPatch) -> Dcf:
     """Call `dcf` with arguments, on the session's Redis; named arguments are environment variables."""
     monkeypatch.setenv("REDIS_URL", server.url)
     return _call

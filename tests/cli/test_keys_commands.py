@@ -10,8 +10,8 @@ from typer.testing import Result
 from dcf.core.access import Scope
 from dcf.store.access_keys import AccessKeys
 from dcf.store.connection import Connections
-from dcf.store.embedded import EmbeddedServer
 from tests.support.redis_contents import everything_in
+from tests.support.restricted import RestrictedRedis
 
 Dcf = Callable[..., Result]
 
@@ -20,14 +20,16 @@ def _listed(dcf: Dcf) -> dict[str, dict[str, object]]:
     return {row["key_id"]: row for row in json.loads(dcf("keys", "list", "--json").stdout)}
 
 
-def test_a_key_is_shown_once_and_only_its_id_is_listed(dcf: Dcf, real_connections: Connections) -> None:
+def test_a_key_is_shown_once_and_only_its_id_is_listed(
+    dcf: Dcf, real_connections: Connections, onlooker: Connections
+) -> None:
     made = json.loads(dcf("keys", "create", "--label", "a worker", "--json").stdout)
     caller = AccessKeys(real_connections).admit(made["key"])
     assert caller is not None
     assert caller.scopes == {Scope.READ, Scope.WORK}
     row = _listed(dcf)[made["key_id"]]
     assert (row["standing"], row["label"], row["agent_id"]) == ("active", "a worker", None)
-    for shown in (dcf("keys", "list").output, dcf("keys", "list", "--json").output, everything_in(real_connections)):
+    for shown in (dcf("keys", "list").output, dcf("keys", "list", "--json").output, everything_in(onlooker)):
         assert made["key"].split("_", 2)[2] not in shown
 
 
@@ -125,7 +127,7 @@ def test_the_reference_page_is_what_the_command_prints(dcf: Dcf) -> None:
     assert dcf("tools", "--markdown").stdout == page.read_text("utf-8")
 
 
-def test_the_servers_of_the_session_have_keys_of_their_own(server: EmbeddedServer, dcf_alone: Dcf) -> None:
+def test_the_servers_of_the_session_have_keys_of_their_own(server: RestrictedRedis, dcf_alone: Dcf) -> None:
     """`dcf keys` without REDIS_URL works on the embedded server of DCF_DATA_DIR."""
     made = json.loads(dcf_alone("keys", "create", "--json").stdout)
     assert made["key_id"] in _listed(dcf_alone)

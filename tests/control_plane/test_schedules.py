@@ -42,8 +42,9 @@ RECORDED = [found for found in cases("executions") if '"Map"' in json.dumps(foun
 
 
 @pytest.fixture(scope="module")
-def site(real_connections: Connections) -> Iterator[World]:
-    found = World(connections=real_connections, clock=Ahead(), before_commit=Killer(), items=Files())
+def site(real_connections: Connections, onlooker: Connections) -> Iterator[World]:
+    clock, killer = Ahead(), Killer()
+    found = World(connections=real_connections, onlooker=onlooker, clock=clock, before_commit=killer, items=Files())
     yield found
     found.close()
 

@@ -308,8 +308,10 @@ def test_an_inner_completion_takes_two_round_trips(counting: CountingPool) -> No
 # The end of all
 
 
-def test_on_a_cluster_every_key_of_a_run_stands_in_its_slot(real_connections: Connections) -> None:
-    world = World(connections=real_connections, clustered=True)
+def test_on_a_cluster_every_key_of_a_run_stands_in_its_slot(
+    real_connections: Connections, onlooker: Connections
+) -> None:
+    world = World(connections=real_connections, onlooker=onlooker, clustered=True)
     inner = parallel({"Left": task()}, {"Right": each({"Leaf": task()}, MaxConcurrency=2)})
     run = world.create(workflow({"Each": each({"Inner": inner})}), run_input=[[1, 2, 3], [4]])
     while isinstance(leased := world.claim(run, "ann"), Leased):

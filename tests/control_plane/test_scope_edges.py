@@ -29,7 +29,8 @@ QUIET = {"Quiet": {"Type": "Pass", "End": True}}
 
 def elsewhere(world: World, **more: Any) -> World:
     """Another process on the same runs, which remembers nothing of them."""
-    return World(connections=world.connections, clock=world.clock, runs=world.runs, **more)
+    same: dict[str, Any] = {"connections": world.connections, "onlooker": world.onlooker, "clock": world.clock}
+    return World(runs=world.runs, **same, **more)
 
 
 def ready(world: World, run: str) -> list[str]:
@@ -311,9 +312,9 @@ def test_what_leads_back_to_a_map_of_thousands_at_once_reads_a_few_hundred_docum
 
 
 def test_a_run_with_thousands_of_open_iterations_is_closed_a_few_hundred_documents_at_a_time(
-    counting: CountingPool,
+    counting: CountingPool, onlooker: Connections
 ) -> None:
-    world = World(connections=Connections(counting))
+    world = World(connections=Connections(counting), onlooker=onlooker)
     document = workflow({"Each": each({"Score": task()}, MaxConcurrency=2500)})
     run = world.create(document, run_input=list(range(2500)))
     counting.watched.clear()

@@ -27,7 +27,8 @@ AFTER = {"After": task()}
 
 def elsewhere(world: World, **more: Any) -> World:
     """Another process on the same runs, which remembers nothing of them."""
-    return World(connections=world.connections, clock=world.clock, runs=world.runs, **more)
+    same: dict[str, Any] = {"connections": world.connections, "onlooker": world.onlooker, "clock": world.clock}
+    return World(runs=world.runs, **same, **more)
 
 
 def look(world: World, run: str, state: str) -> None:

@@ -12,11 +12,11 @@ from dcf.adapters.letta import LettaOptions, LettaPlatform, LocalDeliveries
 from dcf.ports import Delivery
 from dcf.store.connection import Connections, open_pool
 from dcf.store.deliveries import SharedDeliveries
-from dcf.store.embedded import EmbeddedServer
 from tests.letta.conftest import Hire
 from tests.letta.model import Conversation, Reply, ScriptedModel, say
 from tests.letta.server import LettaServer
 from tests.letta.waiting import LONG, NOBODY, wait_until_idle
+from tests.support.restricted import RestrictedRedis
 from tests.support.waiting import wait_until
 
 pytestmark = [pytest.mark.letta, pytest.mark.timeout(600)]
@@ -117,7 +117,7 @@ def test_of_eight_deliveries_at_once_one_starts_a_run(
 
 
 def test_of_deliveries_by_several_processes_one_starts_a_run(
-    options: LettaOptions, server: EmbeddedServer, raw: Letta, hired: Hire, model: ScriptedModel
+    options: LettaOptions, server: RestrictedRedis, raw: Letta, hired: Hire, model: ScriptedModel
 ) -> None:
     """Each deliverer has connections of its own, as another process would have."""
     agent, thinking, together = hired(), Thinking(), Barrier(4)

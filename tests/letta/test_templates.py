@@ -10,10 +10,10 @@ from mcp.client import Client
 from dcf.adapters.letta.bundles import read_agent
 from dcf.application import open_application
 from dcf.settings import Settings
-from dcf.store.embedded import EmbeddedServer
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_server
 from tests.letta.templates import AGENTS, DESCRIPTIONS, SERVER, calls, document
+from tests.support.restricted import RestrictedRedis
 
 CALLS = [(template, *call) for template in DESCRIPTIONS for call in calls(template)]
 
@@ -57,7 +57,7 @@ def untyped(schema: Any, path: str) -> Iterator[str]:
 
 
 @pytest.mark.anyio
-async def test_every_parameter_of_every_tool_has_a_type(server: EmbeddedServer) -> None:
+async def test_every_parameter_of_every_tool_has_a_type(server: RestrictedRedis) -> None:
     """Letta leaves out, without a word, a tool of an MCP server that has one without."""
     settings = Settings.model_validate({"redis_url": server.url})
     with open_application(settings) as application:

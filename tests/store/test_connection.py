@@ -14,6 +14,7 @@ from dcf.application import open_application
 from dcf.core.json_text import dump
 from dcf.errors import DcfError, InvalidArgument, StoreUnavailable, StoreUnsuitable, UnknownState
 from dcf.settings import Settings
+from dcf.store import embedded
 from dcf.store.connection import Connections, open_async_client, open_pool
 from dcf.store.inspection import inspect_server
 from tests.support.machines import chain
@@ -135,7 +136,7 @@ def test_a_server_that_is_still_loading_is_named_so(real: World, proxy: Proxy) -
     connection.read_response = loading
     pool.release(connection)
     connections = Connections(pool)
-    found = problem(lambda: connections.send(("PING",), ("PING",)))
+    found = problem(lambda: connections.send(("TIME",), ("TIME",)))
     connections.close()
     assert found.message == "Redis is still loading its data."
 
@@ -277,8 +278,11 @@ def test_a_password_with_escaped_characters_reaches_the_master_behind_a_sentinel
 # What kind of server it is
 
 
-def test_the_embedded_server_is_fit_and_warns_of_the_last_second(real: World) -> None:
-    facts = inspect_server(real.connections)
+def test_the_embedded_server_is_fit_and_warns_of_the_last_second(short_directory: Path) -> None:
+    with embedded.start(short_directory / "fit") as server:
+        connections = Connections(open_pool(server.url))
+        facts = inspect_server(connections)
+        connections.close()
     assert facts.version.startswith("8.")
     assert {"ReJSON", "search"} <= set(facts.modules)
     assert (facts.appendonly, facts.appendfsync, facts.maxmemory_policy) == (True, "everysec", "noeviction")

@@ -12,10 +12,10 @@ import pytest
 from dcf.adapters.mailbox import Mailbox
 from dcf.errors import StoreUnavailable
 from dcf.store import keys
-from dcf.store.connection import open_async_client
-from dcf.store.embedded import EmbeddedServer
+from dcf.store.connection import Connections, open_async_client
 from dcf.store.inbox import VISIBILITY_S, Inbox, InboxReader, Message
 from tests.support.proxy import Fault, Proxy
+from tests.support.restricted import RestrictedRedis
 from tests.support.servers import free_port
 from tests.support.waiting import wait_until
 from tests.support.world import World
@@ -35,7 +35,7 @@ def inbox(real: World) -> Inbox:
 
 
 @pytest.fixture
-def read(server: EmbeddedServer) -> Callable[[Callable[[InboxReader], Awaitable[Found]]], Found]:
+def read(server: RestrictedRedis) -> Callable[[Callable[[InboxReader], Awaitable[Found]]], Found]:
     """Runs a coroutine function on a reader in an event loop of its own."""
 
     def run(work: Callable[[InboxReader], Awaitable[Found]]) -> Found:
@@ -84,10 +84,12 @@ def test_an_inbox_that_is_only_looked_into_does_not_stay_for_ever(real: World, r
     assert 0 < real.ask("TTL", keys.inbox(agent)) <= 7 * 24 * 3600
 
 
-def test_a_waiter_is_woken_at_once_when_an_event_comes(inbox: Inbox, read: Read, agent: str) -> None:
+def test_a_waiter_is_woken_at_once_when_an_event_comes(
+    inbox: Inbox, onlooker: Connections, read: Read, agent: str
+) -> None:
     async def wait(reader: InboxReader) -> tuple[Message | None, float]:
         waiting = asyncio.create_task(reader.next(agent, PATIENCE_S))
-        await asyncio.to_thread(wait_until, lambda: is_blocked(inbox))
+        await asyncio.to_thread(wait_until, lambda: is_blocked(onlooker))
         began = time.monotonic()
         await asyncio.to_thread(inbox.put, agent, "e", {"n": 1})
         return await waiting, time.monotonic() - began
@@ -98,9 +100,9 @@ def test_a_waiter_is_woken_at_once_when_an_event_comes(inbox: Inbox, read: Read,
     assert found[1] < PATIENCE_S / 4
 
 
-def is_blocked(inbox: Inbox) -> bool:
+def is_blocked(onlooker: Connections) -> bool:
     """Whether any client of the server waits for events."""
-    (clients,) = inbox._connections.send(("CLIENT", "LIST"))
+    (clients,) = onlooker.send(("CLIENT", "LIST"))
     return any("cmd=xreadgroup" in line and "flags=b" in line for line in clients.decode().splitlines())
 
 
@@ -161,13 +163,13 @@ def test_of_many_processes_of_one_agent_one_gets_the_event(inbox: Inbox, read: R
 
 
 def test_a_reader_whose_waiting_is_cancelled_works_again_and_loses_nothing(
-    real: World, inbox: Inbox, read: Read, agent: str
+    real: World, inbox: Inbox, onlooker: Connections, read: Read, agent: str
 ) -> None:
     async def wait(reader: InboxReader) -> Message | None:
         for _ in range(5):
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(reader.next(agent, PATIENCE_S), 0.02)
-        await asyncio.to_thread(wait_until, lambda: not is_blocked(inbox))
+        await asyncio.to_thread(wait_until, lambda: not is_blocked(onlooker))
         await asyncio.to_thread(inbox.put, agent, "e", {"n": 1})
         found = await reader.next(agent, 1)
         if found is None:  # the server gave it to a wait that it did not yet know to be cancelled: it comes again

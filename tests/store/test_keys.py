@@ -79,8 +79,10 @@ def test_in_a_cluster_all_keys_of_a_run_are_in_the_slot_of_its_id(workflow_id: s
     assert slots == {key_slot(workflow_id.encode())}
 
 
-def test_a_run_with_its_id_in_braces_works_from_creation_to_its_end(real_connections: Connections) -> None:
-    world = World(connections=real_connections, clustered=True)
+def test_a_run_with_its_id_in_braces_works_from_creation_to_its_end(
+    real_connections: Connections, onlooker: Connections
+) -> None:
+    world = World(connections=real_connections, onlooker=onlooker, clustered=True)
     run = world.create(chain("A", "B{x}"), agents={"A": "w", "B{x}": "w"}, planner="p")
     world.do(run, "A")
     claimed = world.claim(run, "w")

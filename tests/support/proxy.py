@@ -34,14 +34,14 @@ class Plan:
 
 
 class Proxy:
-    """Listens on a loopback port; `url` leads through it to the server's unix socket."""
+    """Listens on a loopback port; `url` leads through it to the server's unix socket, with this user:password."""
 
-    def __init__(self, server_socket: Path) -> None:
+    def __init__(self, server_socket: Path, login: str) -> None:
         self._target = str(server_socket)
         self._listener = socket.create_server(("127.0.0.1", 0))
         self._plans: deque[Plan] = deque()
         self._open: set[socket.socket] = set()
-        self.url = f"redis://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.url = f"redis://{login}@127.0.0.1:{self._listener.getsockname()[1]}"
         self._thread = threading.Thread(target=self._accept, daemon=True)
 
     def plan(self, fault: Fault, command: str = "EXEC", meanwhile: Callable[[], object] | None = None) -> None:

@@ -37,7 +37,10 @@ LONG = 3600
 
 @dataclass(kw_only=True)
 class World:
+    """`connections` are those of dcf, `onlooker` those of the test, where dcf itself may not do everything."""
+
     connections: Connections
+    onlooker: Connections | None = None
     clustered: bool = False
     deadline_s: float = 10.0
     clock: Ahead | None = None
@@ -75,7 +78,7 @@ class World:
             self.ask("ZREM", keys.LIVE, *self.runs)
 
     def ask(self, *command: str | bytes | float) -> Reply:
-        (reply,) = self.connections.send(command)
+        (reply,) = (self.onlooker or self.connections).send(command)
         return reply
 
     # A run

@@ -1,6 +1,7 @@
 import itertools
 import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
 
 import pytest
 import redis
@@ -9,6 +10,7 @@ from mcp.client import Client
 from dcf.application import Application, open_application
 from dcf.settings import Settings
 from dcf.tools.server import build_server
+from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.tools.calls import Tools
 
 
@@ -18,9 +20,15 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="session")
-def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
-    """A real embedded server, shared by all tests of this directory."""
-    with open_application(Settings(redis_url=None, data_dir=tmp_path_factory.mktemp("data"))) as opened:
+def own_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
+    """A real server, shared by all tests of this directory, with dcf as the user of a deployment."""
+    with restricted_redis(short_directory / "tools") as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def application(own_redis: RestrictedRedis) -> Iterator[Application]:
+    with open_application(Settings.model_validate({"redis_url": own_redis.url})) as opened:
         yield opened
 
 
@@ -81,8 +89,8 @@ def run_id() -> str:
 
 
 @pytest.fixture(scope="session")
-def raw_redis(application: Application) -> Iterator[redis.Redis]:
+def raw_redis(own_redis: RestrictedRedis) -> Iterator[redis.Redis]:
     """Redis as an onlooker sees it."""
-    client = redis.Redis.from_url(application.redis_url)
+    client = redis.Redis.from_url(own_redis.admin_url)
     yield client
     client.close()

@@ -10,6 +10,7 @@ from mcp.client import Client
 
 from dcf.application import Application
 from dcf.tools.server import build_server
+from tests.support.restricted import RestrictedRedis
 from tests.tools.calls import ONE_TASK, TWO_TASKS, Tools, lease_on, new_run
 
 pytestmark = pytest.mark.anyio
@@ -284,13 +285,13 @@ async def test_what_cannot_be_carried_out_is_an_error_of_the_call(tools: Tools, 
 
 
 async def test_a_password_of_redis_is_in_no_answer_and_no_log(
-    replica: Replica, application: Application, raw_redis: redis.Redis, run_id: str, caplog: pytest.LogCaptureFixture
+    replica: Replica, own_redis: RestrictedRedis, raw_redis: redis.Redis, run_id: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The server's user vanishes while it serves: whatever it says then, it does not say the password."""
     caplog.set_level("DEBUG")
     rights = ["~*", "&*", "+@all"]
     raw_redis.execute_command("ACL", "SETUSER", "canary", "on", ">pw-canary", *rights)  # type: ignore[no-untyped-call]
-    url = application.redis_url.replace("unix://", "unix://canary:pw-canary@")
+    url = own_redis.url_of("canary", "pw-canary")
     async with Client(build_server(replica(redis_url=url))) as client:
         tools = await Tools.of(client)
         await new_run(tools, run_id)

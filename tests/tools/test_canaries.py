@@ -16,6 +16,7 @@ from dcf.core.access import Caller, Scope
 from dcf.store.connection import Connections, open_pool
 from dcf.tools.registry import TOOLS
 from tests.support.redis_contents import everything_in
+from tests.support.restricted import RestrictedRedis
 from tests.tools.access import ask, smallest
 
 pytestmark = pytest.mark.anyio
@@ -62,7 +63,7 @@ _ECHOED = {"agent_name", "manifest_id", "skill_json", "workflow_json", "agent_na
 
 
 async def test_lease_tokens_are_only_in_answers_to_their_holder_and_in_the_states_document(
-    alone: Application, caplog: pytest.LogCaptureFixture
+    alone: Application, own_redis: RestrictedRedis, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     run_id, token = f"run-{secrets.token_hex(4)}", f"lease-{secrets.token_hex(16)}"
@@ -82,5 +83,5 @@ async def test_lease_tokens_are_only_in_answers_to_their_holder_and_in_the_state
     history = json.dumps([entry.as_json() for entry in alone.history.after(run_id)])
     logged = [record.getMessage() + str(record.exc_text) for record in caplog.records]
     assert not [text for text in [*others, history, *logged] if token in text]
-    kept = [line for line in everything_in(Connections(open_pool(alone.redis_url))).splitlines() if token in line]
+    kept = [line for line in everything_in(Connections(open_pool(own_redis.admin_url))).splitlines() if token in line]
     assert {line.split(" ")[0] for line in kept} <= {f"cp:wf:{run_id}:state:A", f"cp:wf:{run_id}:claims"}

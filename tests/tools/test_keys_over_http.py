@@ -24,6 +24,7 @@ from dcf.store.connection import Connections, open_pool
 from dcf.tools.client import connect
 from dcf.tools.server import build_http_app
 from tests.support.redis_contents import everything_in
+from tests.support.restricted import RestrictedRedis
 from tests.tools.access import PLANNER, WORKER
 from tests.tools.calls import ONE_TASK, Tools, new_run, serving
 
@@ -212,7 +213,7 @@ def test_a_redis_that_is_away_while_a_key_is_looked_up_is_503(tmp_path: Any) -> 
 
 
 async def test_the_key_is_nowhere_but_in_the_request(
-    site: Application, url: str, run_id: str, caplog: pytest.LogCaptureFixture
+    site: Application, url: str, run_id: str, own_redis: RestrictedRedis, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     key = _key(site, *PLANNER, agent_id="planner-1")
@@ -230,4 +231,4 @@ async def test_the_key_is_nowhere_but_in_the_request(
     own = [record for record in caplog.records if not record.name.startswith(("httpx", "httpcore"))]
     told = [*said, *(record.getMessage() for record in own), json.dumps([repr(site.settings)])]
     assert not [text for text in told if secret in text]
-    assert secret not in everything_in(Connections(open_pool(site.redis_url)))
+    assert secret not in everything_in(Connections(open_pool(own_redis.admin_url)))

@@ -10,6 +10,7 @@ from mcp.client import Client
 
 from dcf.application import Application
 from dcf.tools.server import build_server
+from tests.support.restricted import RestrictedRedis
 from tests.tools.calls import Answer, Tools
 
 pytestmark = pytest.mark.anyio
@@ -127,8 +128,12 @@ async def test_d84_only_documents_of_runs_and_of_the_configured_prefixes_can_be_
     assert set(raw_redis.keys()) == before
 
 
-async def test_d84_other_prefixes_can_be_configured_and_none_opens_the_indexes(replica: Replica, run_id: str) -> None:
-    async with Client(build_server(replica(json_prefixes=("c", "notes:")))) as client:
+async def test_d84_other_prefixes_can_be_configured_and_none_opens_the_indexes(
+    replica: Replica, own_redis: RestrictedRedis, run_id: str
+) -> None:
+    """Redis must let dcf have those keys as well."""
+    application = replica(json_prefixes=("c", "notes:"), redis_url=own_redis.admin_url)
+    async with Client(build_server(application)) as client:
         tools = await Tools.of(client)
         await tools.ok("json_create", redis_key=f"notes:{run_id}")
         for key in (f"doc:{run_id}", "cp:idx:runs", "cp:wf:r:meta:x", "notes:"):
@@ -216,12 +221,12 @@ async def test_d89b_answers_and_documents_have_a_size(replica: Replica, key: str
 
 
 async def test_d89c_an_outage_is_an_answer_like_any_other(
-    replica: Replica, application: Application, raw_redis: redis.Redis
+    replica: Replica, own_redis: RestrictedRedis, raw_redis: redis.Redis
 ) -> None:
     """The server's user vanishes while it serves."""
     rights = ["~*", "&*", "+@all"]
     raw_redis.execute_command("ACL", "SETUSER", "editor", "on", ">pw-canary", *rights)  # type: ignore[no-untyped-call]
-    url = application.redis_url.replace("unix://", "unix://editor:pw-canary@")
+    url = own_redis.url_of("editor", "pw-canary")
     async with Client(build_server(replica(redis_url=url))) as client:
         tools = await Tools.of(client)
         raw_redis.acl_deluser("editor")

@@ -4,18 +4,21 @@ The schema is the one that clients see, so this also finds arguments that the sc
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from dcf.application import Application, open_application
 from dcf.core.access import Caller, Scope
 from dcf.settings import Settings
 from dcf.tools.registry import TOOLS
 from dcf.tools.schemas import parameters_of
+from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.tools.access import ask
 from tests.tools.calls import ONE_TASK
 
@@ -82,13 +85,18 @@ def _calls(draw: st.DrawFn, name: str) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
+def fuzzed_redis(short_directory: Path) -> Iterator[RestrictedRedis]:
+    with restricted_redis(short_directory / "fuzzed") as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def fuzzed(fuzzed_redis: RestrictedRedis, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     """A Redis and directories of their own."""
     place = tmp_path_factory.mktemp("files")
     (place / "files").mkdir()
     chosen = Settings(
-        redis_url=None,
-        data_dir=tmp_path_factory.mktemp("data"),
+        redis_url=SecretStr(fuzzed_redis.url),
         manifests_dir=place / "manifests",
         skills_catalog=place / "catalog.json",
         stub_config=place / "stub.json",
@@ -99,7 +107,9 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
-async def test_whatever_its_schema_admits_a_tool_answers(fuzzed: Application, name: str) -> None:
+async def test_whatever_its_schema_admits_a_tool_answers(
+    fuzzed: Application, fuzzed_redis: RestrictedRedis, name: str
+) -> None:
     seed = {"workflow_json": ONE_TASK, "workflow_id": "fuzz-run", "agents_map_json": {"A": "me"}}
     await ask(fuzzed, EVERYTHING, "create_workflow_control_plane", **seed)
     calls: list[dict[str, Any]] = []
@@ -115,5 +125,6 @@ async def test_whatever_its_schema_admits_a_tool_answers(fuzzed: Application, na
             answer = await ask(fuzzed, EVERYTHING, name, **call)
         assert answer.code not in {"internal_error", "store_unsuitable"}, (call, answer.text)
     await fuzzed.reader.close()
-    (keys,) = fuzzed.control_plane.store._connections.send(("KEYS", "*"))
-    assert [key for key in keys if not key.decode().startswith(PREFIXES)] == []
+    with fuzzed_redis.admin() as admin:
+        keys: Any = admin.keys()
+    assert [key for key in keys if not key.startswith(PREFIXES)] == []

@@ -1,0 +1,17 @@
+#!/bin/sh
+# Starts Redis with the users of users.acl: an ACL file cannot read the environment, so it is rendered first, with
+# digests, so that no password is written anywhere. The image's own entry point then loads the modules.
+set -eu
+: "${REDIS_PASSWORD:?set it to the password of the user dcf}"
+: "${REDIS_OPERATOR_PASSWORD:?set it to the password of the user operator}"
+acl=${REDIS_ACL_FILE:-/tmp/users.acl}
+
+digest() {
+	printf %s "$1" | sha256sum | cut -c 1-64
+}
+
+umask 077
+sed -e '/^#/d' -e ':more' -e '/\\$/{N;s/ *\\\n */ /;b more' -e '}' "${0%/*}/users.acl" |
+	sed -e "s/{dcf}/$(digest "$REDIS_PASSWORD")/" -e "s/{operator}/$(digest "$REDIS_OPERATOR_PASSWORD")/" >"$acl"
+unset REDIS_PASSWORD REDIS_OPERATOR_PASSWORD
+exec docker-entrypoint.sh "$@" --aclfile "$acl"

@@ -1,0 +1,80 @@
+"""A Redis with the users of a deployment (`deploy/redis/users.acl`): dcf is one of them, the test an administrator."""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import redis
+
+from tests.support.servers import JSON_MODULE, running
+from tests.support.waiting import wait_until
+
+USERS = Path(__file__).parents[2] / "deploy" / "redis" / "users.acl"
+_ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestrictedRedis:
+    """`url` is for dcf, `admin_url` for the test."""
+
+    socket: Path
+    passwords: dict[str, str] = field(repr=False)
+
+    @property
+    def url(self) -> str:
+        return self.url_of("dcf")
+
+    @property
+    def admin_url(self) -> str:
+        return self.url_of(_ADMIN)
+
+    def url_of(self, user: str, password: str | None = None) -> str:
+        return f"unix://{self.login(user, password)}@{self.socket}"
+
+    def login(self, user: str = "dcf", password: str | None = None) -> str:
+        return f"{user}:{password or self.passwords[user]}"
+
+    def admin(self) -> redis.Redis:
+        return redis.Redis.from_url(self.admin_url, protocol=2, decode_responses=True)
+
+    def refusals(self, user: str = "dcf") -> list[str]:
+        """What this user tried and may not do."""
+        with self.admin() as admin:
+            return [f"{one['object']} ({one['context']})" for one in admin.acl_log() if one["username"] == user]
+
+
+@contextmanager
+def restricted_redis(directory: Path) -> Iterator[RestrictedRedis]:
+    """Run it until the block ends; that dcf tried what a deployment forbids is an error."""
+    directory.mkdir(mode=0o700)
+    found = RestrictedRedis(
+        socket=directory / "redis.sock",
+        passwords={user: secrets.token_hex(16) for user in ("dcf", "operator", _ADMIN)},
+    )
+    acl = directory / "users.acl"
+    admin = f"user {_ADMIN} on #{digest(found.passwords[_ADMIN])} ~* &* +@all\n"
+    acl.write_text(rendered(USERS.read_text("utf-8"), found.passwords) + admin)
+    options = ["--port", "0", "--unixsocket", str(found.socket), "--dir", str(directory), "--appendonly", "yes"]
+    options += ["--save", "", "--aclfile", str(acl), "--acllog-max-len", "1000", "--loadmodule", str(JSON_MODULE)]
+    with running(*options):
+        wait_until(found.socket.exists)
+        with found.admin() as admin:
+            admin.ping()
+        yield found
+        refused = found.refusals()
+    assert refused == [], f"deploy/redis/users.acl lets the user dcf do everything that dcf does, but not {refused}"
+
+
+def rendered(users: str, passwords: dict[str, str]) -> str:
+    """Do what deploy/redis/start.sh does."""
+    lines = [line for line in users.replace("\\\n", "").splitlines() if line and not line.startswith("#")]
+    text = "\n".join(re.sub(" +", " ", line) for line in lines) + "\n"
+    return re.sub(r"\{(\w+)\}", lambda found: digest(passwords[found[1]]), text)
+
+
+def digest(password: str) -> str:
+    return hashlib.sha256(password.encode()).hexdigest()
