@@ -107,8 +107,11 @@ class Settings(BaseSettings):
     manifests_dir: Path = Field(
         default=Path("generated/manifests"), description="directory that skill_imports must lie below"
     )
+    schemas_dir: Path | None = Field(
+        default=None, description="directory of JSON Schemas in place of those that ship with dcf, by the same names"
+    )
     workflow_schema: Path | None = Field(
-        default=None, description="JSON Schema of workflow documents; unset: the one that ships with dcf"
+        default=None, description="JSON Schema of workflow documents; unset: the one in DCF_SCHEMAS_DIR or the shipped"
     )
     items_dirs: Directories = Field(
         default=(), description="directories that an ItemReader may read items from, comma-separated; empty: none"
@@ -170,7 +173,7 @@ class Settings(BaseSettings):
         description="configuration of the stub MCP server",
     )
     skill_schema: Path | None = Field(
-        default=None, description="JSON Schema of skill manifests; unset: the one that ships with dcf"
+        default=None, description="JSON Schema of skill manifests; unset: the one in DCF_SCHEMAS_DIR or the shipped"
     )
     skill_registry: Path = Field(
         default=Path("skills_src/registry.json"),

@@ -8,7 +8,7 @@ import inspect
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import anyio.to_thread
 from pydantic import ValidationError
@@ -35,6 +35,7 @@ from dcf.tools.registry import ID_PATTERN, ID_RULE, Answer, Arguments, ToolSpec,
 log = logging.getLogger(__name__)
 
 _LONGEST_ECHO = 80
+_LONGEST_SUBJECT = 300
 _PROBLEMS_SHOWN = 50
 _TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
 
@@ -74,9 +75,30 @@ async def _run(spec: ToolSpec, application: Application, checked: Arguments) -> 
     if inspect.iscoroutinefunction(spec.run):
         answer = await spec.run(application, checked)
     else:
-        answer = await anyio.to_thread.run_sync(spec.run, application, checked)
+        run = partial(_run_recorded, spec) if spec.audit else spec.run
+        answer = await anyio.to_thread.run_sync(run, application, checked)
     assert isinstance(answer, Answer), "every tool returns its answer model"
     return answer
+
+
+def _run_recorded(spec: ToolSpec, application: Application, checked: Arguments) -> Answer:
+    """Run a tool that changes something outside runs, and tell of it in the audit trail."""
+    with application.audit.recording(spec.name, _about(spec, checked)) as recording:
+        answer = spec.run(application, checked)
+        assert isinstance(answer, Answer), "a tool that is recorded is not awaited"
+        recording.outcome = answer.code
+        recording.about |= _about(spec, answer)
+    return answer
+
+
+def _about(spec: ToolSpec, told: Arguments | Answer) -> dict[str, str]:
+    """Read from arguments or an answer what a change is about; a document is not repeated in the trail."""
+    found = {name: getattr(told, name, None) for name in spec.audit}
+    return {
+        name: printable(value[:_LONGEST_SUBJECT]) if isinstance(value, str) else "(a document)"
+        for name, value in found.items()
+        if value
+    }
 
 
 def _authorize(spec: ToolSpec, caller: Caller) -> None:
@@ -108,12 +130,9 @@ def _within(spec: ToolSpec, application: Application, reply: Reply) -> Reply:
 
 def _check(model: type[Arguments], arguments: Mapping[str, Json]) -> Arguments:
     try:
-        checked = model.model_validate(dict(arguments))
+        return model.model_validate(dict(arguments))
     except ValidationError as error:
         raise _explained(model, error) from None
-    if checked.redis_url is not None:
-        raise InvalidArgument("redis_url may not be chosen by the caller.", "Leave redis_url out of the call.")
-    return checked
 
 
 def _explained(model: type[Arguments], error: ValidationError) -> InvalidArgument:
@@ -150,6 +169,8 @@ def _expected(schema: Mapping[str, Json]) -> str:
     """Say in words what a JSON Schema of ours admits; null is left out, since leaving out an argument is simpler."""
     if "anyOf" in schema:
         return " or ".join(_expected(branch) for branch in schema["anyOf"] if branch.get("type") != "null")
+    if "const" in schema:
+        return f"'{schema['const']}'"
     if "enum" in schema:
         return "one of " + ", ".join(schema["enum"])
     if schema.get("type") in {"integer", "number"}:

@@ -97,6 +97,7 @@ class JsonCreate(Change):
     answer=DocumentAnswer,
     destructive=True,
     idempotent=False,
+    audit=("redis_key",),
 )
 def json_create(app: Application, args: JsonCreate) -> DocumentAnswer:
     """Make a document."""
@@ -170,7 +171,14 @@ class JsonSet(Change):
     agent_id: AgentId | None = Field(default=None, description="Your agent id, if you plan the run.")
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonSet, answer=DocumentAnswer, destructive=True)
+@tool(
+    toolset="redis_json",
+    scope=Scope.WORK,
+    arguments=JsonSet,
+    answer=DocumentAnswer,
+    destructive=True,
+    audit=("redis_key", "path"),
+)
 def json_set(app: Application, args: JsonSet) -> DocumentAnswer:
     """Set a value."""
     steps = parse_path(args.path)
@@ -186,7 +194,7 @@ class JsonEnsure(Change):
     as_text: AsText = False
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonEnsure, answer=DocumentAnswer)
+@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonEnsure, answer=DocumentAnswer, audit=("redis_key", "path"))
 def json_ensure(app: Application, args: JsonEnsure) -> DocumentAnswer:
     """Set a default."""
     steps = parse_path(args.path)
@@ -203,7 +211,14 @@ class JsonAppend(Change):
     as_text: AsText = False
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonAppend, answer=DocumentAnswer, idempotent=False)
+@tool(
+    toolset="redis_json",
+    scope=Scope.WORK,
+    arguments=JsonAppend,
+    answer=DocumentAnswer,
+    idempotent=False,
+    audit=("redis_key", "path"),
+)
 def json_append(app: Application, args: JsonAppend) -> DocumentAnswer:
     """Append."""
     steps = parse_path(args.path)
@@ -220,7 +235,14 @@ class JsonMerge(Change):
     agent_id: AgentId | None = Field(default=None, description="Your agent id, if you plan the run.")
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonMerge, answer=DocumentAnswer, destructive=True)
+@tool(
+    toolset="redis_json",
+    scope=Scope.WORK,
+    arguments=JsonMerge,
+    answer=DocumentAnswer,
+    destructive=True,
+    audit=("redis_key", "path"),
+)
 def json_merge(app: Application, args: JsonMerge) -> DocumentAnswer:
     """Merge."""
     steps = parse_path(args.path)
@@ -239,7 +261,14 @@ class JsonIncrement(Change):
     )
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonIncrement, answer=DocumentAnswer, idempotent=False)
+@tool(
+    toolset="redis_json",
+    scope=Scope.WORK,
+    arguments=JsonIncrement,
+    answer=DocumentAnswer,
+    idempotent=False,
+    audit=("redis_key", "path"),
+)
 def json_increment(app: Application, args: JsonIncrement) -> DocumentAnswer:
     """Add to a number."""
     steps, delta = parse_path(args.path), _number(args.delta)
@@ -255,7 +284,14 @@ class JsonDelete(Change):
     path: Path
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonDelete, answer=DocumentAnswer, destructive=True)
+@tool(
+    toolset="redis_json",
+    scope=Scope.WORK,
+    arguments=JsonDelete,
+    answer=DocumentAnswer,
+    destructive=True,
+    audit=("redis_key", "path"),
+)
 def json_delete(app: Application, args: JsonDelete) -> DocumentAnswer:
     """Remove a value."""
     steps = parse_path(args.path)
@@ -274,7 +310,14 @@ class JsonCopy(Transfer):
     """Copy a value to another path of the same document; missing parents are created as objects."""
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonCopy, answer=DocumentAnswer, destructive=True)
+@tool(
+    toolset="redis_json",
+    scope=Scope.WORK,
+    arguments=JsonCopy,
+    answer=DocumentAnswer,
+    destructive=True,
+    audit=("redis_key", "from_path", "to_path"),
+)
 def json_copy(app: Application, args: JsonCopy) -> DocumentAnswer:
     """Copy."""
     source, target = _ends(args)
@@ -293,6 +336,7 @@ class JsonMove(Transfer):
     answer=DocumentAnswer,
     destructive=True,
     idempotent=False,
+    audit=("redis_key", "from_path", "to_path"),
 )
 def json_move(app: Application, args: JsonMove) -> DocumentAnswer:
     """Move."""

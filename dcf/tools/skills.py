@@ -25,6 +25,7 @@ from dcf.tools.registry import (
     refuse_other,
     tool,
 )
+from dcf.validation.schema import configured_schema
 from dcf.validation.verdict import EXIT_CODES, found
 
 _SHOWN: Final = 50
@@ -176,7 +177,7 @@ class SkillLoaded(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="skills", scope=Scope.WORK, arguments=LoadSkill, answer=SkillLoaded)
+@tool(toolset="skills", scope=Scope.WORK, arguments=LoadSkill, answer=SkillLoaded, audit=("agent_id", "skill_json"))
 def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
     """Load one skill."""
     if args.workflow_id is not None:
@@ -221,7 +222,9 @@ class SkillUnloaded(Answer):
     warnings: list[str] = Field(default_factory=list)
 
 
-@tool(toolset="skills", scope=Scope.WORK, arguments=UnloadSkill, answer=SkillUnloaded)
+@tool(
+    toolset="skills", scope=Scope.WORK, arguments=UnloadSkill, answer=SkillUnloaded, audit=("agent_id", "manifest_id")
+)
 def unload_skill(app: Application, args: UnloadSkill) -> SkillUnloaded:
     """Unload one skill."""
     done = app.equipment.unload(args.agent_id, args.manifest_id)
@@ -273,4 +276,5 @@ def _preview(app: Application, args: GetSkillset | GetSkillsetFromCatalog) -> in
 
 
 def _refuse_other_schema(app: Application, given: str | None) -> None:
-    refuse_other("schema_path", given, app.settings.skill_schema or Path("schemas") / SCHEMA_NAME)
+    schema = configured_schema(app.settings.skill_schema, app.settings.schemas_dir, SCHEMA_NAME)
+    refuse_other("schema_path", given, schema or Path("schemas") / SCHEMA_NAME)

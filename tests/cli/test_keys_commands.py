@@ -84,7 +84,7 @@ def test_a_key_passed_in_place_of_its_id_is_not_repeated(dcf: Dcf) -> None:
     ("environment", "said"),
     [
         ({}, "needs the host names by which clients call this server"),
-        ({"DCF_MCP_ALLOWED_HOSTS": "dcf.example"}, "needs API keys, and there is none"),
+        ({"DCF_MCP_ALLOWED_HOSTS": "dcf.example"}, "need an API key, and there is none"),
         ({"DCF_AUTH": "off", "DCF_MCP_ALLOWED_HOSTS": "dcf.example"}, "only loopback is served"),
         (
             {"DCF_MCP_ALLOWED_HOSTS": "x", "DCF_MCP_ENABLE_DNS_REBINDING_PROTECTION": "false"},
