@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
@@ -263,11 +263,13 @@ def read_settings() -> Settings:
         first = error.errors(include_input=False, include_url=False)[0]
         name = str(first["loc"][0])
         variable = name if name.isupper() else f"DCF_{name.upper()}"
-        meaning = _FIELDS[variable].description
+        meaning = VARIABLES[variable].description
         raise InvalidArgument(f"{variable} must be {_expected(first)}.", f"It sets: {meaning}.") from None
 
 
-_FIELDS = {str(found.validation_alias or f"DCF_{name.upper()}"): found for name, found in Settings.model_fields.items()}
+VARIABLES: Final = {
+    str(found.validation_alias or f"DCF_{name.upper()}"): found for name, found in Settings.model_fields.items()
+}
 """The fields by the variables that set them."""
 
 

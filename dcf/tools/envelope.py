@@ -92,13 +92,9 @@ def _run_recorded(spec: ToolSpec, application: Application, checked: Arguments) 
 
 
 def _about(spec: ToolSpec, told: Arguments | Answer) -> dict[str, str]:
-    """Read from arguments or an answer what a change is about; a document is not repeated in the trail."""
+    """Read from arguments or an answer what a change is about."""
     found = {name: getattr(told, name, None) for name in spec.audit}
-    return {
-        name: printable(value[:_LONGEST_SUBJECT]) if isinstance(value, str) else "(a document)"
-        for name, value in found.items()
-        if value
-    }
+    return {name: printable(str(value)[:_LONGEST_SUBJECT]) for name, value in found.items() if value}
 
 
 def _authorize(spec: ToolSpec, caller: Caller) -> None:

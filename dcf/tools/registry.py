@@ -83,7 +83,7 @@ class ToolSpec:
     """One tool. The hints are MCP's: whether it changes nothing, destroys, or may be repeated without harm.
 
     Only a caller with its `scope` may use it. `acts_as` is the argument that names the agent who calls. A tool that
-    changes something outside runs names in `audit` the arguments that tell what it changed.
+    changes something outside runs names in `audit` what of its arguments and answer tells what it changed.
     """
 
     name: str
