@@ -29,6 +29,7 @@ from dcf.errors import (
 )
 from dcf.store.authors import authored_by
 from dcf.tools.callers import calling, scope_hint
+from dcf.tools.examples import example_of
 from dcf.tools.limits import Meter
 from dcf.tools.registry import ID_PATTERN, ID_RULE, Answer, Arguments, ToolSpec, printable
 
@@ -60,7 +61,7 @@ async def call(
     try:
         with meter.turn(caller):
             _authorize(spec, caller)
-            checked = _speaking(spec, caller, _check(spec.arguments, arguments))
+            checked = _speaking(spec, caller, _check(spec, arguments))
             with calling(caller), authored_by(caller.name):
                 answer = await _run(spec, application, checked)
         return _within(spec, application, Reply(payload=answer.payload()))
@@ -124,31 +125,32 @@ def _within(spec: ToolSpec, application: Application, reply: Reply) -> Reply:
     return reply
 
 
-def _check(model: type[Arguments], arguments: Mapping[str, Json]) -> Arguments:
+def _check(spec: ToolSpec, arguments: Mapping[str, Json]) -> Arguments:
     try:
-        return model.model_validate(dict(arguments))
+        return spec.arguments.model_validate(dict(arguments))
     except ValidationError as error:
-        raise _explained(model, error) from None
+        raise _explained(spec, error) from None
 
 
-def _explained(model: type[Arguments], error: ValidationError) -> InvalidArgument:
+def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
     """Name the wrong argument and what it should be, unknown names first; never repeat a value."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     first = min(found, key=lambda one: one["type"] != "extra_forbidden")
     name = printable(str(first["loc"][0])[:_LONGEST_ECHO])
     if first["type"] == "extra_forbidden":
-        known = ", ".join(model.model_fields)
+        known = ", ".join(spec.arguments.model_fields)
         return InvalidArgument(f"There is no argument '{name}'.", f"The arguments are: {known}.")
-    wanted = model.model_json_schema()["properties"][name]
-    return InvalidArgument(f"{_wrong(first, name, wanted)}.", _told(wanted))
+    wanted = spec.arguments.model_json_schema()["properties"][name]
+    return InvalidArgument(f"{_wrong(first, name, wanted)}.", _told(spec, name, wanted))
 
 
-def _told(wanted: Mapping[str, Json]) -> str | None:
+def _told(spec: ToolSpec, name: str, wanted: Mapping[str, Json]) -> str | None:
     """Repeat what the schema says of an argument; of ids also how they look, which the schema says as a pattern."""
     branches = wanted.get("anyOf", [wanted])
-    rule = f" It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else ""
-    description: str | None = wanted.get("description")
-    return None if description is None else f"{description}{rule}"
+    rule = f"It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else None
+    value = example_of(spec, name)
+    example = None if value is None else f"For example {dump({name: value})}."
+    return " ".join(filter(None, (wanted.get("description"), rule, example))) or None
 
 
 def _wrong(error: ErrorDetails, name: str, wanted: Mapping[str, Json]) -> str:
