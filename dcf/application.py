@@ -17,12 +17,14 @@ from dcf.notifications import Notifications
 from dcf.ports import Workforce
 from dcf.settings import Settings
 from dcf.skills.library import Library
+from dcf.skills.manifest import SCHEMA_NAME
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
 from dcf.store import embedded
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex
+from dcf.store.audit_trail import AuditTrail
 from dcf.store.connection import Connections, open_async_client, open_pool
 from dcf.store.deliveries import SharedDeliveries
 from dcf.store.documents import Documents
@@ -33,7 +35,7 @@ from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
-from dcf.validation.schema import read_schema
+from dcf.validation.schema import configured_schema, read_schema
 from dcf.workforce.assignment import Desk
 from dcf.workforce.equipment import Equipment, Limits
 from dcf.workforce.ledger import Ledger
@@ -46,7 +48,8 @@ class Application:
     """Everything a tool or a command may use.
 
     `workforce` makes and deletes the agents of runs on `platform`, `equipment` gives them skills out of `library`,
-    and at the `desk` they ask what is theirs to do. `documents` and `files` are what tools may touch beside runs.
+    and at the `desk` they ask what is theirs to do. `documents` and `files` are what tools may touch beside runs;
+    changes outside runs are told in the `audit` trail.
     """
 
     settings: Settings
@@ -61,6 +64,7 @@ class Application:
     notifications: Notifications
     history: History
     keys: AccessKeys
+    audit: AuditTrail
     inbox: Inbox
     records: AgentRecords
     reader: InboxReader
@@ -84,14 +88,18 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         resources.callback(connections.close)
         facts = inspect_server(connections)
         items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
-        store = RunStore(connections, wait_replicas=settings.wait_replicas)
+        replicas = settings.wait_replicas
+        store = RunStore(connections, wait_replicas=replicas)
         plane = ControlPlane(store, RunIndex(connections), items)
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
-        documents, assignments = Documents(connections), AssignmentIndex(connections)
+        documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
+        edits = Edits(connections, wait_replicas=replicas)
         equipment = open_equipment(settings, platform, documents)
-        schema = None if settings.skill_schema is None else read_schema(settings.skill_schema)
-        library = Library(directory=find_directory(settings.manifests_dir), schema=schema)
+        schema = configured_schema(settings.skill_schema, settings.schemas_dir, SCHEMA_NAME)
+        library = Library(
+            directory=find_directory(settings.manifests_dir), schema=None if schema is None else read_schema(schema)
+        )
         yield Application(
             settings=settings,
             control_plane=plane,
@@ -100,11 +108,12 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             equipment=equipment,
             desk=Desk(plane, assignments, equipment, records, library),
             library=library,
-            documents=JsonDocuments(Edits(connections), plane, settings.json_prefixes, settings.json_max_bytes),
+            documents=JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=Notifications(plane, Outbox(connections), platform),
             history=History(connections),
-            keys=AccessKeys(connections),
+            keys=AccessKeys(connections, wait_replicas=replicas),
+            audit=AuditTrail(connections),
             inbox=inbox,
             records=records,
             reader=InboxReader(partial(open_async_client, url)),

@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
@@ -107,8 +107,11 @@ class Settings(BaseSettings):
     manifests_dir: Path = Field(
         default=Path("generated/manifests"), description="directory that skill_imports must lie below"
     )
+    schemas_dir: Path | None = Field(
+        default=None, description="directory of JSON Schemas in place of those that ship with dcf, by the same names"
+    )
     workflow_schema: Path | None = Field(
-        default=None, description="JSON Schema of workflow documents; unset: the one that ships with dcf"
+        default=None, description="JSON Schema of workflow documents; unset: the one in DCF_SCHEMAS_DIR or the shipped"
     )
     items_dirs: Directories = Field(
         default=(), description="directories that an ItemReader may read items from, comma-separated; empty: none"
@@ -170,7 +173,7 @@ class Settings(BaseSettings):
         description="configuration of the stub MCP server",
     )
     skill_schema: Path | None = Field(
-        default=None, description="JSON Schema of skill manifests; unset: the one that ships with dcf"
+        default=None, description="JSON Schema of skill manifests; unset: the one in DCF_SCHEMAS_DIR or the shipped"
     )
     skill_registry: Path = Field(
         default=Path("skills_src/registry.json"),
@@ -260,11 +263,13 @@ def read_settings() -> Settings:
         first = error.errors(include_input=False, include_url=False)[0]
         name = str(first["loc"][0])
         variable = name if name.isupper() else f"DCF_{name.upper()}"
-        meaning = _FIELDS[variable].description
+        meaning = VARIABLES[variable].description
         raise InvalidArgument(f"{variable} must be {_expected(first)}.", f"It sets: {meaning}.") from None
 
 
-_FIELDS = {str(found.validation_alias or f"DCF_{name.upper()}"): found for name, found in Settings.model_fields.items()}
+VARIABLES: Final = {
+    str(found.validation_alias or f"DCF_{name.upper()}"): found for name, found in Settings.model_fields.items()
+}
 """The fields by the variables that set them."""
 
 

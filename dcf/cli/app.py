@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 from dcf import __version__
 from dcf.application import Application, open_application
-from dcf.cli import functions, graphs, keys, language, queries, reference, skills, stub, views
+from dcf.cli import audit, functions, graphs, keys, language, queries, reference, skills, stub, views
 from dcf.cli.crew import hold_leash
 from dcf.cli.documents import MAX_WORKFLOW, read_json
 from dcf.cli.pipeline import Job, execute, new_run_id
@@ -391,5 +391,5 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (language, graphs, skills, stub, keys, reference):
+for part in (language, graphs, skills, stub, keys, audit, reference):
     part.mount(app)

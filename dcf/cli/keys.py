@@ -4,22 +4,25 @@ They work on Redis itself, not through a server: whoever can reach Redis is trus
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Final
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.application import open_application
+from dcf.application import Application, open_application
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
-from dcf.core.access import MEANINGS, ApiKey, Scope
+from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
 from dcf.core.identifiers import check_id
 from dcf.core.instants import to_text
 from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument
 from dcf.settings import read_settings
+from dcf.store.audit_trail import Recording
+from dcf.store.authors import authored_by
 
 _SPANS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_LIFE_S: Final = 10 * 365 * 86_400
@@ -59,8 +62,10 @@ def create(
     if agent_id is not None:
         check_id(agent_id, "--agent-id")
     scopes = tuple(one for one in Scope if one in (scope or _DEFAULT))
-    with open_application(read_settings()) as found:
+    about = {"scopes": ",".join(scopes), **({} if agent_id is None else {"agent_id": agent_id})}
+    with open_application(read_settings()) as found, _recorded(found, "keys create", about) as recording:
         made = found.keys.create(scopes, agent_id=agent_id, label=_label(label), life_s=_seconds(expires))
+        recording.about["key_id"] = made.record.key_id
     if as_json:
         typer.echo(json_text({"key": made.text, **_row(made.record, made.record.created_at)}, indent=2))
         return
@@ -92,12 +97,20 @@ def revoke(
     """End a key for good, at every server at once."""
     if not re.fullmatch(r"[0-9a-f]{12}", key_id, re.ASCII):
         raise InvalidArgument("ID is not the id of a key.", "List the ids with `dcf keys list`; never pass the key.")
-    with open_application(read_settings()) as found:
+    with open_application(read_settings()) as found, _recorded(found, "keys revoke", {"key_id": key_id}):
         record = found.keys.revoke(key_id)
     if as_json:
         typer.echo(json_text(_row(record, record.created_at), indent=2))
         return
     typer.echo(f"key {record.key_id} is revoked")
+
+
+@contextmanager
+def _recorded(found: Application, change: str, about: Mapping[str, str]) -> Iterator[Recording]:
+    """Tell of a change in the audit trail, made by whoever may use this machine's dcf."""
+    with authored_by(local_caller(operator=True).name), found.audit.recording(change, about) as recording:
+        yield recording
+        recording.outcome = "ok"
 
 
 def _seconds(span: str | None) -> int | None:

@@ -7,7 +7,6 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from dcf.settings import Settings
 from dcf.stub.config_file import ConfigFile
 from dcf.stub.server import build_app
 from dcf.stub.service import Service
-from dcf.tools.authentication import LOOPBACK, refuse_exposure
+from dcf.tools.authentication import refuse_exposure
 from dcf.tools.client import connect
 from dcf.tools.profiles import select_tools
 from dcf.tools.server import build_http_app, build_server
@@ -78,19 +77,7 @@ def _serve_http(application: Application, fd: int | None, announce: Announce) ->
     refuse_exposure(settings, settings.mcp_host, application.keys)
     with _listener(settings) if fd is None else socket.socket(fileno=fd) as listener:
         url = _url_of(listener)
-        _serve_app(build_http_app(_without_keys(application), url), listener, url, announce)
-
-
-def _without_keys(application: Application) -> Application:
-    """Ask for no key on loopback as long as none was ever made and nobody said that one is needed."""
-    settings = application.settings
-    if settings.auth == "off" or application.keys.any_active():
-        return application
-    if settings.mcp_host not in LOOPBACK or "auth" in settings.model_fields_set:
-        _say("warning: nobody can call this yet: make a key with `dcf keys create`, or serve with --auth off")
-        return application
-    _say("warning: there is no API key, so every process of this machine may call; `dcf keys create` makes one")
-    return replace(application, settings=settings.model_copy(update={"auth": "off"}))
+        _serve_app(build_http_app(application, url), listener, url, announce)
 
 
 def _url_of(listener: socket.socket) -> str:

@@ -64,7 +64,7 @@ def _parse_text(text: str, name: str, max_bytes: int) -> Json:
         reason = str(error) if isinstance(error, _Refused | json.JSONDecodeError) else "a number is too long"
         raise InvalidArgument(
             f"{name} is not valid JSON: {reason}.",
-            f"Send {name} as a JSON value, or as a string that holds JSON.",
+            f'Send {name} as a JSON value, or as a string that holds JSON; plain text as "\\"text\\"".',
         ) from None
 
 

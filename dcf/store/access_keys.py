@@ -20,7 +20,7 @@ from dcf.core.access import (
     write_key,
 )
 from dcf.core.instants import SECOND
-from dcf.core.json_text import Json, dump, load
+from dcf.core.json_text import Json, load
 from dcf.errors import UnknownKey
 from dcf.store import keys
 from dcf.store.connection import Connections
@@ -43,9 +43,9 @@ class NewKey:
 class AccessKeys:
     """The keys of one Redis."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
         self._connections = connections
-        self._documents = Documents(connections)
+        self._documents = Documents(connections, wait_replicas=wait_replicas)
 
     def create(
         self, scopes: tuple[Scope, ...], *, agent_id: str | None, label: str | None, life_s: int | None
@@ -64,9 +64,9 @@ class AccessKeys:
             label=label,
             expires_at=None if life_s is None else now + life_s * SECOND,
         )
-        self._connections.send(
-            ("ZADD", keys.KEY_INDEX, now, key_id), ("JSON.SET", keys.access_key(key_id), "$", dump(write_key(record)))
-        )
+        self._connections.send(("ZADD", keys.KEY_INDEX, now, key_id))
+        written = Verdict(answer=None, changed=True, write=write_key(record))
+        self._documents.transact(keys.access_key(key_id), lambda _, __: written)
         return NewKey(record=record, text=text)
 
     def all(self) -> tuple[list[ApiKey], int]:

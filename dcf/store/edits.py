@@ -13,8 +13,9 @@ from dcf.core.json_paths import MISSING
 from dcf.core.json_text import Json, dump, load
 from dcf.errors import NotFound
 from dcf.store import keys
+from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
-from dcf.store.documents import commit, micros, repeat_until_done
+from dcf.store.documents import micros
 from dcf.store.keys import RunDocument, encode_state
 from dcf.store.writing import event_command
 
@@ -68,8 +69,9 @@ class Outcome(Generic[Answer]):
 class Edits:
     """Documents by key, read and changed as tools do."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, *, wait_replicas: int = 0, deadline_s: float = 10.0) -> None:
         self._connections = connections
+        self._attempts = Attempts(connections=connections, deadline_s=deadline_s, wait_replicas=wait_replicas)
 
     def read(self, key: str) -> Json:
         """Return the document; MISSING when there is no such key. Raise NotFound for a key of another type."""
@@ -80,7 +82,17 @@ class Edits:
     def transact(self, key: str, request: str, decide: Callable[[Found], Outcome[Answer]]) -> Answer:
         """Read, decide, commit; again while somebody else was faster. Raise when the outcome stays unknown."""
         subject = _Subject(key=key, receipt=keys.edit(key, request), of=keys.document_of(key))
-        return repeat_until_done(self._connections, lambda connection: _once(connection, subject, decide))
+        return self._attempts.until_done(lambda connection: self._once(connection, subject, decide))
+
+    def _once(self, connection: Connection, subject: "_Subject", decide: Callable[[Found], Outcome[Answer]]) -> Answer:
+        found = subject.found(exchange(connection, subject.opening()))
+        outcome = decide(found)
+        if outcome.written is None:
+            exchange(connection, [("UNWATCH",)])
+        else:
+            commit(connection, subject.commands(outcome.written, found.around))
+        self._attempts.confirm(connection, keys.BARRIER)
+        return outcome.answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,15 +143,6 @@ class _Subject:
             if written.look_now and self.of.state is not None:
                 commands.append(("ZADD", self.of.run.timers, "XX", "LT", 1, encode_state(self.of.state)))
         return [*commands, ("SET", self.receipt, dump(written.receipt), "EX", written.life_s)]
-
-
-def _once(connection: Connection, subject: _Subject, decide: Callable[[Found], Outcome[Answer]]) -> tuple[bool, Answer]:
-    found = subject.found(exchange(connection, subject.opening()))
-    outcome = decide(found)
-    if outcome.written is None:
-        exchange(connection, [("UNWATCH",)])
-        return True, outcome.answer
-    return commit(connection, subject.commands(outcome.written, found.around)), outcome.answer
 
 
 def _document(key: str, kind: Reply, found: Reply) -> Json:

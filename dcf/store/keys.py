@@ -23,6 +23,8 @@
 | `cp:idx:workers:<id>` | JSON | creating and deleting the agents of a run: who was made for which state | with the run's retention, or a month |
 | `cp:idx:keys:<key id>` | JSON | `dcf keys`: scopes, agent, expiry and the digest of an API key, never the key | for ever |
 | `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
+| `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | for ever |
+| `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after | the last 100 000 entries |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
 On Redis Cluster the id stands in literal braces, so that one run lives in one slot. Index keys are outside the
@@ -45,6 +47,8 @@ _TAG = re.compile(r"\{([^}]+)\}")
 RUNS = "cp:idx:runs"
 LIVE = "cp:idx:live"
 KEY_INDEX = "cp:idx:keys"
+AUDIT_TRAIL = "cp:idx:audit"
+BARRIER = "cp:idx:barrier"
 
 
 @lru_cache(maxsize=1024)

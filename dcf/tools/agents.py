@@ -76,7 +76,7 @@ class WorkersCreated(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="agents", scope=Scope.PLAN, arguments=CreateWorkerAgents, answer=WorkersCreated)
+@tool(toolset="agents", scope=Scope.PLAN, arguments=CreateWorkerAgents, answer=WorkersCreated, audit=("workflow_id",))
 def create_worker_agents(app: Application, args: CreateWorkerAgents) -> WorkersCreated:
     """Make the agents of a run."""
     refuse_other("imports_base_dir", args.imports_base_dir, app.settings.agents_dir)
@@ -313,6 +313,7 @@ class AgentDeleted(Answer):
     answer=AgentDeleted,
     destructive=True,
     about_others=True,
+    audit=("agent_name", "agent_id"),
 )
 def delete_agent(app: Application, args: DeleteAgent) -> AgentDeleted:
     """Delete one agent."""
@@ -349,7 +350,14 @@ class LimitsRemoved(Answer):
     updated_count: int = 0
 
 
-@tool(toolset="agents", scope=Scope.PLAN, arguments=RemoveToolReturnLimits, answer=LimitsRemoved, about_others=True)
+@tool(
+    toolset="agents",
+    scope=Scope.PLAN,
+    arguments=RemoveToolReturnLimits,
+    answer=LimitsRemoved,
+    about_others=True,
+    audit=("agent_id",),
+)
 def remove_tool_return_limits(app: Application, args: RemoveToolReturnLimits) -> LimitsRemoved:
     """Lift the limits of one agent's tools."""
     caller = current_caller()

@@ -104,9 +104,17 @@ def metadata_route(url: str) -> Route:
 
 
 def refuse_exposure(settings: Settings, host: str, keys: AccessKeys) -> None:
-    """Refuse to listen where others can reach us unless they need keys and Host headers are checked."""
-    if host in LOOPBACK:
-        return
+    """Refuse to listen without keys unless asked to on loopback; elsewhere host names have to be checked as well."""
+    if host not in LOOPBACK:
+        _refuse_others(settings, host)
+    if settings.auth == "keys" and not keys.any_active():
+        raise InvalidArgument(
+            "Callers over HTTP need an API key, and there is none that opens anything.",
+            "Make one with `dcf keys create`, or serve this machine only, to anybody on it, with --auth off.",
+        )
+
+
+def _refuse_others(settings: Settings, host: str) -> None:
     if settings.auth == "off":
         raise InvalidArgument(
             f"Without API keys (DCF_AUTH=off) only loopback is served, and {host} is not loopback.",
@@ -116,9 +124,4 @@ def refuse_exposure(settings: Settings, host: str, keys: AccessKeys) -> None:
         raise InvalidArgument(
             f"Listening on {host} needs the host names by which clients call this server.",
             "Set DCF_MCP_ALLOWED_HOSTS, for example dcf.example,dcf.example:8337, and keep the check of hosts on.",
-        )
-    if not keys.any_active():
-        raise InvalidArgument(
-            f"Listening on {host} needs API keys, and there is none that opens anything.",
-            "Make one with `dcf keys create`.",
         )

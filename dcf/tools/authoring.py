@@ -94,7 +94,14 @@ class StubConfigWritten(Written):
     case_count: int = 0
 
 
-@tool(toolset="authoring", scope=Scope.ADMIN, arguments=CsvToManifests, answer=ManifestsWritten, destructive=True)
+@tool(
+    toolset="authoring",
+    scope=Scope.ADMIN,
+    arguments=CsvToManifests,
+    answer=ManifestsWritten,
+    destructive=True,
+    audit=("skills_csv_path",),
+)
 def csv_to_manifests(app: Application, args: CsvToManifests) -> ManifestsWritten:
     """Generate and write, or tell why not."""
     settings = app.settings
@@ -127,7 +134,14 @@ def csv_to_manifests(app: Application, args: CsvToManifests) -> ManifestsWritten
     )
 
 
-@tool(toolset="authoring", scope=Scope.ADMIN, arguments=CsvToStubConfig, answer=StubConfigWritten, destructive=True)
+@tool(
+    toolset="authoring",
+    scope=Scope.ADMIN,
+    arguments=CsvToStubConfig,
+    answer=StubConfigWritten,
+    destructive=True,
+    audit=("mcp_tools_csv_path",),
+)
 def csv_to_stub_config(app: Application, args: CsvToStubConfig) -> StubConfigWritten:
     """Generate and write, or tell why not."""
     settings = app.settings

@@ -8,7 +8,7 @@ import inspect
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import anyio.to_thread
 from pydantic import ValidationError
@@ -29,12 +29,14 @@ from dcf.errors import (
 )
 from dcf.store.authors import authored_by
 from dcf.tools.callers import calling, scope_hint
+from dcf.tools.examples import example_of
 from dcf.tools.limits import Meter
 from dcf.tools.registry import ID_PATTERN, ID_RULE, Answer, Arguments, ToolSpec, printable
 
 log = logging.getLogger(__name__)
 
 _LONGEST_ECHO = 80
+_LONGEST_SUBJECT = 300
 _PROBLEMS_SHOWN = 50
 _TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
 
@@ -59,7 +61,7 @@ async def call(
     try:
         with meter.turn(caller):
             _authorize(spec, caller)
-            checked = _speaking(spec, caller, _check(spec.arguments, arguments))
+            checked = _speaking(spec, caller, _check(spec, arguments))
             with calling(caller), authored_by(caller.name):
                 answer = await _run(spec, application, checked)
         return _within(spec, application, Reply(payload=answer.payload()))
@@ -74,9 +76,26 @@ async def _run(spec: ToolSpec, application: Application, checked: Arguments) -> 
     if inspect.iscoroutinefunction(spec.run):
         answer = await spec.run(application, checked)
     else:
-        answer = await anyio.to_thread.run_sync(spec.run, application, checked)
+        run = partial(_run_recorded, spec) if spec.audit else spec.run
+        answer = await anyio.to_thread.run_sync(run, application, checked)
     assert isinstance(answer, Answer), "every tool returns its answer model"
     return answer
+
+
+def _run_recorded(spec: ToolSpec, application: Application, checked: Arguments) -> Answer:
+    """Run a tool that changes something outside runs, and tell of it in the audit trail."""
+    with application.audit.recording(spec.name, _about(spec, checked)) as recording:
+        answer = spec.run(application, checked)
+        assert isinstance(answer, Answer), "a tool that is recorded is not awaited"
+        recording.outcome = answer.code
+        recording.about |= _about(spec, answer)
+    return answer
+
+
+def _about(spec: ToolSpec, told: Arguments | Answer) -> dict[str, str]:
+    """Read from arguments or an answer what a change is about."""
+    found = {name: getattr(told, name, None) for name in spec.audit}
+    return {name: printable(str(value)[:_LONGEST_SUBJECT]) for name, value in found.items() if value}
 
 
 def _authorize(spec: ToolSpec, caller: Caller) -> None:
@@ -106,34 +125,32 @@ def _within(spec: ToolSpec, application: Application, reply: Reply) -> Reply:
     return reply
 
 
-def _check(model: type[Arguments], arguments: Mapping[str, Json]) -> Arguments:
+def _check(spec: ToolSpec, arguments: Mapping[str, Json]) -> Arguments:
     try:
-        checked = model.model_validate(dict(arguments))
+        return spec.arguments.model_validate(dict(arguments))
     except ValidationError as error:
-        raise _explained(model, error) from None
-    if checked.redis_url is not None:
-        raise InvalidArgument("redis_url may not be chosen by the caller.", "Leave redis_url out of the call.")
-    return checked
+        raise _explained(spec, error) from None
 
 
-def _explained(model: type[Arguments], error: ValidationError) -> InvalidArgument:
+def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
     """Name the wrong argument and what it should be, unknown names first; never repeat a value."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     first = min(found, key=lambda one: one["type"] != "extra_forbidden")
     name = printable(str(first["loc"][0])[:_LONGEST_ECHO])
     if first["type"] == "extra_forbidden":
-        known = ", ".join(model.model_fields)
+        known = ", ".join(spec.arguments.model_fields)
         return InvalidArgument(f"There is no argument '{name}'.", f"The arguments are: {known}.")
-    wanted = model.model_json_schema()["properties"][name]
-    return InvalidArgument(f"{_wrong(first, name, wanted)}.", _told(wanted))
+    wanted = spec.arguments.model_json_schema()["properties"][name]
+    return InvalidArgument(f"{_wrong(first, name, wanted)}.", _told(spec, name, wanted))
 
 
-def _told(wanted: Mapping[str, Json]) -> str | None:
+def _told(spec: ToolSpec, name: str, wanted: Mapping[str, Json]) -> str | None:
     """Repeat what the schema says of an argument; of ids also how they look, which the schema says as a pattern."""
     branches = wanted.get("anyOf", [wanted])
-    rule = f" It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else ""
-    description: str | None = wanted.get("description")
-    return None if description is None else f"{description}{rule}"
+    rule = f"It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else None
+    value = example_of(spec, name)
+    example = None if value is None else f"For example {dump({name: value})}."
+    return " ".join(filter(None, (wanted.get("description"), rule, example))) or None
 
 
 def _wrong(error: ErrorDetails, name: str, wanted: Mapping[str, Json]) -> str:
@@ -150,6 +167,8 @@ def _expected(schema: Mapping[str, Json]) -> str:
     """Say in words what a JSON Schema of ours admits; null is left out, since leaving out an argument is simpler."""
     if "anyOf" in schema:
         return " or ".join(_expected(branch) for branch in schema["anyOf"] if branch.get("type") != "null")
+    if "const" in schema:
+        return f"'{schema['const']}'"
     if "enum" in schema:
         return "one of " + ", ".join(schema["enum"])
     if schema.get("type") in {"integer", "number"}:

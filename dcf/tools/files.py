@@ -133,7 +133,15 @@ class FileWritten(Answer):
     mode: str | None = None
 
 
-@tool(toolset="files", scope=Scope.WORK, arguments=WriteFile, answer=FileWritten, destructive=True, idempotent=False)
+@tool(
+    toolset="files",
+    scope=Scope.WORK,
+    arguments=WriteFile,
+    answer=FileWritten,
+    destructive=True,
+    idempotent=False,
+    audit=("path",),
+)
 def write_file(app: Application, args: WriteFile) -> FileWritten:
     """Write a file."""
     data = _encoded(args.content, args.encoding)
@@ -159,7 +167,7 @@ class DirectoryCreated(Answer):
     created: bool = False
 
 
-@tool(toolset="files", scope=Scope.WORK, arguments=CreateDirectory, answer=DirectoryCreated)
+@tool(toolset="files", scope=Scope.WORK, arguments=CreateDirectory, answer=DirectoryCreated, audit=("path",))
 def create_directory(app: Application, args: CreateDirectory) -> DirectoryCreated:
     """Make a directory."""
     found = app.files.make_directory(args.path, parents=args.parents, exist_ok=args.exist_ok)
@@ -183,7 +191,7 @@ class PathDeleted(Answer):
     removed: bool = False
 
 
-@tool(toolset="files", scope=Scope.WORK, arguments=DeletePath, answer=PathDeleted, destructive=True)
+@tool(toolset="files", scope=Scope.WORK, arguments=DeletePath, answer=PathDeleted, destructive=True, audit=("path",))
 def delete_path(app: Application, args: DeletePath) -> PathDeleted:
     """Delete something."""
     path = app.files.delete(args.path, recursive=args.recursive)
@@ -208,7 +216,15 @@ class PathMoved(Answer):
     destination: str | None = None
 
 
-@tool(toolset="files", scope=Scope.WORK, arguments=MovePath, answer=PathMoved, destructive=True, idempotent=False)
+@tool(
+    toolset="files",
+    scope=Scope.WORK,
+    arguments=MovePath,
+    answer=PathMoved,
+    destructive=True,
+    idempotent=False,
+    audit=("source", "destination"),
+)
 def move_path(app: Application, args: MovePath) -> PathMoved:
     """Move something."""
     found = app.files.move(args.source, args.destination, overwrite=args.overwrite, create_parents=args.create_parents)

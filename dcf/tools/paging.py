@@ -18,6 +18,9 @@ Cursor = Annotated[
     str | None,
     Field(pattern=STATE_PATTERN, max_length=600, description="To go on: next_cursor of the answer before."),
 ]
+Place = Annotated[str | None, Field(pattern=r"^[0-9]{1,6}$", description="To go on: next_cursor of the answer before.")]
+"""A cursor that counts the items before."""
+
 Limit = Annotated[int, Field(ge=1, le=1000, description="Items of one page (1 to 1000); fewer come if they are large.")]
 
 

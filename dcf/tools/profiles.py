@@ -63,11 +63,13 @@ _PLANNER: Final = frozenset(
         "json_set",
         "notify_if_ready",
         "notify_next_worker_agent",
+        "read_file",
         "read_workflow_control_plane",
         "remove_tool_return_limits",
         "resolve_agent_name_to_id",
         "validate_skill_manifest",
         "validate_workflow",
+        "write_file",
     }
 )
 _OPERATOR: Final = frozenset(

@@ -78,6 +78,11 @@ class DocumentAnswer(Answer):
     repeated: bool = False
 
 
+_AT: Final = ("redis_key", "path")
+_BETWEEN: Final = ("redis_key", "from_path", "to_path")
+_changes = partial(tool, toolset="redis_json", scope=Scope.WORK, answer=DocumentAnswer)
+
+
 class JsonCreate(Change):
     """Create a JSON document of your own, for notes or data that no workflow state holds.
 
@@ -90,14 +95,7 @@ class JsonCreate(Change):
     overwrite: bool = Field(default=False, description="Replace a document that exists.")
 
 
-@tool(
-    toolset="redis_json",
-    scope=Scope.WORK,
-    arguments=JsonCreate,
-    answer=DocumentAnswer,
-    destructive=True,
-    idempotent=False,
-)
+@_changes(arguments=JsonCreate, destructive=True, idempotent=False, audit=("redis_key",))
 def json_create(app: Application, args: JsonCreate) -> DocumentAnswer:
     """Make a document."""
     document = _given(app, args.initial_json, "initial_json")
@@ -170,7 +168,7 @@ class JsonSet(Change):
     agent_id: AgentId | None = Field(default=None, description="Your agent id, if you plan the run.")
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonSet, answer=DocumentAnswer, destructive=True)
+@_changes(arguments=JsonSet, destructive=True, audit=_AT)
 def json_set(app: Application, args: JsonSet) -> DocumentAnswer:
     """Set a value."""
     steps = parse_path(args.path)
@@ -186,7 +184,7 @@ class JsonEnsure(Change):
     as_text: AsText = False
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonEnsure, answer=DocumentAnswer)
+@_changes(arguments=JsonEnsure, audit=_AT)
 def json_ensure(app: Application, args: JsonEnsure) -> DocumentAnswer:
     """Set a default."""
     steps = parse_path(args.path)
@@ -203,7 +201,7 @@ class JsonAppend(Change):
     as_text: AsText = False
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonAppend, answer=DocumentAnswer, idempotent=False)
+@_changes(arguments=JsonAppend, idempotent=False, audit=_AT)
 def json_append(app: Application, args: JsonAppend) -> DocumentAnswer:
     """Append."""
     steps = parse_path(args.path)
@@ -220,7 +218,7 @@ class JsonMerge(Change):
     agent_id: AgentId | None = Field(default=None, description="Your agent id, if you plan the run.")
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonMerge, answer=DocumentAnswer, destructive=True)
+@_changes(arguments=JsonMerge, destructive=True, audit=_AT)
 def json_merge(app: Application, args: JsonMerge) -> DocumentAnswer:
     """Merge."""
     steps = parse_path(args.path)
@@ -239,7 +237,7 @@ class JsonIncrement(Change):
     )
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonIncrement, answer=DocumentAnswer, idempotent=False)
+@_changes(arguments=JsonIncrement, idempotent=False, audit=_AT)
 def json_increment(app: Application, args: JsonIncrement) -> DocumentAnswer:
     """Add to a number."""
     steps, delta = parse_path(args.path), _number(args.delta)
@@ -255,7 +253,7 @@ class JsonDelete(Change):
     path: Path
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonDelete, answer=DocumentAnswer, destructive=True)
+@_changes(arguments=JsonDelete, destructive=True, audit=_AT)
 def json_delete(app: Application, args: JsonDelete) -> DocumentAnswer:
     """Remove a value."""
     steps = parse_path(args.path)
@@ -274,7 +272,7 @@ class JsonCopy(Transfer):
     """Copy a value to another path of the same document; missing parents are created as objects."""
 
 
-@tool(toolset="redis_json", scope=Scope.WORK, arguments=JsonCopy, answer=DocumentAnswer, destructive=True)
+@_changes(arguments=JsonCopy, destructive=True, audit=_BETWEEN)
 def json_copy(app: Application, args: JsonCopy) -> DocumentAnswer:
     """Copy."""
     source, target = _ends(args)
@@ -286,14 +284,7 @@ class JsonMove(Transfer):
     """Move a value to another path of the same document, in one step; both paths as the document is before."""
 
 
-@tool(
-    toolset="redis_json",
-    scope=Scope.WORK,
-    arguments=JsonMove,
-    answer=DocumentAnswer,
-    destructive=True,
-    idempotent=False,
-)
+@_changes(arguments=JsonMove, destructive=True, idempotent=False, audit=_BETWEEN)
 def json_move(app: Application, args: JsonMove) -> DocumentAnswer:
     """Move."""
     source, target = _ends(args)

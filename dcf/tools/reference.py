@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from dcf.core.access import MEANINGS
 from dcf.core.json_text import Json, dump
+from dcf.tools.examples import smallest_call
 from dcf.tools.profiles import PROFILES, select_tools
 from dcf.tools.registry import Answer, ToolSpec
 from dcf.tools.schemas import parameters_of
@@ -61,7 +62,8 @@ def _profiles() -> str:
 
 
 def _tool(spec: ToolSpec) -> str:
-    return "\n".join([f"### {spec.name}\n", f"{spec.description}\n", _facts(spec), "", *_table(spec), *_adds(spec)])
+    head = [f"### {spec.name}\n", f"{spec.description}\n", _facts(spec), ""]
+    return "\n".join([*head, *_table(spec), *_example(spec), *_adds(spec)])
 
 
 def _facts(spec: ToolSpec) -> str:
@@ -88,6 +90,12 @@ def _table(spec: ToolSpec) -> Iterator[str]:
         description = schema.get("description", "").replace("|", "\\|")
         yield f"| `{name}` | {told['type']} | {default} | {description}{speaker} |"
     yield ""
+
+
+def _example(spec: ToolSpec) -> Iterator[str]:
+    call = smallest_call(spec)
+    if call:
+        yield f"The smallest call: `{dump(call)}`\n"
 
 
 def _adds(spec: ToolSpec) -> Iterator[str]:

@@ -7,7 +7,7 @@ to choose the tool, its field descriptions are what it reads to fill them in.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -42,12 +42,12 @@ JsonArray: TypeAlias = str | list[Any]
 class Arguments(BaseModel):
     """Base of every tool's arguments; they mean what their JSON type says (`"7"` and `true` are no numbers).
 
-    `redis_url` is in the seed's contract; callers may not choose a server.
+    `redis_url` is in the seed's contract; it takes the name of a configured connection, of which there is one.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    redis_url: str | None = Field(default=None, max_length=500, description="Leave out: any URL is refused.")
+    redis_url: Literal["default"] | None = Field(default=None, description="Leave out; URLs are refused.")
 
 
 class Answer(BaseModel):
@@ -82,7 +82,8 @@ ToolFunction: TypeAlias = Callable[[Application, AnyArguments], AnyAnswer | Awai
 class ToolSpec:
     """One tool. The hints are MCP's: whether it changes nothing, destroys, or may be repeated without harm.
 
-    Only a caller with its `scope` may use it. `acts_as` is the argument that names the agent who calls.
+    Only a caller with its `scope` may use it. `acts_as` is the argument that names the agent who calls. A tool that
+    changes something outside runs names in `audit` what of its arguments and answer tells what it changed.
     """
 
     name: str
@@ -95,6 +96,7 @@ class ToolSpec:
     read_only: bool
     destructive: bool
     idempotent: bool
+    audit: tuple[str, ...]
 
     @property
     def description(self) -> str:
@@ -119,6 +121,7 @@ def tool(
     destructive: bool = False,
     idempotent: bool = True,
     about_others: bool = False,
+    audit: tuple[str, ...] = (),
 ) -> Callable[[ToolFunction[AnyArguments, AnyAnswer]], ToolFunction[AnyArguments, AnyAnswer]]:
     """Register the function as the tool of its own name.
 
@@ -139,6 +142,7 @@ def tool(
             read_only=read_only,
             destructive=destructive,
             idempotent=idempotent,
+            audit=audit,
         )
         return function
 

@@ -1,6 +1,5 @@
 """Tools on skills: what there is, whether a manifest is right, giving a skill to an agent and taking it back."""
 
-import re
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final
@@ -10,10 +9,10 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.data import find_file
-from dcf.errors import DcfError, InvalidArgument
+from dcf.errors import DcfError
 from dcf.skills.listing import Skillset, list_catalog, list_directory
 from dcf.skills.manifest import SCHEMA_NAME, Judgement, judge
-from dcf.tools.paging import Cursor, Limit, Room
+from dcf.tools.paging import Limit, Place, Room
 from dcf.tools.registry import (
     ONLY_CONFIGURED,
     AgentId,
@@ -25,6 +24,7 @@ from dcf.tools.registry import (
     refuse_other,
     tool,
 )
+from dcf.validation.schema import configured_schema
 from dcf.validation.verdict import EXIT_CODES, found
 
 _SHOWN: Final = 50
@@ -100,7 +100,7 @@ class GetSkillset(Arguments):
     preview_chars: int | None = Field(
         default=None, ge=1, le=10_000, description="Length of the previews in characters (1 to 10000)."
     )
-    cursor: Cursor = None
+    cursor: Place = None
     limit: Limit = 1000
 
 
@@ -113,7 +113,7 @@ class GetSkillsetFromCatalog(Arguments):
     preview_chars: int | None = Field(
         default=None, ge=1, le=10_000, description="Length of the previews in characters (1 to 10000)."
     )
-    cursor: Cursor = None
+    cursor: Place = None
     limit: Limit = 1000
 
 
@@ -176,7 +176,7 @@ class SkillLoaded(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="skills", scope=Scope.WORK, arguments=LoadSkill, answer=SkillLoaded)
+@tool(toolset="skills", scope=Scope.WORK, arguments=LoadSkill, answer=SkillLoaded, audit=("agent_id", "manifest_id"))
 def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
     """Load one skill."""
     if args.workflow_id is not None:
@@ -221,7 +221,9 @@ class SkillUnloaded(Answer):
     warnings: list[str] = Field(default_factory=list)
 
 
-@tool(toolset="skills", scope=Scope.WORK, arguments=UnloadSkill, answer=SkillUnloaded)
+@tool(
+    toolset="skills", scope=Scope.WORK, arguments=UnloadSkill, answer=SkillUnloaded, audit=("agent_id", "manifest_id")
+)
 def unload_skill(app: Application, args: UnloadSkill) -> SkillUnloaded:
     """Unload one skill."""
     done = app.equipment.unload(args.agent_id, args.manifest_id)
@@ -244,7 +246,7 @@ def unload_skill(app: Application, args: UnloadSkill) -> SkillUnloaded:
 
 def _listed(app: Application, args: GetSkillset | GetSkillsetFromCatalog, skillset: Skillset) -> SkillsetAnswer:
     count = len(skillset.items)
-    start = _start(args.cursor)
+    start = int(args.cursor or 0)
     rest = skillset.items[start : start + args.limit]
     room = Room(app.settings.max_result_bytes, skillset.warnings)
     shown = list(takewhile(room.takes, rest))
@@ -259,18 +261,10 @@ def _listed(app: Application, args: GetSkillset | GetSkillsetFromCatalog, skills
     )
 
 
-def _start(cursor: str | None) -> int:
-    """Read the cursor: how many items came before."""
-    if cursor is None:
-        return 0
-    if not re.fullmatch(r"[0-9]{1,6}", cursor, re.ASCII):
-        raise InvalidArgument("cursor is not one that an answer gave.", "Begin again without cursor.")
-    return int(cursor)
-
-
 def _preview(app: Application, args: GetSkillset | GetSkillsetFromCatalog) -> int | None:
     return (args.preview_chars or app.settings.skill_preview_chars) if args.include_previews else None
 
 
 def _refuse_other_schema(app: Application, given: str | None) -> None:
-    refuse_other("schema_path", given, app.settings.skill_schema or Path("schemas") / SCHEMA_NAME)
+    schema = configured_schema(app.settings.skill_schema, app.settings.schemas_dir, SCHEMA_NAME)
+    refuse_other("schema_path", given, schema or Path("schemas") / SCHEMA_NAME)

@@ -10,7 +10,7 @@ from dcf.core.access import Scope
 from dcf.data import find_directory
 from dcf.tools.registry import ONLY_CONFIGURED, Answer, Arguments, JsonObject, refuse_other, tool
 from dcf.validation import Validation, validate_document
-from dcf.validation.schema import SCHEMA_NAME, read_schema
+from dcf.validation.schema import SCHEMA_NAME, configured_schema, read_schema
 from dcf.validation.verdict import EXIT_CODES
 
 _SHOWN: Final = 50
@@ -51,13 +51,14 @@ def validate_workflow(app: Application, args: ValidateWorkflow) -> WorkflowValid
     settings = app.settings
     refuse_other("imports_base_dir", args.imports_base_dir, settings.workflows_dir)
     refuse_other("skills_base_dir", args.skills_base_dir, settings.manifests_dir)
-    refuse_other("schema_path", args.schema_path, settings.workflow_schema or Path("schemas") / SCHEMA_NAME)
+    schema = configured_schema(settings.workflow_schema, settings.schemas_dir, SCHEMA_NAME)
+    refuse_other("schema_path", args.schema_path, schema or Path("schemas") / SCHEMA_NAME)
     verdict = validate_document(
         args.workflow_json,
         imports_base_dir=settings.workflows_dir,
         skills_base_dir=find_directory(settings.manifests_dir),
         agents_dir=find_directory(settings.agents_dir),
-        schema=None if settings.workflow_schema is None else read_schema(settings.workflow_schema),
+        schema=None if schema is None else read_schema(schema),
     )
     return _answer(verdict)
 

@@ -45,6 +45,13 @@ def check_schema(document: Json, schema: Mapping[str, Json] | None = None, name:
     return list(findings.values())
 
 
+def configured_schema(chosen: Path | None, directory: Path | None, name: str) -> Path | None:
+    """Return the file that settings name for a schema, None where the shipped one is meant."""
+    if chosen is not None or directory is None:
+        return chosen
+    return directory / name if (directory / name).is_file() else None
+
+
 def read_schema(path: Path) -> dict[str, Json]:
     """Read a schema from a file; raise InvalidArgument when it is none."""
     try:

@@ -200,7 +200,7 @@ def test_doctor_on_a_redis_of_ones_own_names_its_own_setting(dcf: Dcf) -> None:
 
 
 def test_serve_tells_its_address(environment: dict[str, str]) -> None:
-    command = [sys.executable, "-m", "dcf", "serve", "--transport", "http", "--port", "0", "--json"]
+    command = [sys.executable, "-m", "dcf", "serve", "--transport", "http", "--auth", "off", "--port", "0", "--json"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment) as found:
         assert found.stdout is not None
         assert re.fullmatch(r"http://127\.0\.0\.1:\d+/mcp", json.loads(found.stdout.readline())["url"])

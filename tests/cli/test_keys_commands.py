@@ -86,7 +86,7 @@ def test_a_key_passed_in_place_of_its_id_is_not_repeated(dcf: Dcf) -> None:
     ("environment", "said"),
     [
         ({}, "needs the host names by which clients call this server"),
-        ({"DCF_MCP_ALLOWED_HOSTS": "dcf.example"}, "needs API keys, and there is none"),
+        ({"DCF_MCP_ALLOWED_HOSTS": "dcf.example"}, "need an API key, and there is none"),
         ({"DCF_AUTH": "off", "DCF_MCP_ALLOWED_HOSTS": "dcf.example"}, "only loopback is served"),
         (
             {"DCF_MCP_ALLOWED_HOSTS": "x", "DCF_MCP_ENABLE_DNS_REBINDING_PROTECTION": "false"},
@@ -104,11 +104,33 @@ def test_others_are_not_served_without_keys_and_host_names(
     assert said in result.output
 
 
+def test_this_machine_is_not_served_without_keys_unless_asked_to(dcf_alone: Dcf) -> None:
+    result = dcf_alone("serve", "--transport", "http", "--port", "0")
+    assert result.exit_code == 2
+    assert "need an API key, and there is none" in result.output
+    assert "--auth off" in result.output
+
+
 def test_the_flag_says_the_same_as_the_variable(dcf: Dcf) -> None:
     result = dcf("serve", "--transport", "http", "--host", "0.0.0.0", "--auth", "off")
     assert "only loopback is served" in result.output
     assert "--auth is not keys or off" in dcf("serve", "--auth", "maybe").output
     assert "There is no profile 'boss'" in dcf("serve", "--profile", "boss").output
+
+
+# The audit trail
+
+
+def test_the_trail_tells_of_keys_made_and_revoked(dcf_alone: Dcf) -> None:
+    assert "Nothing was changed" in dcf_alone("audit").stdout
+    made = json.loads(dcf_alone("keys", "create", "--agent-id", "me", "--json").stdout)
+    dcf_alone("keys", "revoke", made["key_id"])
+    revoked, created = json.loads(dcf_alone("audit", "--json").stdout)
+    assert (revoked["change"], revoked["about"]) == ("keys revoke", {"key_id": made["key_id"]})
+    assert created["about"] == {"agent_id": "me", "key_id": made["key_id"], "scopes": "read,work"}
+    assert (created["by"], created["outcome"]) == ("local", "ok")
+    assert "keys create" in dcf_alone("audit", "--limit", "2").stdout
+    assert made["key"].split("_", 2)[2] not in dcf_alone("audit", "--json").stdout
 
 
 # The reference

@@ -8,15 +8,30 @@ import pytest
 
 from dcf.control_plane import ControlPlane
 from dcf.core.answers import Leased, Refusal
+from dcf.core.json_text import Json
 from dcf.core.lease import Acquire
 from dcf.errors import UnknownOutcome
 from dcf.store.connection import Connections, open_pool
+from dcf.store.documents import Documents, Verdict
+from dcf.store.edits import Edits, Found, Outcome, Written
 from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore
 from tests.support.machines import chain
 from tests.support.servers import redis_server
 from tests.support.waiting import wait_until
 from tests.support.world import World
+
+
+def once_written(document: Json, _: int) -> Verdict[str]:
+    return Verdict(answer="written", changed=document is None, write={"done": True})
+
+
+def an_edit(found: Found) -> Outcome[str]:
+    again = found.receipt is not None
+    return Outcome(
+        answer="again" if again else "new",
+        written=None if again else Written(document={"done": True}, receipt={}, life_s=60),
+    )
 
 
 @pytest.fixture
@@ -69,3 +84,30 @@ def test_a_write_that_no_replica_confirms_is_unknown_and_may_be_repeated(
     repeated = acquire(plane, run, "t1")
     assert isinstance(repeated, Leased)
     assert repeated.outcome == "lease_already_held"
+
+
+def test_a_document_outside_runs_is_on_the_replica_as_well(
+    replicated: tuple[World, ControlPlane, Connections],
+) -> None:
+    world, _, follower = replicated
+    documents, edits = Documents(world.connections, wait_replicas=1), Edits(world.connections, wait_replicas=1)
+    assert documents.transact("cp:idx:agent:one", once_written) == "written"
+    assert edits.transact("doc:one", "r1", an_edit) == "new"
+    for key in ("cp:idx:agent:one", "doc:one"):
+        assert follower.send(("JSON.GET", key)) == [b'{"done":true}']
+
+
+def test_a_document_that_no_replica_confirms_is_unknown_and_its_repetition_is_recognised(
+    replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, _, follower = replicated
+    monkeypatch.setattr("dcf.store.attempts._WAIT_MS", 50)
+    edits = Edits(world.connections, wait_replicas=1, deadline_s=0.5)
+    follower.send(("REPLICAOF", "NO", "ONE"))
+
+    with pytest.raises(UnknownOutcome):
+        edits.transact("doc:one", "r1", an_edit)
+
+    follower.send(("REPLICAOF", "127.0.0.1", world.ask("CONFIG", "GET", "port")[1]))
+    wait_until(lambda: is_linked(follower))
+    assert edits.transact("doc:one", "r1", an_edit) == "again"

@@ -120,9 +120,14 @@ async def test_no_caller_chooses_the_redis_server(application: Application, tool
     sent = application.redis_url if url == "own" else url
     for tool, arguments in MINIMAL.items():
         answer = await tools.refused("invalid_argument", tool, **arguments, redis_url=sent)
-        assert answer.error == "invalid_argument: redis_url may not be chosen by the caller."
+        assert answer.error == "invalid_argument: redis_url must be 'default'."
         assert answer.broken
         assert not sent or sent not in answer.text
+
+
+async def test_the_configured_redis_may_be_named(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id)
+    await tools.ok("read_workflow_control_plane", workflow_id=run_id, redis_url="default")
 
 
 async def test_an_operators_rights_are_not_for_everybody(tools: Tools, run_id: str) -> None:

@@ -17,6 +17,7 @@ from dcf.application import Application, open_application
 from dcf.core import json_text
 from dcf.core.access import local_caller
 from dcf.settings import Settings
+from dcf.store.keys import AUDIT_TRAIL
 from dcf.tools import envelope
 from dcf.tools.limits import meter_of
 from dcf.tools.registry import TOOLS
@@ -137,11 +138,11 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applicatio
 
 @pytest.fixture(scope="module")
 def dump(application: Application) -> Iterator[Callable[[], object]]:
-    """Everything in Redis."""
+    """Everything in Redis but the audit trail, which tells of refused changes as well."""
     client: Any = redis.Redis.from_url(application.redis_url)
 
     def everything() -> object:
-        keys = sorted(client.keys())
+        keys = sorted(set(client.keys()) - {AUDIT_TRAIL.encode()})
         documents = {key for key in keys if client.type(key) == b"ReJSON-RL"}
         return [
             (key, client.execute_command("JSON.GET", key) if key in documents else client.dump(key)) for key in keys

@@ -1,10 +1,12 @@
 """Settings from the environment, as the contract names them."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
+from dcf import settings
 from dcf.errors import InvalidArgument
 from dcf.settings import read_settings
 
@@ -137,3 +139,11 @@ def test_the_bytes_of_items_are_a_positive_number(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("DCF_ITEMS_MAX_BYTES", size)
     with pytest.raises(InvalidArgument, match="DCF_ITEMS_MAX_BYTES must be"):
         read_settings()
+
+
+def test_the_readme_has_every_setting_and_no_other() -> None:
+    page = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+    table = page[page.index("## Settings") : page.index("## Who may call")] + page[page.index("## Limits") :]
+    rows = [line for line in table.splitlines() if line.startswith("|")]
+    told = {name for row in rows for name in re.findall(r"`((?:[A-Z]+_)+[A-Z]+)`", row)}
+    assert told - {"STUB_MCP_HOST", "STUB_MCP_PORT"} == set(settings.VARIABLES), "the two are options of `dcf stub`"

@@ -15,11 +15,13 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.errors import InvalidArgument
 from dcf.tools.authentication import the_local_user
+from dcf.tools.examples import smallest_call
 from dcf.tools.listing import ToolList
 from dcf.tools.profiles import PROFILES, select_tools
 from dcf.tools.reference import markdown_of, surface
-from dcf.tools.registry import TOOLS
+from dcf.tools.registry import TOOLS, ToolSpec
 from dcf.tools.server import build_server
+from tests.tools.access import ask, key_of
 
 pytestmark = pytest.mark.anyio
 
@@ -49,6 +51,17 @@ def test_the_reference_page_has_every_tool_with_scope_and_parameters() -> None:
         assert f"\n### {name}\n" in text
         for parameter in set(spec.arguments.model_fields) - {"redis_url"}:
             assert f"| `{parameter}` |" in text
+
+
+@pytest.mark.parametrize("spec", TOOLS.values(), ids=TOOLS)
+def test_the_smallest_call_of_a_tool_can_be_shown_and_is_accepted(spec: ToolSpec) -> None:
+    spec.arguments.model_validate(smallest_call(spec))
+
+
+async def test_a_hint_shows_what_a_missing_argument_looks_like(alone: Application) -> None:
+    answer = await ask(alone, key_of(*Scope), "json_append", redis_key="doc:a", value_json=1)
+    assert answer.error == "invalid_argument: The argument path is missing."
+    assert answer.hint.endswith(' For example {"path":"$.items[0].name"}.')
 
 
 async def _listed(application: Application) -> list[dict[str, Any]]:

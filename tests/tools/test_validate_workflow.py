@@ -87,6 +87,14 @@ def test_a_configured_schema_takes_the_place_of_the_shipped_one(tmp_path: Path, 
     assert answer.schema_errors == ["<root>: owner is missing."]
 
 
+def test_a_directory_of_schemas_takes_the_place_of_the_shipped_ones(tmp_path: Path, application: Application) -> None:
+    settings = application.settings.model_copy(update={"schemas_dir": tmp_path})
+    other = cast("Application", SimpleNamespace(settings=settings))
+    assert ask(other).ok, "what the directory does not have is the shipped one"
+    (tmp_path / "letta_asl_workflow_schema_v2.2.0.json").write_text('{"required": ["owner"]}')
+    assert ask(other).schema_errors == ["<root>: owner is missing."]
+
+
 def test_no_more_problems_are_shown_than_can_be_read(application: Application) -> None:
     answer = ask(application, GOOD | {f"surplus-{at}": 1 for at in range(200)})
     assert len(answer.problems) == 50

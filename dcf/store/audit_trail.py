@@ -1,0 +1,117 @@
+"""Who changed what outside runs: agents, skills, files, documents of one's own, generated files, API keys.
+
+What changes inside a run stands in that run's history, in the same transaction. Outside there is often no transaction
+to be part of (a file, an agent on Letta), so a change has two entries: one before it, without which it is not made, and
+one that tells its outcome. A change whose process died between them is listed without an outcome.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from dcf.core.instants import to_text
+from dcf.core.json_text import Json, dump, load
+from dcf.errors import DcfError
+from dcf.store import keys
+from dcf.store.authors import current_author
+from dcf.store.connection import Connections
+
+log = logging.getLogger(__name__)
+
+_KEPT: Final = 100_000
+"""Entries that are kept at least; the oldest go first."""
+
+_MS: Final = 1000
+_UNTOLD: Final = "interrupted"
+
+
+@dataclass(slots=True)
+class Recording:
+    """A change that is being made: what is found out about it meanwhile, and its outcome, a code as answers have it."""
+
+    about: dict[str, str]
+    outcome: str = _UNTOLD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEntry:
+    """One change: what was called, about what, by whom. `outcome` None: nobody lived to tell it, or it goes on."""
+
+    entry_id: str
+    at: str
+    by: str | None
+    change: str
+    about: Mapping[str, str]
+    outcome: str | None
+
+    def as_json(self) -> dict[str, Json]:
+        """Write it for programs."""
+        return {
+            "id": self.entry_id,
+            "at": self.at,
+            "by": self.by,
+            "change": self.change,
+            "about": dict(self.about),
+            "outcome": self.outcome,
+        }
+
+
+class AuditTrail:
+    """The trail of one Redis."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    @contextmanager
+    def recording(self, change: str, about: Mapping[str, str]) -> Iterator[Recording]:
+        """Tell of a change while the context makes it. Raise, and make none, when it cannot be told."""
+        author = current_author()
+        by = [] if author is None else ["by", author]
+        entry_id = self._append("change", change, "about", dump(dict(about)), *by).decode()
+        recording = Recording(dict(about))
+        try:
+            yield recording
+        except DcfError as error:
+            recording.outcome = error.code
+            raise
+        finally:
+            self._tell(entry_id, change, recording)
+
+    def newest(self, limit: int) -> list[AuditEntry]:
+        """List the last changes, newest first."""
+        (found,) = self._connections.send(("XREVRANGE", keys.AUDIT_TRAIL, "+", "-", "COUNT", 2 * limit))
+        ends: dict[str, dict[str, str]] = {}
+        entries: list[AuditEntry] = []
+        for raw_id, flat in found:
+            fields = {name.decode(): value.decode() for name, value in zip(flat[::2], flat[1::2], strict=True)}
+            if "of" in fields:
+                ends[fields["of"]] = fields
+            else:
+                entry_id = raw_id.decode()
+                entries.append(_entry(entry_id, fields | ends.get(entry_id, {})))
+        return entries[:limit]
+
+    def _tell(self, entry_id: str, change: str, recording: Recording) -> None:
+        """Tell the outcome of a change; the change itself is made or not made by now, whatever becomes of this."""
+        try:
+            self._append("of", entry_id, "outcome", recording.outcome, "about", dump(recording.about))
+        except DcfError as error:
+            log.warning("audit: that %s ended with %s is not recorded: %s", change, recording.outcome, error.code)
+
+    def _append(self, *fields: str) -> bytes:
+        (entry_id,) = self._connections.send(("XADD", keys.AUDIT_TRAIL, "MAXLEN", "~", _KEPT, "*", *fields))
+        assert isinstance(entry_id, bytes), "XADD answers with the id"
+        return entry_id
+
+
+def _entry(entry_id: str, fields: Mapping[str, str]) -> AuditEntry:
+    return AuditEntry(
+        entry_id=entry_id,
+        at=to_text(int(entry_id.partition("-")[0]) * _MS),
+        by=fields.get("by"),
+        change=fields["change"],
+        about=load(fields["about"]),
+        outcome=fields.get("outcome"),
+    )

@@ -1,0 +1,49 @@
+"""An example of each argument that a tool cannot do without: for hints, where a model learns it when it needs it.
+
+They are not in the input schemas, where every caller would pay for them in every list of tools.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.core.json_text import Json
+from dcf.tools.registry import ToolSpec
+
+_WORKFLOW: Final[Json] = {"asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
+
+_EXAMPLES: Final[Mapping[str, Json]] = {
+    "agent_id": "pricing-1",
+    "agent_name": "pricing-1",
+    "content": "# Plan\n",
+    "default_json": [],
+    "delta": 1,
+    "destination": "notes/final.md",
+    "from_path": "$.draft",
+    "lease_token": "the token in the answer of acquire_state_lease",
+    "manifest_id": "calculate.pricing@0.1.0",
+    "owner_agent_id": "pricing-1",
+    "patch_json": {"status": "done", "draft": None},
+    "path": "$.items[0].name",
+    "redis_key": "doc:notes",
+    "skill_json": "skill://calculate.pricing@0.1.0",
+    "source": "notes/plan.md",
+    "state": "CalculatePricing",
+    "to_path": "$.final",
+    "value_json": {"name": "any JSON value"},
+    "workflow_id": "order-42",
+    "workflow_json": _WORKFLOW,
+}
+_OF_TOOLSET: Final[Mapping[tuple[str, str], Json]] = {("files", "path"): "notes/plan.md"}
+
+
+def example_of(spec: ToolSpec, argument: str) -> Json:
+    """Return a value that the argument could have; None for one that may be left out."""
+    if not spec.arguments.model_fields[argument].is_required():
+        return None
+    return _OF_TOOLSET.get((spec.toolset, argument), _EXAMPLES.get(argument))
+
+
+def smallest_call(spec: ToolSpec) -> dict[str, Json]:
+    """Return the arguments without which the tool cannot be called."""
+    fields = spec.arguments.model_fields.items()
+    return {name: example_of(spec, name) for name, field in fields if field.is_required()}
