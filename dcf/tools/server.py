@@ -116,7 +116,12 @@ def build_http_app(application: Application, url: str | None = None) -> Starlett
     """
     settings = application.settings
     protected = None if settings.auth == "off" else settings.public_url or url or settings.server_url
-    server = build_server(application, protected_url=protected)
+    return over_http(build_server(application, protected_url=protected), application, protected_url=protected)
+
+
+def over_http(server: MCPServer[None], application: Application, *, protected_url: str | None) -> Starlette:
+    """Put a server of `build_server` on HTTP; whoever adds to what it serves does so in between."""
+    settings = application.settings
 
     async def healthz(_: Request) -> Response:
         return JSONResponse({"ok": True, "version": __version__})
@@ -135,8 +140,8 @@ def build_http_app(application: Application, url: str | None = None) -> Starlett
         max_request_body_size=settings.max_body_bytes,
     )
     app.router.routes.insert(0, Route(_PATH, no_stream, methods=["GET", "DELETE"]))
-    if protected is not None:
-        app.router.routes.insert(0, metadata_route(protected))
+    if protected_url is not None:
+        app.router.routes.insert(0, metadata_route(protected_url))
         app.add_middleware(Unavailable)
     return app
 
