@@ -134,7 +134,8 @@ def _open_platform(
         from dcf.adapters import letta  # noqa: PLC0415 - an optional part of dcf
     except ImportError:
         raise InvalidArgument(
-            "LETTA_BASE_URL is set, but the Letta client is not installed.", "Install it with: pip install 'dcf[letta]'"
+            "LETTA_BASE_URL is set, but the Letta client is not installed.",
+            "Install it: pip install 'dcf-mcp[letta]'",
         ) from None
     key = settings.letta_api_key
     options = letta.LettaOptions(

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dcf.cli.app import app
-from dcf.settings import _FIELDS
+from dcf.settings import VARIABLES as SETTINGS
 from tests.deployment.files import COMPOSE, ROOT, compose, services, without
 
 PASSWORDS = {"REDIS_PASSWORD": "one", "REDIS_OPERATOR_PASSWORD": "two"}
@@ -138,7 +138,7 @@ def test_the_command_of_a_service_is_one_that_dcf_has(name: str) -> None:
 
 def test_every_variable_of_a_service_of_ours_is_a_setting() -> None:
     used = {variable for name in OURS for variable in services()[name].get("environment", {})}
-    assert used <= set(_FIELDS)
+    assert used <= set(SETTINGS)
 
 
 def test_the_health_check_of_pulse_is_a_command_that_dcf_has() -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dcf import __version__
-from dcf.settings import _FIELDS
+from dcf.settings import VARIABLES as SETTINGS
 from tests.deployment.files import ROOT, dockerfile, image_environment, services
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
@@ -49,7 +49,7 @@ def test_nothing_is_fetched_from_a_url_and_no_secret_is_built_in() -> None:
 
 
 def test_every_variable_that_the_image_sets_is_a_setting() -> None:
-    assert set(image_environment()) - _OF_PYTHON <= set(_FIELDS)
+    assert set(image_environment()) - _OF_PYTHON <= set(SETTINGS)
 
 
 def test_the_image_is_dcf_and_serves_unless_told_otherwise() -> None:

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 from typer.testing import CliRunner
 
 from dcf.cli.app import app
-from dcf.settings import _FIELDS
+from dcf.settings import VARIABLES as SETTINGS
 from tests.deployment.files import ROOT
 
 PAGE = (ROOT / "docs" / "install.md").read_text("utf-8")
@@ -44,7 +44,7 @@ def test_a_server_that_a_client_starts_is_a_command_that_dcf_has_with_settings_t
     assert len(started) == 4
     assert all((entry["command"], entry["args"]) == ("dcf", STDIO) for entry in started)
     assert is_accepted(STDIO)
-    assert {name for entry in started for name in entry["env"]} <= set(_FIELDS)
+    assert {name for entry in started for name in entry["env"]} <= set(SETTINGS)
 
 
 def test_a_server_that_a_client_calls_is_called_at_mcp_with_a_key_that_is_not_written_down() -> None:
@@ -72,7 +72,7 @@ def test_the_link_for_cursor_says_what_its_file_says() -> None:
 def test_the_commands_for_claude_code_name_the_command_and_the_url() -> None:
     started, called = (shlex.split(line) for line in PAGE.splitlines() if line.startswith("claude "))
     assert started[started.index("--") + 1 :] == ["dcf", *STDIO]
-    assert started[started.index("--env") + 1].partition("=")[0] in _FIELDS
+    assert started[started.index("--env") + 1].partition("=")[0] in SETTINGS
     assert called[-3:-1] == ["http://localhost:8337/mcp", "--header"]
 
 
@@ -93,6 +93,8 @@ def test_the_registry_is_told_the_name_and_version_of_the_package() -> None:
     assert (PACKAGE["registryType"], PACKAGE["transport"]) == ("pypi", {"type": "stdio"})
     assert PACKAGE["identifier"] == PROJECT["name"]
     assert SERVER["version"] == PACKAGE["version"] == PROJECT["version"]
+    assert f"mcp-name: {SERVER['name']}" in (ROOT / "README.md").read_text("utf-8")
+    assert PROJECT["name"] in PROJECT["scripts"], "uvx starts the command of the package's name"
 
 
 def test_the_registry_is_told_in_as_many_words_as_it_takes() -> None:
@@ -108,7 +110,7 @@ def test_what_the_registry_starts_is_a_command_that_dcf_has() -> None:
 
 @pytest.mark.parametrize("name", sorted(VARIABLES))
 def test_a_variable_of_the_registry_is_the_setting_that_dcf_reads(name: str) -> None:
-    told, field = VARIABLES[name], _FIELDS[name]
+    told, field = VARIABLES[name], SETTINGS[name]
     assert told.get("isSecret", False) is (SecretStr in (field.annotation, *get_args(field.annotation)))
     if "choices" in told:
         assert tuple(told["choices"]) == get_args(field.annotation)

