@@ -88,7 +88,7 @@ def repeat_until_done(connections: Connections, once: Callable[[Connection], tup
         attempt += 1
         if time.monotonic() >= deadline:
             raise _gave_up(in_doubt)
-        time.sleep(random.uniform(0, min(0.001 * 2**attempt, 0.1)))  # noqa: S311 - jitter, not a secret
+        time.sleep(random.uniform(0, min(0.001 * 2**attempt, 0.1)))  # nosec B311 # noqa: S311 - jitter, not a secret
 
 
 def commit(connection: Connection, commands: list[Command]) -> bool:
