@@ -145,7 +145,7 @@ class ControlPlane:
 
     def _take_any(self, workflow_id: str, wish: lease.Acquire, contested: "_Contested") -> Leased | None:
         """Lease one of the states that others may be after as well, each by its own document."""
-        for path in random.sample(contested.states, len(contested.states)):
+        for path in random.sample(contested.states, len(contested.states)):  # nosec B311 - an order, no secret
             taken = self.acquire(workflow_id, replace(wish, state=path))
             if isinstance(taken, Leased):
                 return taken

@@ -81,7 +81,7 @@ class ToolWish:
 
     `name` is what the agent will call. `definition` is the manifest's own (type registered, mcp_server or
     python_source); `server` names and describes the MCP server (`{"name", "transport", "url" | "command", "args",
-    "headers"}`) where there is one.
+    "headers"}`) where there is one; its `shown_url`, if it has one, is what may be seen of the URL.
     """
 
     name: str

@@ -78,7 +78,7 @@ class Mailbox:
                 f"The tool '{clip(wish.name)}' is Python source, which mailbox agents cannot be given.",
                 "Offer it as a tool of an MCP server.",
             )
-        server = None if wish.server is None else {key: wish.server.get(key) for key in ("name", "transport", "url")}
+        server = None if wish.server is None else _shown(wish.server)
         tool_id = _tool_id(wish.name, wish.definition, server)
         note = {
             "name": wish.name,
@@ -119,6 +119,11 @@ def _unknown(agent_id: str) -> AgentUnknown:
 
 def _block_id(label: str) -> str:
     return f"block-{_digest(label)}"
+
+
+def _shown(server: Mapping[str, Json]) -> dict[str, Json]:
+    """Say where a server is, without the secrets that only a platform which calls it itself may know."""
+    return {"name": server["name"], "transport": server["transport"], "url": server.get("shown_url", server.get("url"))}
 
 
 def _tool_id(name: str, definition: Mapping[str, Json], server: Mapping[str, Json] | None) -> str:

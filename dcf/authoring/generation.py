@@ -114,7 +114,7 @@ def stale_manifests(outputs: Sequence[Output], out_dir: Path, catalog: Path) -> 
 
 def json_file(document: Mapping[str, Json]) -> str:
     """Write a document for a file that people read, too."""
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _generation(skills: Iterable[SkillEntry], entries: Iterable[ToolEntry], files: SourceFiles) -> Generation:

@@ -92,7 +92,7 @@ class Crew:
     def _spawn(self, name: str, command: list[str], inherit: tuple[int, ...]) -> subprocess.Popen[bytes]:
         """Start a process in a session of its own: a Ctrl-C in the terminal is for this process to deal with."""
         with self._log(name).open("ab") as log:
-            return subprocess.Popen(  # noqa: S603 - our own interpreter and command line
+            return subprocess.Popen(  # nosec B603 # noqa: S603 - our own interpreter and command line
                 command,
                 stdin=subprocess.PIPE,
                 stdout=log,

@@ -20,8 +20,10 @@ def clean(value: object, longest: int = _LONGEST) -> str:
 
 def json_text(document: Json, *, indent: int | None = None) -> str:
     """Write JSON that means the same and holds no character that a terminal would obey."""
-    text = json.dumps(document, indent=indent, ensure_ascii=False)
-    return "".join(character if _is_harmless(character) else json.dumps(character)[1:-1] for character in text)
+    text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
+    return "".join(
+        character if _is_harmless(character) else json.dumps(character, allow_nan=False)[1:-1] for character in text
+    )
 
 
 def _printable(character: str) -> str:

@@ -17,7 +17,7 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady |
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     if snapshot.meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_closed(snapshot.meta.status))
-    mine = [state for state, doc in snapshot.states.items() if doc.lease.token == wish.token]
+    mine = [state for state, doc in snapshot.states.items() if doc.lease.is_held_with(wish.token)]
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
     for state in (*mine, *free):
         decision = acquire(snapshot, replace(wish, state=state))

@@ -8,7 +8,7 @@ from dcf.core.json_text import Json
 
 def definition_sha256(document: Json) -> str:
     """SHA-256 of a document's canonical form (sorted keys, no spaces), in hex."""
-    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -64,7 +64,8 @@ class Release:
 def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
     """Grant the lease to one owner, tell its holder that it already has it, or say why not."""
     doc, meta = snapshot.states[request.state], _meta(snapshot)
-    if doc.lease.token == request.token and not doc.status.is_terminal:
+    is_holder = doc.lease.is_held_with(request.token) and not _owner_differs(doc, request.owner)
+    if is_holder and not doc.status.is_terminal:
         held = Leased(
             outcome="lease_already_held",
             state=request.state,
@@ -251,14 +252,14 @@ def _is_clear(doc: StateDoc, request: Release) -> bool:
     """Tell whether there is nothing to release: nobody holds the state, or the caller gave it up before."""
     if doc.lease.token is None and (request.force or doc.status.is_terminal):
         return True
-    return not request.force and doc.lease.token != request.token and _is_done_with(doc, request.token)
+    return not request.force and not doc.lease.is_held_with(request.token) and _is_done_with(doc, request.token)
 
 
 def _freed(doc: StateDoc, now: int, request: Release) -> StateDoc:
     kept_owner = None if request.clear_owner else doc.lease.owner_agent_id
     lease = Lease(epoch=doc.lease.epoch, ts=now, ttl_s=doc.lease.ttl_s, owner_agent_id=kept_owner)
     last = without_claim(doc.last)
-    if request.token is not None and request.token == doc.lease.token:
+    if request.token is not None and doc.lease.is_held_with(request.token):
         last["release"] = {"req": fingerprint(request.token)}
     return replace(doc, status=doc.status if doc.status.is_terminal else Status.PENDING, lease=lease, last=last)
 

@@ -7,6 +7,7 @@ looks as JSON is `codec`'s business.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from hmac import compare_digest
 
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
@@ -64,6 +65,12 @@ class Lease:
     def is_live(self, now: int) -> bool:
         """Whether somebody holds it; a lease without a readable expiry counts as expired."""
         return self.token is not None and self.expires_at is not None and self.expires_at > now
+
+    def is_held_with(self, token: str | None) -> bool:
+        """Whether this is its token; how long the answer takes tells nothing about it."""
+        if self.token is None or token is None:
+            return False
+        return compare_digest(self.token.encode(), token.encode())
 
     def next_epoch(self, now: int) -> int:
         """Make the fencing number of a new grant: larger than any before, also over a failover that lost writes."""

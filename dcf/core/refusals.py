@@ -16,8 +16,6 @@
 Kept in one place so that the codes stay stable and the sentences alike.
 """
 
-from hmac import compare_digest
-
 from dcf.core.answers import Refusal
 from dcf.core.instants import seconds
 from dcf.core.model import Meta, RunStatus, StateDoc
@@ -183,6 +181,6 @@ def unless_holder(doc: StateDoc, meta: Meta, state: str, token: str | None) -> R
         return run_closed(meta.status)
     if doc.status.is_terminal:
         return state_terminal(state, doc)
-    if not compare_digest((doc.lease.token or "").encode(), token.encode()):
+    if not doc.lease.is_held_with(token):
         return lease_lost(state, doc)
     return None

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
+from urllib.parse import urlsplit
 
 from dcf.asl.path_syntax import clip
 from dcf.core.json_text import Json
@@ -38,7 +39,10 @@ class Registry:
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def server(self, server_id: str) -> dict[str, Json]:
-        """Describe a server as `{"name", "transport", "url" | "command", "args", "headers"}`; raise ToolUnavailable."""
+        """Describe a server as `{"name", "transport", "url" | "command", "args", "headers"}`; raise ToolUnavailable.
+
+        Where the URL holds a value of the environment behind its host, `shown_url` is what others may see of it.
+        """
         entry = self._entries().get(server_id)
         if not isinstance(entry, dict):
             raise _unusable(server_id, "is not in the registry")
@@ -88,10 +92,22 @@ class Registry:
             read_endpoint(url)
         except DcfError:
             raise _unusable(server_id, "has an endpoint that cannot be used") from None
-        shown = {"url": url}
-        return shown | (
-            {"headers": {name: self._filled(server_id, text) for name, text in headers.items()}} if headers else {}
+        shown = self._shown(url, endpoint)
+        return (
+            {"url": url}
+            | ({} if shown == url else {"shown_url": shown})
+            | ({"headers": {name: self._filled(server_id, text) for name, text in headers.items()}} if headers else {})
         )
+
+    def _shown(self, url: str, written: str) -> str:
+        """Put the names of variables back that may be secrets: those behind the host."""
+        parts = urlsplit(url)
+        origin = f"{parts.scheme}://{parts.netloc}"
+        behind = url.removeprefix(origin)
+        for name in _VARIABLE.findall(written):
+            value = self.environment.get(name)
+            behind = behind.replace(value, f"${{{name}}}") if value else behind
+        return origin + behind
 
     def _filled(self, server_id: str, text: str) -> str:
         def value(found: re.Match[str]) -> str:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from dcf.core.instants import SECOND, to_text
 from dcf.core.json_text import Json, dump, load
+from dcf.errors import InvalidArgument
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
 
@@ -110,20 +111,28 @@ class AgentRecords:
 
     def put(self, agent_id: str, part: str, ident: str, value: Json) -> bool:
         """Set one block or tool of an agent (`part`: blocks, tools); False when there is no such agent."""
-        if self._set(agent_id, f'$.{part}["{ident}"]', dump(value)):
+        path = _path_of(part, ident)
+        if self._set(agent_id, path, dump(value)):
             return True
         if self.get(agent_id) is None:
             return False
         self.create(AgentRecord(agent_id=agent_id, name=agent_id))  # it only had an inbox until now
-        return self._set(agent_id, f'$.{part}["{ident}"]', dump(value))
+        return self._set(agent_id, path, dump(value))
 
     def remove(self, agent_id: str, part: str, ident: str) -> None:
         """Remove one block or tool of an agent, if it is there."""
-        self._set(agent_id, f'$.{part}["{ident}"]', "")
+        self._set(agent_id, _path_of(part, ident), "")
 
     def _set(self, agent_id: str, path: str, text: str) -> bool:
         (done,) = self._connections.send(("EVAL", _PART_IF_THERE, 1, keys.agent(agent_id), path, text))
         return bool(done)
+
+
+def _path_of(part: str, ident: str) -> str:
+    """Say where in a record a block or tool is; its id has nothing that means something in a path."""
+    if not all(character.isalnum() or character in "-_" for character in ident):
+        raise InvalidArgument("That is no id of a block or tool.")
+    return f'$.{part}["{ident}"]'  # nosemgrep: jsonpaths-are-not-formatted - the id was looked at just now
 
 
 def created_text(record: AgentRecord) -> str:

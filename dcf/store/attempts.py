@@ -118,4 +118,4 @@ def _gave_up(*, in_doubt: bool) -> DcfError:
 
 
 def _pause(attempt: int) -> None:
-    time.sleep(random.uniform(0, min(0.001 * 2**attempt, 0.1)))  # noqa: S311 - jitter, not a secret
+    time.sleep(random.uniform(0, min(0.001 * 2**attempt, 0.1)))  # nosec B311 # noqa: S311 - jitter, not a secret

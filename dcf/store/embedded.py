@@ -310,7 +310,7 @@ def _spawn(site: _Site, program: _Program) -> bool:
 def _run(command: list[str], log: Path, lock_fd: int) -> None:
     """Run it until it has gone to the background; what it says before it opens its log goes there as well."""
     with log.open("ab") as output:
-        subprocess.run(  # noqa: S603  # a fixed program and settings of ours, no shell
+        subprocess.run(  # nosec B603 # noqa: S603 - a fixed program and settings of ours, no shell
             command,
             check=True,
             stdin=subprocess.DEVNULL,

@@ -77,12 +77,9 @@ class InboxReader:
         key = keys.inbox(agent_id)
         try:
             async with asyncio.timeout(timeout_s + _PATIENCE_S):
-                return await self._again(key) or await self._fresh(key, timeout_s)
-        except redis.ResponseError as error:
-            if "NOGROUP" not in str(error):
-                raise StoreUnavailable("Redis refused to read an inbox.") from None
-            await self._make_group(key)
-            return await self.next(agent_id, timeout_s)
+                return await self._next(key, timeout_s)
+        except redis.ResponseError:
+            raise StoreUnavailable("Redis refused to read an inbox.") from None
         except CONNECTION_ERRORS as error:
             raise unavailable(error) from None
 
@@ -91,6 +88,15 @@ class InboxReader:
         if self._opened is not None:
             opened, self._opened = self._opened, None
             await opened.aclose()
+
+    async def _next(self, key: str, timeout_s: float) -> Message | None:
+        try:
+            return await self._again(key) or await self._fresh(key, timeout_s)
+        except redis.ResponseError as error:
+            if "NOGROUP" not in str(error):
+                raise
+        await self._make_group(key)
+        return await self._again(key) or await self._fresh(key, timeout_s)
 
     async def _again(self, key: str) -> Message | None:
         reply: Any = await self._client.xautoclaim(key, _GROUP, _READER, VISIBILITY_S * 1000, count=1)

@@ -139,7 +139,8 @@ class Reading:
         if reads.timers:
             yield ("ZMSCORE", run.timers, *map(encode_state, reads.timers))
         for path, index in reads.items:
-            yield ("JSON.GET", run.items(path), f"$[{index}]")
+            item = f"$[{index}]"  # nosemgrep: jsonpaths-are-not-formatted - an index is a number
+            yield ("JSON.GET", run.items(path), item)
         for path in reads.tallies:
             yield ("HMGET", run.join(path), *_TALLY)
         if reads.open_states is not None:
@@ -209,7 +210,7 @@ def _agent_path(state: str) -> str:
     if state.startswith(" "):
         return "$.agents"
     quoted = state.replace("\\", "\\\\").replace('"', '\\"')
-    return f'$.agents["{quoted}"]'
+    return f'$.agents["{quoted}"]'  # nosemgrep: jsonpaths-are-not-formatted - quoted just now
 
 
 def _assignment(found: list[Json] | None, state: str) -> Json:

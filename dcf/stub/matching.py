@@ -51,7 +51,7 @@ def compile_path(path: str) -> Reader:
     if not text:
         return lambda arguments: [arguments]
     if not text.startswith("$"):
-        text = f"${text}" if text.startswith("[") else f"$.{text}"
+        text = "$" + ("" if text.startswith("[") else ".") + text
     compiled = parse_path(text)
     if not compiled.in_document:
         raise ValueError(f"'{path}' does not lead into the arguments")
@@ -67,7 +67,7 @@ def compile_path(path: str) -> Reader:
 
 def canonical(value: Json) -> str:
     """Write a value so that equal values are equal texts."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def text_of(value: Json) -> str:

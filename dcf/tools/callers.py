@@ -9,7 +9,8 @@ from contextvars import ContextVar
 
 from dcf.application import Application
 from dcf.core.access import Caller, Scope
-from dcf.errors import Forbidden, UnknownRun
+from dcf.core.decision import Snapshot
+from dcf.errors import Forbidden
 
 _NOBODY = Caller(name="nobody", scopes=frozenset())
 _CALLER: ContextVar[Caller] = ContextVar("dcf_caller", default=_NOBODY)
@@ -47,15 +48,33 @@ def scope_hint(scope: Scope) -> str:
 
 def require_planner(app: Application, workflow_id: str) -> None:
     """Refuse unless the run is the caller's: a key bound to an agent plans the runs of that planner only."""
-    caller = current_caller()
-    if caller.agent_id is None or Scope.OPERATE in caller.scopes:
-        return
-    try:
-        meta = app.control_plane.read(workflow_id, ()).meta_document or {}
-    except UnknownRun:
-        return  # nothing to protect; a tool that needs the run says that there is none
-    if meta.get("planner_agent_id") != caller.agent_id:
+    agent_id = _bound_to()
+    if agent_id is not None and not _plans(app.control_plane.read(workflow_id, ()), agent_id):
         raise Forbidden(
-            f"Run '{workflow_id}' has another planner than '{caller.agent_id}', which this key is bound to.",
+            f"Run '{workflow_id}' has another planner than '{agent_id}', which this key is bound to.",
             "Use the key of the run's planner (planner_agent_id in meta), or one with the scope 'operate'.",
         )
+
+
+def require_part(app: Application, workflow_id: str, state: str) -> None:
+    """Refuse unless the caller has a part in the state: a key bound to an agent wakes nobody in runs of others."""
+    agent_id = _bound_to()
+    if agent_id is None:
+        return
+    found = app.control_plane.read(workflow_id, (state,))
+    assert found.meta is not None, "read() raises for a run that does not exist"
+    if not found.meta.may_take(state, agent_id) and not _plans(found, agent_id):
+        raise Forbidden(
+            f"Agent '{agent_id}', which this key is bound to, has no part in that state of run '{workflow_id}'.",
+            "Leave it to those who have: what is owed is delivered by itself.",
+        )
+
+
+def _bound_to() -> str | None:
+    """Return the agent whose own affairs the caller is confined to; an operator is not."""
+    caller = current_caller()
+    return None if Scope.OPERATE in caller.scopes else caller.agent_id
+
+
+def _plans(found: Snapshot, agent_id: str) -> bool:
+    return (found.meta_document or {}).get("planner_agent_id") == agent_id

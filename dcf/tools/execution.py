@@ -246,7 +246,7 @@ def _claimed(app: Application, workflow_id: str, answer: Updated) -> dict[str, J
     if answer.repeated:
         found = app.control_plane.read(workflow_id, (claimed.state,))
         given = found.inputs.get(claimed.state)
-        if found.states[claimed.state].lease.token == doc.lease.token:
+        if found.states[claimed.state].lease.is_held_with(doc.lease.token):
             doc = found.states[claimed.state]
     return {"state": claimed.state, "lease": write_lease(doc.lease), "input": given}
 

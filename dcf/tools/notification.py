@@ -13,7 +13,7 @@ from dcf.core.json_text import Json, parse
 from dcf.core.model import StateDoc, Status
 from dcf.errors import AgentUnknown, InvalidArgument
 from dcf.notifications import Target
-from dcf.tools.callers import require, require_planner
+from dcf.tools.callers import require, require_part, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 
 _MAX_PAYLOAD = 16 * 1024
@@ -68,6 +68,8 @@ def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> W
         started = app.control_plane.kick_off(args.workflow_id, args.reason or "initial")
         if isinstance(started, Refusal):
             return refused(WorkersNotified, started, workflow_id=args.workflow_id)
+    else:
+        require_part(app, args.workflow_id, args.source_state)
     targets = app.notifications.notify_next(args.workflow_id, args.source_state, reason=args.reason, payload=payload)
     failed = [target for target in targets if not target.sent and not target.skipped_not_ready]
     sent = sum(target.sent for target in targets)

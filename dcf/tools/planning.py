@@ -82,6 +82,8 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
     answer = app.control_plane.create(request)
     if isinstance(answer, Refusal):
         return refused(ControlPlaneCreated, answer, workflow_id=workflow_id)
+    if answer.existed:
+        require_planner(app, workflow_id)
     keys = _keys(app, workflow_id, definition.machine.states)
     verb = "exists" if answer.existed else "created"
     return ControlPlaneCreated(

@@ -303,14 +303,15 @@ def _change(app: Application, args: Change, steps: Steps, value: Json, operate: 
 
 
 def _wish(args: Change, operation: str, steps: Steps, value: Json, *, key: str) -> Wish:
-    agent_id = getattr(args, "agent_id", None)
+    caller, agent_id = current_caller(), getattr(args, "agent_id", None)
+    may_plan = Scope.PLAN in caller.scopes
     asked = args.model_dump(exclude=_NOT_ASKED)
     digest = hashlib.sha256(dump([operation, key, asked, value]).encode()).hexdigest()[:16]
     return Wish(
         key=key,
         operation=operation,
         path=steps,
-        hand=Hand(who=agent_id or current_caller().name, is_operator=may_write_runs(), agent_id=agent_id),
+        hand=Hand(who=agent_id or caller.name, is_operator=may_write_runs(), agent_id=agent_id if may_plan else None),
         digest=digest,
         request_id=args.request_id,
     )
@@ -338,7 +339,7 @@ def _presented(answer: Changed | Refusal, wish: Wish) -> DocumentAnswer:
 
 def _written(value: Json, longest: int, *, pretty: bool) -> str:
     """Write a value, indented where that does not make it too long."""
-    indented = json.dumps(value, indent=2, ensure_ascii=False) if pretty else ""
+    indented = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) if pretty else ""
     return indented if 0 < len(indented) <= longest else dump(value)
 
 

@@ -12,6 +12,7 @@ from dcf.data import find_file
 from dcf.errors import DcfError
 from dcf.skills.listing import Skillset, list_catalog, list_directory
 from dcf.skills.manifest import SCHEMA_NAME, Judgement, judge
+from dcf.tools.callers import require_part
 from dcf.tools.paging import Limit, Place, Room
 from dcf.tools.registry import (
     ONLY_CONFIGURED,
@@ -181,6 +182,8 @@ def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
     """Load one skill."""
     if args.workflow_id is not None:
         app.control_plane.run(args.workflow_id)  # before anything is done: it must exist
+        if args.state is not None:
+            require_part(app, args.workflow_id, args.state)
     manifest = app.library.resolve(args.skill_json)
     loaded = app.equipment.load(args.agent_id, manifest)
     comes_later = not (loaded.already or app.platform.tools_at_once)

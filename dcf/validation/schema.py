@@ -86,7 +86,9 @@ def _validator(schema: Mapping[str, Json]) -> Any:
 def _checker(schema: Mapping[str, Json]) -> Any:
     definitions = schema.get("$defs")
     local: dict[str, Json] = {}
-    if isinstance(definitions, dict) and not any('"$id"' in json.dumps(part) for part in definitions.values()):
+    if isinstance(definitions, dict) and not any(
+        '"$id"' in json.dumps(part, allow_nan=False) for part in definitions.values()
+    ):
         local = {f"#/$defs/{name}": part for name, part in definitions.items()}
     keywords = {
         "$ref": partial(_reference, local),
@@ -195,7 +197,7 @@ def _allowed(error: ValidationError) -> _Told:
     value = error.validator_value
     allowed = value if error.validator == "enum" and isinstance(value, list) else [value]
     shown = f"'{clip(error.instance)}'" if isinstance(error.instance, str) else kind(error.instance)
-    hint = f"Use one of: {', '.join(json.dumps(one) for one in allowed)}."
+    hint = f"Use one of: {', '.join(json.dumps(one, allow_nan=False) for one in allowed)}."
     yield (), "invalid_value", f"This cannot be {shown}.", clip(hint, 500)
 
 

@@ -149,7 +149,7 @@ class Equipment:
                     f"Somebody else is changing the skills of agent '{clip(agent_id)}'.",
                     "Repeat the call in a few seconds.",
                 )
-            time.sleep(random.uniform(0.005, min(0.01 * 2**attempt, 0.2)))  # noqa: S311 - jitter, not a secret
+            time.sleep(random.uniform(0.005, min(0.01 * 2**attempt, 0.2)))  # nosec B311 # noqa: S311 - jitter, not a secret
 
     def _repair(self, agent_id: str, holding: Holding) -> None:
         token = f"repair-{secrets.token_hex(8)}"

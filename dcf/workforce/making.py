@@ -76,7 +76,7 @@ class Making:
                 raise Conflict("Somebody else is making agents of this run.", "Repeat the call in a few seconds.")
             if missing:
                 attempt += 1
-                time.sleep(random.uniform(0.005, min(0.01 * 2**attempt, 0.2)))  # noqa: S311 - jitter, not a secret
+                time.sleep(random.uniform(0.005, min(0.01 * 2**attempt, 0.2)))  # nosec B311 # noqa: S311 - jitter, not a secret
 
     def undo(self, wish: Parts, progress: Progress) -> None:
         """Delete what this call made; what cannot be deleted stays noted, and the next call uses it."""

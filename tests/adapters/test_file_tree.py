@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from dcf.adapters.appending import append_to
 from dcf.adapters.file_tree import Content, FileTree, Listing
 from dcf.core.answers import Refusal
 from tests.support.racing import race
@@ -391,6 +392,20 @@ def test_names_that_the_system_refuses_are_told_without_its_words(tree: FileTree
     write(tree, f"{deep}/f", b"")
     assert code(tree.delete("d", recursive=True)) == "remove_failed"
     assert code(tree.entries(".", recursive=True, hidden=False, limit=1000, room=10**6, after=None)) == "scan_failed"
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["a file", "nothing"])
+def test_what_became_a_link_just_before_it_is_opened_is_not_appended_to(root: Path, outside: Path, there: bool) -> None:
+    """As if it had been a file until a moment ago; through a link to nothing, opening would make a file outside."""
+    (root / "log").symlink_to(outside / ("secret" if there else "new"))
+    before = state_of(outside)
+    directory = os.open(root, os.O_RDONLY)
+    try:
+        with pytest.raises(OSError, match=os.strerror(errno.ELOOP)):
+            append_to(directory, "log", b"x", 1000)
+    finally:
+        os.close(directory)
+    assert state_of(outside) == before
 
 
 @contextlib.contextmanager

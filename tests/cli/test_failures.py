@@ -13,8 +13,10 @@ from typer.testing import Result
 
 from dcf.cli.crew import Crew
 from dcf.cli.functions import load_functions
+from dcf.cli.serving import open_listener
 from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument
+from dcf.settings import Settings
 from dcf.tools.client import connect
 from dcf.worker import FUNCTIONS
 from tests.cli.conftest import Dcf, Seed, plain_redis
@@ -200,6 +202,14 @@ def test_an_address_that_cannot_be_listened_on(dcf: Dcf, host: str) -> None:
         assert dcf("keys", "create").exit_code == 0
         command = ("serve", "--transport", "http", "--host", host, "--port", port)
         told(dcf(*command, DCF_MCP_ALLOWED_HOSTS="dcf.example"), 2, "Cannot listen on", str(port))
+
+
+def test_an_answer_does_not_wait_for_more_to_send() -> None:
+    """Nagle's algorithm together with delayed acknowledgements takes 40 ms each time."""
+    with open_listener(Settings(mcp_port=0)) as listener, socket.create_connection(listener.getsockname()):
+        accepted, _ = listener.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 # Runs and Redis

@@ -431,7 +431,10 @@ def test_no_secret_of_the_registry_reaches_the_store(
 ) -> None:
     secret = f"canary-{secrets.token_hex(8)}"
     monkeypatch.setenv("ORDERS_KEY", secret)
-    server = {"endpoint": "http://stub.example:8765", "headers": {"Authorization": "Bearer ${ORDERS_KEY}"}}
+    server = {
+        "endpoint": "http://stub.example:8765/${ORDERS_KEY}/mcp?key=${ORDERS_KEY}",
+        "headers": {"Authorization": "Bearer ${ORDERS_KEY}"},
+    }
     chosen = workshop.with_registry({"servers": {"orders": server}})
     agent = site.make()
     chosen.equipment().load(agent, read(manifest()))

@@ -6,7 +6,7 @@ from dcf.core.access import Scope
 from dcf.errors import UnknownKey
 from dcf.store.access_keys import AccessKeys
 from dcf.store.connection import Connections
-from tests.support.redis_contents import everything_in
+from tests.support.redis_contents import everything_in, value_of
 
 
 def test_a_new_key_admits_until_it_is_revoked(connections: Connections) -> None:
@@ -52,3 +52,8 @@ def test_the_key_is_neither_stored_nor_shown(real_connections: Connections, onlo
     secret = made.text.split("_", 2)[2]
     assert secret not in everything_in(onlooker)
     assert secret not in repr(made)
+
+
+def test_a_search_passes_over_what_went_away_meanwhile(real_connections: Connections) -> None:
+    """A receipt may expire between its listing and its reading; that is how such a search failed once."""
+    assert value_of(real_connections, b"cp:idx:edit:{gone}:meanwhile") == ""

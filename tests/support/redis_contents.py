@@ -1,24 +1,29 @@
 """All that is in a Redis, as text, for tests that look for what must not be there."""
 
-from dcf.store.connection import Connections
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from dcf.store.connection import Command, Connections
+
+_READ: Final[Mapping[bytes, Callable[[bytes], Command]]] = {
+    b"ReJSON-RL": lambda key: ("JSON.GET", key),
+    b"string": lambda key: ("GET", key),
+    b"stream": lambda key: ("XRANGE", key, "-", "+"),
+    b"zset": lambda key: ("ZRANGE", key, 0, -1),
+    b"hash": lambda key: ("HGETALL", key),
+    b"set": lambda key: ("SMEMBERS", key),
+    b"list": lambda key: ("LRANGE", key, 0, -1),
+}
+_GONE: Final = b"none"
 
 
 def everything_in(connections: Connections) -> str:
-    """Keys and values; bytes that are no text are left out."""
+    """Keys and values."""
     (keys,) = connections.send(("KEYS", "*"))
-    return "\n".join(f"{key.decode()} {_value(connections, key)}" for key in sorted(keys))
+    return "\n".join(f"{key.decode()} {value_of(connections, key)}" for key in sorted(keys))
 
 
-def _value(connections: Connections, key: bytes) -> str:
+def value_of(connections: Connections, key: bytes) -> str:
+    """The value as text; nothing for a key that expired, or was deleted, since it was listed."""
     (kind,) = connections.send(("TYPE", key))
-    if kind == b"ReJSON-RL":
-        return str(connections.send(("JSON.GET", key))[0])
-    read = {
-        b"string": ("GET", key),
-        b"stream": ("XRANGE", key, "-", "+"),
-        b"zset": ("ZRANGE", key, 0, -1),
-        b"hash": ("HGETALL", key),
-        b"set": ("SMEMBERS", key),
-        b"list": ("LRANGE", key, 0, -1),
-    }
-    return str(connections.send(read[kind])[0])
+    return "" if kind == _GONE else str(connections.send(_READ[kind](key))[0])

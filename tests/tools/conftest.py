@@ -80,6 +80,21 @@ async def alone(application: Application) -> AsyncIterator[Application]:
     await application.reader.close()
 
 
+@pytest.fixture(scope="session")
+def walled(replica: Callable[..., Application], tmp_path_factory: pytest.TempPathFactory) -> Application:
+    """The application with directories of its own for all that tools read and write."""
+    place = tmp_path_factory.mktemp("walled")
+    for name in ("files", "manifests", "sources"):
+        (place / name).mkdir()
+    return replica(
+        manifests_dir=place / "manifests",
+        skills_catalog=place / "catalog.json",
+        stub_config=place / "stub.json",
+        skills_src_dir=place / "sources",
+        files_write=(place / "files",),
+    )
+
+
 _numbers = itertools.count(1)
 
 

@@ -125,6 +125,8 @@ def _arguments(tool: str, workflow_id: str) -> dict[str, Any]:
 def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Application]:
     """A Redis of its own, so that all of it can be compared."""
     place = tmp_path_factory.mktemp("files")
+    (place / "manifests").mkdir()
+    (place / "catalog.json").write_text('{"skills": []}')
     settings = Settings(
         redis_url=None,
         data_dir=tmp_path_factory.mktemp("data"),

@@ -1,33 +1,118 @@
-"""Secrets through every tool: in each text argument, in keys and in tokens; then everything said and kept is searched.
+"""Credentials through every tool: a whole session, each one in the wrong place, and each kind of trouble with Redis.
 
-A text that a caller means to keep (an output, a note) is data and is kept. What must never be seen again are API keys,
-lease tokens, and URLs with passwords.
+Then all that was said, logged and kept is searched. A text that a caller means to keep (an output, a note) is data and
+is kept. What must never be seen again are API keys, lease tokens, passwords, and the secrets of the environment.
 """
 
-import json
 import logging
 import secrets
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
+import httpx2
 import pytest
+import redis
+from mcp.client import Client
+from mcp.client.streamable_http import streamable_http_client
 
-from dcf.application import Application
 from dcf.core.access import Caller, Scope
-from dcf.store.connection import Connections, open_pool
 from dcf.tools.registry import TOOLS
-from tests.support.redis_contents import everything_in
-from tests.support.restricted import RestrictedRedis
 from tests.tools.access import ask, smallest
+from tests.tools.calls import Tools
+from tests.tools.vault import Vault, logged, open_vault, session
 
 pytestmark = pytest.mark.anyio
 
 EVERYTHING = Caller(name="key:cafecafecafe", scopes=frozenset(Scope))
-KEPT = frozenset({"authoring", "redis_json", "files"})
-"""Toolsets that store texts, or files under names that a caller chooses; these are data."""
+
+
+@pytest.fixture
+def vault(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Vault]:
+    with open_vault(tmp_path_factory.mktemp("vault") / "site", monkeypatch) as found:
+        yield found
+
+
+@asynccontextmanager
+async def _client(vault: Vault) -> AsyncIterator[Tools]:
+    headers = {"Authorization": f"Bearer {vault.api_key}"}
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=30) as http,
+        Client(streamable_http_client(f"{vault.url}/mcp", http_client=http)) as client,
+    ):
+        yield await Tools.of(client)
+
+
+async def _carried_out(tools: Tools, vault: Vault) -> dict[str, list[str]]:
+    """What every tool answered in a session in which every call is right."""
+    said: dict[str, list[str]] = {}
+    workers: dict[str, str] = {}
+    for number in range(len(session(vault.lease, workers))):
+        name, arguments = session(vault.lease, workers)[number]
+        answer = await tools.ok(name, **arguments)
+        workers |= answer.payload.get("agents_map") or {}
+        said.setdefault(name, []).append(answer.text)
+    return said
+
+
+def test_every_tool_has_a_right_call_here() -> None:
+    """A new tool belongs into the session of the vault."""
+    assert {name for name, _ in session("", {})} == set(TOOLS)
+
+
+async def test_a_whole_session_shows_no_credential(vault: Vault, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    async with _client(vault) as tools:
+        said = await _carried_out(tools, vault)
+    told = {name for name, texts in said.items() if any(vault.lease in text for text in texts)}
+    assert told == {"acquire_state_lease", "claim_ready_state", "renew_state_lease"}, "a token is its holder's"
+    history = [str(entry.as_json()) for entry in vault.application.history.after("vault")]
+    assert len(history) > 5
+    assert vault.lease not in "\n".join([*history, logged(caplog)])
+    for text in (*(text for texts in said.values() for text in texts), *history):
+        assert vault.seen_in(text) == []
+    assert vault.seen_in(logged(caplog)) == []
+    without_registry = vault.kept()
+    assert vault.seen_in(without_registry) == []
+    assert vault.seen_in(repr(vault.application.settings)) == []
+
+
+@pytest.mark.parametrize("trouble", ["full", "read-only user", "gone"])
+async def test_no_trouble_of_redis_brings_a_credential_to_light(
+    vault: Vault, caplog: pytest.LogCaptureFixture, trouble: str
+) -> None:
+    """Its own words would hold the arguments of commands, and the address that it was connected to."""
+    caplog.set_level(logging.DEBUG)
+    admin: Any = redis.Redis(port=vault.redis_port, password=vault.redis_password)
+    if trouble == "full":
+        admin.config_set("maxmemory", "1")
+    elif trouble == "read-only user":
+        admin.execute_command("ACL", "SETUSER", "default", "-json.set", "-json.get", "-xadd")
+    else:
+        admin.shutdown(nosave=True, now=True)
+    admin.close()
+
+    async def call(name: str, arguments: dict[str, Any]) -> None:
+        answer = await ask(vault.application, EVERYTHING, name, **arguments)
+        assert vault.seen_in(answer.text) == [], name
+        assert answer.code != "internal_error", name
+        assert vault.lease not in answer.text, name
+
+    async with anyio.create_task_group() as tasks:
+        for name, arguments in session(vault.lease, {}):
+            tasks.start_soon(call, name, arguments)
+    await vault.application.reader.close()
+    assert vault.seen_in(logged(caplog)) == []
+    assert vault.lease not in logged(caplog)
+
+
+# In the wrong place
 
 
 def _texts(schema: dict[str, Any]) -> bool:
-    return any(branch.get("type") == "string" for branch in schema.get("anyOf", [schema]))
+    kinds = [branch.get("type") for branch in schema.get("anyOf", [schema])]
+    return "string" in kinds or kinds == [None]
 
 
 def _cases() -> list[tuple[str, str]]:
@@ -35,13 +120,27 @@ def _cases() -> list[tuple[str, str]]:
         (name, argument)
         for name, spec in sorted(TOOLS.items())
         for argument, schema in spec.arguments.model_json_schema()["properties"].items()
-        if _texts(schema) and spec.toolset not in KEPT
+        if _texts(schema)
     ]
+
+
+_NAMES = {"workflow_id", "state", "agent_id", "owner_agent_id", "source_state"}
+"""An answer says that there is none of this name, where it is one."""
+
+_ECHOED = {
+    "agent_name", "agent_name_prefix", "manifest_id", "skill_json", "workflow_json", "redis_key", "key_prefix",
+    "path", "from_path", "to_path", "source", "destination", "skills_csv_path", "refs_csv_path", "mcp_tools_csv_path",
+    "mcp_cases_csv_path",
+}  # fmt: skip
+"""Names of things that are looked up: that there is none, or where it would be, is said with its name."""
+
+_DATA = {"initial_json", "value_json", "default_json", "patch_json", "content", "finalize_note"}
+"""What a caller asks to be kept, or to be put where everybody may read it."""
 
 
 @pytest.mark.parametrize(("name", "argument"), _cases())
 async def test_a_secret_that_is_sent_in_the_wrong_place_is_not_repeated(
-    alone: Application, caplog: pytest.LogCaptureFixture, name: str, argument: str
+    walled: Any, caplog: pytest.LogCaptureFixture, raw_redis: Any, name: str, argument: str
 ) -> None:
     """An agent that passes its key, its token or a URL where a name belongs finds it in no answer and in no log."""
     caplog.set_level(logging.DEBUG)
@@ -49,39 +148,13 @@ async def test_a_secret_that_is_sent_in_the_wrong_place_is_not_repeated(
     said = []
     timeout: dict[str, Any] = {"timeout_s": 0} if name == "await_workflow_event" else {}
     for secret in (f"dcf_0123456789ab_{mark}00000000000", f"redis://:{mark}@redis:6379/0", f"lease-{mark}/*{{"):
-        answer = await ask(alone, EVERYTHING, name, **smallest(name) | timeout | {argument: secret})
-        if argument in {"workflow_id", "state", "agent_id", "owner_agent_id", "source_state"} and mark in answer.text:
-            continue  # a well-formed name, which an answer says there is none of
-        said.append(answer.text)
-    said += [record.getMessage() + str(record.exc_text) for record in caplog.records]
-    shown = [text for text in said if mark in text]
-    assert not shown or argument in _ECHOED, shown
-
-
-_ECHOED = {"agent_name", "manifest_id", "skill_json", "workflow_json", "agent_name_prefix"}
-"""Names of things that are looked up: that there is none is said with its name."""
-
-
-async def test_lease_tokens_are_only_in_answers_to_their_holder_and_in_the_states_document(
-    alone: Application, own_redis: RestrictedRedis, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    run_id, token = f"run-{secrets.token_hex(4)}", f"lease-{secrets.token_hex(16)}"
-    workflow = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}}
-    wish = {"workflow_id": run_id, "state": "A"}
-    await ask(alone, EVERYTHING, "create_workflow_control_plane", workflow_json=workflow, workflow_id=run_id)
-    held = await ask(alone, EVERYTHING, "acquire_state_lease", **wish, owner_agent_id="me", lease_token=token)
-    assert held["lease"]["token"] == token
-    others = []
-    for name in sorted(TOOLS):
-        if name in {"finalize_workflow", "renew_state_lease", "claim_ready_state", "await_workflow_event"}:
+        answer = await ask(walled, EVERYTHING, name, **smallest(name) | timeout | {argument: secret})
+        if argument in _NAMES and mark in answer.text:
             continue
-        fields = TOOLS[name].arguments.model_fields
-        about = {key: value for key, value in wish.items() if key in fields}
-        document = {"redis_key": f"cp:wf:{run_id}:state:A"} if "redis_key" in fields else {}
-        others.append((await ask(alone, EVERYTHING, name, **smallest(name) | about | document)).text)
-    history = json.dumps([entry.as_json() for entry in alone.history.after(run_id)])
-    logged = [record.getMessage() + str(record.exc_text) for record in caplog.records]
-    assert not [text for text in [*others, history, *logged] if token in text]
-    kept = [line for line in everything_in(Connections(open_pool(own_redis.admin_url))).splitlines() if token in line]
-    assert {line.split(" ")[0] for line in kept} <= {f"cp:wf:{run_id}:state:A", f"cp:wf:{run_id}:claims"}
+        said.append(answer.text)
+    await walled.reader.close()
+    shown = [text for text in said if mark in text]
+    assert not shown or argument in _ECHOED | _DATA, shown
+    assert mark not in logged(caplog)
+    made = [key for key in raw_redis.scan_iter() if mark.encode() in key]
+    assert not made or argument in _NAMES | {"redis_key", "key_prefix"}

@@ -56,7 +56,7 @@ class Blocks:
             try:
                 return self._client.write.agents.blocks.update(label, agent_id=agent_id, value=value)
             except letta_client.ConflictError:
-                time.sleep(pause * random.random())  # noqa: S311 - spreads writers, guards nothing
+                time.sleep(pause * random.random())  # nosec B311 # noqa: S311 - spreads writers, guards nothing
         return self._client.write.agents.blocks.update(label, agent_id=agent_id, value=value)
 
     def _attach_new(self, agent_id: str, label: str, value: str) -> str:

@@ -128,10 +128,18 @@ def registry(tmp_path: Path, document: Any, environment: dict[str, str] | None =
             {"endpoint": "http://stub/mcp", "headers": {"X-Key": "Bearer ${KEY}"}},
             {"transport": "streamable_http", "url": "http://stub/mcp", "headers": {"X-Key": "Bearer s3"}},
         ),
+        (
+            {"endpoint": "http://${HOST}/${KEY}/mcp?k=${KEY}"},
+            {
+                "transport": "streamable_http",
+                "url": "http://stub/s3/mcp?k=s3",
+                "shown_url": "http://stub/${KEY}/mcp?k=${KEY}",
+            },
+        ),
     ],
 )
 def test_a_server_is_described_by_its_transport(tmp_path: Path, entry: Any, server: Any) -> None:
-    found = registry(tmp_path, {"servers": {"s": entry}}, {"KEY": "s3"}).server("s")
+    found = registry(tmp_path, {"servers": {"s": entry}}, {"KEY": "s3", "HOST": "stub"}).server("s")
     assert found == {"name": "s"} | server
 
 

@@ -1,0 +1,137 @@
+"""Every tool, with every scope, on one's own run and on another's: what is not granted is refused and changes nothing.
+
+Generated from the registry: a new tool is called here by itself, with every argument that could name a run of others.
+"""
+
+import secrets
+from collections.abc import AsyncIterator
+from itertools import product
+from typing import Any
+
+import pytest
+import redis
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.tools.registry import TOOLS
+from tests.support.skill_manifests import manifest
+from tests.tools.access import ask, key_of, smallest
+from tests.tools.calls import TWO_TASKS, Answer
+
+pytestmark = pytest.mark.anyio
+
+MINE, OTHER = "stranger", "planner-1"
+SPEAKS = ("owner_agent_id", "planner_agent_id", "agent_id")
+
+
+class Site:
+    """A run of somebody's, one agent of which holds its first state, and what is kept of it in Redis."""
+
+    def __init__(self, application: Application, raw_redis: Any, planner: str) -> None:
+        self.application = application
+        self.planner = planner
+        self.run = f"run-{secrets.token_hex(4)}"
+        self.worker = f"worker-{self.run}"
+        self._redis = raw_redis
+
+    async def open(self) -> "Site":
+        await self._did(
+            "create_workflow_control_plane",
+            workflow_id=self.run,
+            workflow_json=TWO_TASKS,
+            planner_agent_id=self.planner,
+            agents_map_json={"A": self.worker, "B": self.worker},
+        )
+        await self._did("notify_next_worker_agent", workflow_id=self.run)
+        holder = {"workflow_id": self.run, "state": "A", "owner_agent_id": self.worker}
+        held = await self._did("acquire_state_lease", **holder, lease_token=self.run)
+        assert held["lease"]["token"] == self.run
+        return self
+
+    async def _did(self, tool: str, **arguments: Any) -> Answer:
+        answer = await ask(self.application, key_of(*Scope, name="key:everything"), tool, **arguments)
+        assert answer.code == "ok", answer.text
+        return answer
+
+    def kept(self) -> dict[bytes, Any]:
+        """All that is stored of the run and of its agents' events."""
+        found = [key for pattern in (f"*wf:{self.run}:*", f"*{self.worker}*") for key in self._redis.keys(pattern)]
+        return {
+            key: self._redis.execute_command("JSON.GET", key)
+            if self._redis.type(key) == b"ReJSON-RL"
+            else self._redis.dump(key)
+            for key in sorted(found)
+        }
+
+    def arguments(self, tool: str, key: str, who: str) -> dict[str, Any]:
+        """Whatever of the tool's arguments can name this run, does; its caller says that it is `who`."""
+        about: dict[str, Any] = {
+            "workflow_id": self.run, "workflow_json": TWO_TASKS, "state": "A", "source_state": "A",
+            "redis_key": f"cp:wf:{self.run}:{key}", "path": "$.agents", "from_path": "$.agents", "to_path": "$.status",
+            "skill_json": manifest(), "agent_name": None, "timeout_s": 0, "value_json": {"A": who},
+        }  # fmt: skip
+        fields = TOOLS[tool].arguments.model_fields
+        spoken = {name: who for name in SPEAKS if name in fields}
+        return smallest(tool) | {name: value for name, value in about.items() if name in fields} | spoken
+
+
+@pytest.fixture
+async def app(walled: Application) -> AsyncIterator[Application]:
+    """What waits for events is closed in the loop that opened it."""
+    yield walled
+    await walled.reader.close()
+
+
+REST = tuple(scope for scope in Scope if scope is not Scope.OPERATE)
+CALLERS = {str(scope): (scope,) for scope in Scope} | {"all but operate": REST, "none": ()}
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+async def test_on_the_run_of_another_nothing_changes(app: Application, raw_redis: redis.Redis, name: str) -> None:
+    theirs = await Site(app, raw_redis, OTHER).open()
+    before, spec = theirs.kept(), TOOLS[name]
+    documents = ("meta", "state:A", "definition") if "redis_key" in spec.arguments.model_fields else ("meta",)
+    for (known, scopes), key, who in product(CALLERS.items(), documents, (MINE, theirs.worker, OTHER)):
+        arguments = theirs.arguments(name, key, who)
+        answer = await ask(app, key_of(*scopes, agent_id=MINE), name, **arguments)
+        case = f"{name} with {known} as {who} on {key}: {answer.text[:300]}"
+        may_speak = who == MINE or spec.acts_as is None
+        assert (spec.scope in scopes and may_speak) or answer.code == "forbidden", case
+        assert theirs.run not in _tokens(answer), case
+        assert theirs.kept() == before, case
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+async def test_on_ones_own_run_the_scope_of_the_tool_decides(
+    app: Application, raw_redis: redis.Redis, name: str
+) -> None:
+    """With the scope of the tool nothing but its business refuses it, without it everything does."""
+    needed = {TOOLS[name].scope, *_NEEDED_TOO.get(name, ())}
+    mine = await Site(app, raw_redis, MINE).open()
+    arguments = mine.arguments(name, "meta", MINE)
+    for scope in sorted(needed):
+        without = key_of(*set(REST) - {scope}, agent_id=MINE)
+        answer = await ask(app, without, name, **arguments)
+        assert answer.code == "forbidden", f"{name} without {scope}: {answer.text[:300]}"
+    answer = await ask(app, key_of(*needed, agent_id=MINE), name, **arguments)
+    assert answer.code != "forbidden" or name in _OPERATORS, answer.text
+
+
+_NEEDED_TOO = {"json_set": (Scope.PLAN,), "json_merge": (Scope.PLAN,)}
+"""What the planner's hand on `meta.agents` takes beside the tool's scope."""
+
+_OPERATORS = {name for name in TOOLS if name.startswith("json_")} - {"json_read", "json_set", "json_merge"} | {
+    "delete_agent",
+}
+"""What only an operator does to documents of runs, and to agents that were made for none."""
+
+
+def _tokens(answer: Answer) -> set[str]:
+    shown = (answer.payload.get("lease") or {}, answer.payload.get("updated_state") or {})
+    return {str(one.get("token")) for one in (shown[0], shown[1].get("lease") or {})}
+
+
+def test_no_tool_has_two_arguments_that_could_say_who_calls() -> None:
+    """One of them would go unchecked. Only planner_agent_id may stand beside another: it is about the run then."""
+    for name, spec in TOOLS.items():
+        assert sum(argument in spec.arguments.model_fields for argument in SPEAKS) <= 1, name

@@ -1,0 +1,120 @@
+"""The table of limits in the README: every row is what the settings say, and has tests that cross it."""
+
+import re
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dcf.asl import parsing
+from dcf.core import json_text
+from dcf.core.access import Scope
+from dcf.errors import RateLimited
+from dcf.settings import Settings
+from dcf.tools.limits import meter_of
+from dcf.tools.registry import TOOLS
+from tests.tools import test_http, test_limits
+from tests.tools.access import key_of
+from tests.tools.calls import Tools, new_run
+
+pytestmark = pytest.mark.anyio
+
+README = Path(__file__).parents[2] / "README.md"
+DEFAULTS = Settings.model_fields
+LIMIT = TOOLS["read_workflow_control_plane"].arguments.model_json_schema()["properties"]["limit"]
+
+
+def _rows() -> dict[str, list[str]]:
+    """The table by its first column."""
+    section = README.read_text("utf-8").split("## Limits\n")[1].strip().split("\n\n")[0]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines()[2:]]
+    return {first: rest for first, *rest in rows}
+
+
+async def test_a_page_has_a_thousand_states_at_most(tools: Tools, run_id: str) -> None:
+    names = [f"S{number:04}" for number in range(1001)]
+    states: dict[str, Any] = {name: {"Type": "Task", "Next": after} for name, after in pairwise(names)}
+    workflow = {"asl": {"StartAt": names[0], "States": states | {names[-1]: {"Type": "Task", "End": True}}}}
+    await new_run(tools, run_id, workflow, agents_map_json={})
+    first = await tools.ok("read_workflow_control_plane", workflow_id=run_id, include_meta=False)
+    assert (len(first["states"]), first["next_cursor"]) == (1000, names[999])
+    rest = await tools.ok("read_workflow_control_plane", workflow_id=run_id, cursor=first["next_cursor"])
+    assert list(rest["states"]) == [names[1000]]
+    for tool, more in (("read_workflow_control_plane", {"workflow_id": run_id}), ("get_skillset", {})):
+        await tools.refused("invalid_argument", tool, **more, limit=1001)
+
+
+def test_a_key_has_two_hundred_calls_at_once_and_a_hundred_a_second_after_that() -> None:
+    meter, caller = meter_of(Settings()), key_of(Scope.READ)
+    clock = _Clock()
+    meter.monotonic = clock
+    for _ in range(200):
+        _turn(meter, caller)
+    with pytest.raises(RateLimited):
+        _turn(meter, caller)
+    clock.now += 1
+    for _ in range(100):
+        _turn(meter, caller)
+    with pytest.raises(RateLimited):
+        _turn(meter, caller)
+
+
+class _Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def _turn(meter: Any, caller: Any) -> None:
+    with meter.turn(caller):
+        pass
+
+
+PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
+    "an HTTP request": (DEFAULTS["max_body_bytes"].default, test_http.test_a_body_beyond_four_mebibytes_is_refused),
+    "a workflow document": (
+        DEFAULTS["max_document_bytes"].default,
+        test_limits.test_a_workflow_beyond_the_limit_is_too_large,
+    ),
+    "states of a workflow, nested ones included": (
+        parsing.MAX_STATES,
+        test_limits.test_a_workflow_has_ten_thousand_states_at_most,
+    ),
+    "an input or output of a state": (
+        DEFAULTS["max_output_bytes"].default,
+        test_limits.test_an_output_and_an_input_beyond_the_limit_are_too_large,
+    ),
+    "levels of nesting in JSON": (json_text.MAX_DEPTH, test_limits.test_json_is_nested_64_levels_at_most),
+    "an answer": (
+        DEFAULTS["max_result_bytes"].default,
+        test_limits.test_a_page_is_cut_between_states_where_it_would_grow_too_large,
+    ),
+    "states or skills of one page": (LIMIT["maximum"], test_a_page_has_a_thousand_states_at_most),
+    "calls of one key, by one server": (
+        int(DEFAULTS["rate_per_s"].default),
+        test_a_key_has_two_hundred_calls_at_once_and_a_hundred_a_second_after_that,
+    ),
+    "calls of one key that run at the same time": (
+        DEFAULTS["max_concurrency"].default,
+        test_limits.test_only_so_many_calls_of_a_caller_run_at_once,
+    ),
+}
+"""By row: what the code says, and the test that crosses it."""
+
+
+def test_every_row_of_the_table_is_proved() -> None:
+    assert set(_rows()) == set(PROOFS)
+
+
+@pytest.mark.parametrize("row", PROOFS)
+def test_the_table_says_what_the_code_does(row: str) -> None:
+    limit, variables, _ = _rows()[row]
+    units = {"KiB": 1024, "MiB": 1024**2}
+    number, unit = re.match(r"([0-9 ]+?)(?: (KiB|MiB)|,| a second|$)", limit).groups()  # type: ignore[union-attr]
+    assert int(number.replace(" ", "")) * units.get(unit, 1) == PROOFS[row][0]
+    for variable in re.findall(r"`DCF_([A-Z_]+)`", variables):
+        assert variable.lower() in DEFAULTS
