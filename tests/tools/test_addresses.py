@@ -64,7 +64,7 @@ async def test_no_spelling_of_a_redis_url_is_taken_or_called(walled: Application
     for form in REDIS:
         url = form.format(port=ear.port)
         answer = await ask(walled, ALL, name, **smallest(name) | {"redis_url": url})
-        assert answer.error == "invalid_argument: redis_url may not be chosen by the caller."
+        assert answer.error == "invalid_argument: redis_url must be 'default'."
         assert "canary-password" not in answer.text
     assert not ear.was_called()
 
