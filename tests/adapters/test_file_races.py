@@ -1,11 +1,10 @@
 """What happens below roots while somebody else changes directories and files into links."""
 
-import contextlib
 import errno
 import os
 import random
-import threading
 from collections.abc import Iterator, Sized
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from dcf.adapters.appending import append_to
 from dcf.adapters.file_tree import FileTree
 from dcf.core.answers import Refusal
 from tests.adapters.trees import SECRET, move, state_of, write
+from tests.support.racing import repeating
 
 
 @pytest.mark.parametrize("there", [True, False], ids=["a file", "nothing"])
@@ -30,26 +30,18 @@ def test_what_became_a_link_just_before_it_is_opened_is_not_appended_to(root: Pa
     assert state_of(outside) == before
 
 
-@contextlib.contextmanager
-def swapping(link: Path, target: Path, spare: Path) -> Iterator[None]:
+def swapping(link: Path, target: Path, spare: Path) -> AbstractContextManager[None]:
     """Something that keeps changing a directory or file into a link that leads out, and back."""
-    stop, luck = threading.Event(), random.Random(7)
+    luck = random.Random(7)
 
     def swap() -> None:
-        while not stop.is_set():
-            link.rename(spare)
-            link.symlink_to(target)
-            link.unlink()
-            spare.rename(link)
-            sum(range(luck.randrange(20_000)))  # without this both threads keep in step, and one never gets through
+        link.rename(spare)
+        link.symlink_to(target)
+        link.unlink()
+        spare.rename(link)
+        sum(range(luck.randrange(20_000)))  # without this both threads keep in step, and one never gets through
 
-    thread = threading.Thread(target=swap)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+    return repeating(swap)
 
 
 def turns(found: Sized, least: int) -> Iterator[int]:
@@ -88,26 +80,17 @@ def test_a_directory_that_becomes_a_link_meanwhile_leads_nowhere(
     assert state_of(outside) == before
 
 
-@contextlib.contextmanager
-def replacing(name: Path, outside: Path) -> Iterator[None]:
+def replacing(name: Path, outside: Path) -> AbstractContextManager[None]:
     """Something that keeps replacing a file by a link that leads out, and by a file again; the name is never free."""
-    stop = threading.Event()
     spare = name.parent / "spare"
 
     def replace() -> None:
-        while not stop.is_set():
-            spare.symlink_to(outside)
-            spare.replace(name)
-            spare.write_bytes(b"ours")
-            spare.replace(name)
+        spare.symlink_to(outside)
+        spare.replace(name)
+        spare.write_bytes(b"ours")
+        spare.replace(name)
 
-    thread = threading.Thread(target=replace)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+    return repeating(replace)
 
 
 def test_a_file_that_becomes_a_link_meanwhile_is_not_followed(tree: FileTree, root: Path, outside: Path) -> None:

@@ -5,8 +5,7 @@ import gzip
 import json
 import os
 import random
-import threading
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from dcf.asl.item_sources import bring
 from dcf.asl.steps import Entry, NeedItems
 from dcf.errors import StateError
 from dcf.simulation import GivenFiles
+from tests.support.racing import repeating
 
 ENTRY = Entry(raw={}, variables={}, entered_at="2026-01-01T00:00:00.000Z")
 GET, LIST = "arn:aws:states:::s3:getObject", "arn:aws:states:::s3:listObjectsV2"
@@ -138,25 +138,16 @@ def test_only_regular_files_are_read(root: Path) -> None:
     assert "There is no file" in cause(root, "n" * 300)
 
 
-@contextlib.contextmanager
-def swapping(link: Path, outside: Path, spare: Path) -> Iterator[None]:
+def swapping(link: Path, outside: Path, spare: Path) -> AbstractContextManager[None]:
     """Something that keeps changing a directory into a link that leads out, and back."""
-    stop = threading.Event()
 
     def swap() -> None:
-        while not stop.is_set():
-            link.rename(spare)
-            link.symlink_to(outside)
-            link.unlink()
-            spare.rename(link)
+        link.rename(spare)
+        link.symlink_to(outside)
+        link.unlink()
+        spare.rename(link)
 
-    thread = threading.Thread(target=swap)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
+    return repeating(swap)
 
 
 @pytest.mark.parametrize("place", ["b", "b/inner", "b/inner/k"])

@@ -1,8 +1,9 @@
-"""Several threads that begin the same thing at the same moment."""
+"""Several threads that begin the same thing at the same moment, or one that keeps disturbing another."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import TypeVar
 
 Result = TypeVar("Result")
@@ -18,3 +19,21 @@ def race(count: int, do: Callable[[int], Result]) -> list[Result]:
 
     with ThreadPoolExecutor(count) as pool:
         return list(pool.map(run, range(count)))
+
+
+@contextmanager
+def repeating(do: Callable[[], None]) -> Iterator[None]:
+    """Do it again and again in another thread while the block lasts."""
+    stop = threading.Event()
+
+    def run() -> None:
+        while not stop.is_set():
+            do()
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
