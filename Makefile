@@ -3,7 +3,7 @@ PYTHON ?= .venv/bin/python
 .PHONY: test fast check format reference bench demo accept-letta
 
 test: ## everything that CI runs
-	$(PYTHON) -m pytest
+	$(PYTHON) -m pytest -n auto --dist loadfile
 
 fast: ## unit tests only
 	$(PYTHON) -m pytest tests/unit

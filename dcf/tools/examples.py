@@ -19,7 +19,7 @@ _EXAMPLES: Final[Mapping[str, Json]] = {
     "delta": 1,
     "destination": "notes/final.md",
     "from_path": "$.draft",
-    "lease_token": "the token in the answer of acquire_state_lease",
+    "lease_token": "the token in the answer of acquire_state_lease",  # nosec B105 - it says where to find one
     "manifest_id": "calculate.pricing@0.1.0",
     "owner_agent_id": "pricing-1",
     "patch_json": {"status": "done", "draft": None},
