@@ -12,6 +12,7 @@ import pytest
 from dcf.core.access import Scope
 from tests.clients.node import Programs, RegistryAway, install
 from tests.processes.site import Server, Site, finish, first_line, opened
+from tests.support.exclusion import one_at_a_time
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +29,9 @@ def programs(request: pytest.FixtureRequest, site: Site) -> Programs:
     cache = request.config.cache
     assert cache is not None, "the Node programs are kept in pytest's cache"
     try:
-        modules = install(cache.mkdir("node"))
+        place = cache.mkdir("node")
+        with one_at_a_time(place / "lock"):
+            modules = install(place)
     except RegistryAway as away:
         if os.environ.get("CI", "").lower() in {"", "0", "false"}:
             pytest.skip("the npm registry cannot be reached, and the Node programs are not installed yet")

@@ -3,18 +3,17 @@
 semgrep pins another mcp than ours, so it lives in an environment of its own in pytest's cache; made once, a minute.
 """
 
-import fcntl
 import json
 import re
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.support.exclusion import one_at_a_time
 
 ROOT = Path(__file__).parents[2]
 RULES = Path(__file__).parent / "semgrep" / "rules.yml"
@@ -48,20 +47,12 @@ def test_what_is_let_pass_says_why(silencer: str) -> None:
     assert [rest for rest in silenced if not re.match(r":? [\w-]+( # noqa: \w+)? - .{10}", rest)] == []
 
 
-@contextmanager
-def _alone(lock: Path) -> Iterator[None]:
-    """One test process at a time."""
-    with lock.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
 @pytest.fixture(scope="module")
 def semgrep(request: pytest.FixtureRequest) -> Path:
     """The directory of its commands, and no analysis, update or rule of others."""
     cache: pytest.Cache = request.config.cache
     place = cache.mkdir(SEMGREP.replace("==", "-"))
-    with _alone(place / "lock"):
+    with one_at_a_time(place / "lock"):
         if not (place / "complete").exists():
             venv.create(place / "env", clear=True, with_pip=True)
             install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", SEMGREP]
