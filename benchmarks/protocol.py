@@ -17,12 +17,15 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import anyio
+import httpx2
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks import workloads
 from benchmarks.figures import Row
 from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.core.lease import Release
 
 _TICK: Final = os.sysconf("SC_CLK_TCK")
@@ -31,6 +34,7 @@ _LISTS: Final = 40
 _ROUNDS: Final = 5
 _PATIENCE_S: Final = 60.0
 _BOUND_MS: Final = 2.0
+_KEYED: Final = "acquire_state_lease with an API key"
 _TASK: Final = {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}}
 
 
@@ -69,10 +73,11 @@ def measure_protocol(app: Application) -> list[Row]:
 async def _compare(transport: str, app: Application) -> list[Row]:
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory(prefix="dcf-bench-")))
-        bare, ours = [
-            await stack.enter_async_context(_running(kind, transport, folder, app.redis_url)) for kind in _KINDS
-        ]
+        started = [_running(kind, transport, folder, app) for kind in _KINDS[transport]]
+        bare, ours, *keyed = [await stack.enter_async_context(one) for one in started]
         works = await _works(app, bare, ours)
+        for server in keyed:
+            works[_KEYED] = server, _taking(app, server)
         spent: dict[str, list[float]] = defaultdict(list)
         for number in range(_ROUNDS + 1):
             for name, (server, work) in works.items():
@@ -86,16 +91,16 @@ async def _compare(transport: str, app: Application) -> list[Row]:
     return list(_rows(transport, figures))
 
 
-_KINDS: Final = ("bare", "dcf")
+_KINDS: Final = {"http": ("bare", "dcf", "keyed"), "stdio": ("bare", "dcf")}
 
 
 @asynccontextmanager
-async def _running(kind: str, transport: str, folder: Path, redis_url: str) -> AsyncIterator[Server]:
-    """Start a server, and end it."""
+async def _running(kind: str, transport: str, folder: Path, app: Application) -> AsyncIterator[Server]:
+    """Start a server, and end it; `keyed` is ours as others reach it, with an API key."""
     told = folder / f"{kind}.url"
     command = ["-m", "benchmarks.servers", kind, transport, str(told)]
-    chosen = {"REDIS_URL": redis_url, "DCF_AUTH": "off", "DCF_PULSE_INTERVAL_S": "60"}
-    environment = {**os.environ, **chosen}
+    chosen = {"DCF_AUTH": "keys" if kind == "keyed" else "off", "DCF_PULSE_INTERVAL_S": "60"}
+    environment = {**os.environ, "REDIS_URL": app.redis_url, "DCF_RATE_PER_S": "100000", **chosen}
     if transport == "stdio":
         parameters = StdioServerParameters(command=sys.executable, args=command, env=environment, cwd=Path.cwd())
         async with Client(parameters) as client:
@@ -104,10 +109,18 @@ async def _running(kind: str, transport: str, folder: Path, redis_url: str) -> A
     async with await anyio.open_process([sys.executable, *command], env=environment, stdout=None) as process:
         try:
             url, pid = (await _said(told)).split()
-            async with Client(url) as client:
+            async with (
+                httpx2.AsyncClient(headers=_key(app) if kind == "keyed" else {}, timeout=_PATIENCE_S) as http,
+                Client(streamable_http_client(url, http_client=http)) as client,
+            ):
                 yield Server(pid=int(pid), client=client)
         finally:
             process.terminate()
+
+
+def _key(app: Application) -> dict[str, str]:
+    key = app.keys.create(tuple(Scope), agent_id=None, label="benchmark", life_s=3600)
+    return {"Authorization": f"Bearer {key.text}"}
 
 
 async def _said(file: Path) -> str:
@@ -157,6 +170,9 @@ def _rows(transport: str, figures: dict[str, float]) -> Iterator[Row]:
         yield row(name, figures[name])
         yield row(f"{name} beyond the SDK", figures[name] - figures["add"], bound=_BOUND_MS)
         yield row(f"{name} : add", figures[name] / figures["add"], "ratio")
+    if _KEYED in figures:
+        yield row(_KEYED, figures[_KEYED])
+        yield row(f"{_KEYED}, beyond the SDK without", figures[_KEYED] - figures["add"], bound=_BOUND_MS)
     bare, ours = figures["tools/list, bare"], figures["tools/list"]
     yield row("tools/list of the bare SDK", bare)
     yield row("tools/list, cached", ours)
