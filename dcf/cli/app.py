@@ -9,7 +9,6 @@ import signal
 import sys
 import time
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -17,13 +16,9 @@ from typer.core import TyperGroup
 
 from dcf import __version__
 from dcf.application import Application, open_application
-from dcf.cli import audit, functions, graphs, keys, language, queries, reference, skills, stub, views
+from dcf.cli import audit, functions, graphs, keys, language, queries, reference, running, skills, stub, views
 from dcf.cli.crew import hold_leash
-from dcf.cli.documents import MAX_WORKFLOW, read_json
-from dcf.cli.pipeline import Job, execute, new_run_id
-from dcf.cli.progress import Progress
 from dcf.cli.text import json_text
-from dcf.core.definition import read_definition
 from dcf.core.identifiers import check_id
 from dcf.core.json_text import Json
 from dcf.errors import DcfError, InvalidArgument
@@ -85,6 +80,8 @@ app = typer.Typer(
     such run, 4 Redis or the server cannot be used, 130 interrupted.""",
 )
 
+running.mount(app)
+
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
 Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
@@ -130,46 +127,6 @@ def _options(
     ] = False,
 ) -> None:
     """Options of `dcf` itself."""
-
-
-@app.command()
-def run(
-    workflow: Annotated[Path, typer.Argument(help="Workflow document (JSON); a shipped one is found by its name.")],
-    input_file: Annotated[Path | None, typer.Option("--input", help="Run input (JSON file); default: {}.")] = None,
-    workers: Annotated[
-        str | None,
-        typer.Option(help="Python file or module with the task functions; default: the workflow's name with .py."),
-    ] = None,
-    run_id: Annotated[
-        str | None, typer.Option("--id", help="Id of this run; default: a new one. The same id again continues it.")
-    ] = None,
-    timeout: Annotated[float, typer.Option(help="Give up after this many seconds.", min=1)] = 600,
-    lease_ttl: Annotated[int, typer.Option(help="Lease length of the workers in seconds.", min=1, max=3600)] = 30,
-    as_json: JsonFlag = False,
-) -> None:
-    """Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and one worker process per state.
-
-    Progress goes to standard error, the result to standard output. The exit code is 0 only if the run succeeded.
-
-    Example:  dcf run workflows/order_processing.json --input workflows/order_processing/order.json
-
-    --json prints one object: workflow_id, status, output, error, cause, states {name: {status, attempts, started_at,
-    finished_at}} (of Parallel and Map also type, scope and tally). If the run could not even begin, its status is
-    null, error a code and cause a sentence.
-    """
-    try:
-        job = _job(workflow, input_file, workers, run_id, timeout, lease_ttl)
-        with Progress(quiet=as_json) as show:
-            result, logs = _execute(job, show)
-    except DcfError as error:
-        if as_json:
-            _print_json(_no_result(run_id, error))
-        raise
-    if as_json:
-        _print_json(result)
-    else:
-        views.print_result(result, logs)
-    raise typer.Exit(0 if result["status"] == "succeeded" else EXIT_NOT_SUCCEEDED)
 
 
 @app.command()
@@ -321,36 +278,6 @@ def doctor(as_json: JsonFlag = False) -> None:
 
 def _application() -> AbstractContextManager[Application]:
     return open_application(read_settings())
-
-
-def _job(
-    workflow: Path, input_file: Path | None, workers: str | None, run_id: str | None, timeout: float, lease_ttl: int
-) -> Job:
-    """Read the files and check everything that can be checked before a process is started."""
-    definition = read_definition(read_json(workflow, MAX_WORKFLOW))
-    source = functions.default_source(workflow) if workers is None else functions.check_source(workers)
-    return Job(
-        definition=definition,
-        run_input={} if input_file is None else read_json(input_file),
-        workers=source,
-        run_id=new_run_id(definition) if run_id is None else check_id(run_id, "--id"),
-        timeout_s=timeout,
-        lease_ttl_s=lease_ttl,
-    )
-
-
-def _execute(job: Job, progress: Progress) -> tuple[dict[str, Json], Path | None]:
-    try:
-        return execute(job, read_settings(), progress)
-    except KeyboardInterrupt:
-        views.say(f"interrupted; the same command with --id {job.run_id} continues the run")
-        raise
-
-
-def _no_result(run_id: str | None, error: DcfError) -> dict[str, Json]:
-    """Make the object that `dcf run --json` prints when there is no result."""
-    document: dict[str, Json] = {"workflow_id": run_id, "status": None, "output": None}
-    return document | {"error": error.code, "cause": error.message, "states": {}}
 
 
 def _server_settings(

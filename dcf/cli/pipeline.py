@@ -1,4 +1,4 @@
-"""`dcf run`: an MCP server and one worker process per Task state, and a planner that speaks to them through tools only.
+"""`dcf run`: an MCP server, worker processes for each Task state, and a planner that speaks to them through tools only.
 
 What is shown meanwhile is read as `dcf show` reads it: a look at a wide Map costs no more than at a narrow one.
 
@@ -57,6 +57,7 @@ class Job:
     run_id: str
     timeout_s: float
     lease_ttl_s: int
+    copies: int = 1
 
 
 class Planner:
@@ -120,18 +121,23 @@ def _start(job: Job, logs: Path, deadline: float, stack: ExitStack) -> Planner:
     crew = stack.enter_context(Crew(logs, {**_OWN_SERVER, "DCF_SERVER_URL": url}))
     fd = listener.fileno()
     crew.start("server", ["serve", "--leash", "--transport", "http", "--fd", str(fd)], inherit=(fd,))
-    for state, agent_id in _agents(job).items():
-        options = ["--agent-id", agent_id, "--state", state, "--lease-ttl", str(job.lease_ttl_s)]
-        crew.start(agent_id, ["worker", "--leash", *options, "--", job.workers])
+    for state, agent_ids in _agents(job).items():
+        for agent_id in agent_ids:
+            options = ["--agent-id", agent_id, "--state", state, "--lease-ttl", str(job.lease_ttl_s)]
+            crew.start(agent_id, ["worker", "--leash", *options, "--", job.workers])
     from dcf.tools.client import connect  # while the others start: it imports the MCP SDK as well
 
     return Planner(stack.enter_context(connect(url, deadline_s=_PATIENCE_S)), crew, deadline)
 
 
-def _agents(job: Job) -> dict[str, str]:
-    """Name one agent for each Task state. The names follow from the run's id, so that a run can be taken up again."""
+def _agents(job: Job) -> dict[str, list[str]]:
+    """Name the agents of each Task state. The names follow from the run's id, so that a run can be taken up again."""
     suffix = hashlib.sha256(job.run_id.encode()).hexdigest()[:6]
-    return {state: f"{number}-{_slug(state, 40)}-{suffix}" for number, state in enumerate(job.definition.skills, 1)}
+    marks = [suffix, *(f"{suffix}-{copy}" for copy in range(2, job.copies + 1))]
+    return {
+        state: [f"{number}-{_slug(state, 40)}-{mark}" for mark in marks]
+        for number, state in enumerate(job.definition.skills, 1)
+    }
 
 
 def _begin(job: Job, planner: Planner) -> None:
@@ -140,7 +146,7 @@ def _begin(job: Job, planner: Planner) -> None:
         workflow_json=dict(job.definition.document),
         workflow_id=job.run_id,
         input_json=dump(job.run_input),
-        agents_map_json=dict(_agents(job)),
+        agents_map_json={state: ids if len(ids) > 1 else ids[0] for state, ids in _agents(job).items()},
     )
     if created.get("code") != "ok":
         raise InvalidArgument(str(created.get("error")), created.get("hint"))

@@ -58,6 +58,22 @@ def best(given):
 """
 
 
+TOGETHER = """
+import os, pathlib, time
+from dcf.worker import task
+
+PLACE = pathlib.Path(__file__).parent
+
+
+@task("Score")
+def score(given):
+    (PLACE / f"here-{os.getpid()}").touch()
+    while len(list(PLACE.glob("here-*"))) < 2:
+        time.sleep(0.01)
+    return given
+"""
+
+
 def rows(shown: str) -> list[str]:
     """The lines of the table of states, blanks squeezed but for those at the beginning, without the time taken."""
     lines = shown.splitlines()
@@ -188,6 +204,17 @@ def on_a_terminal(*command: str, **environment: str) -> Iterator[Callable[[str],
 
 
 @pytest.mark.processes
+def test_copies_of_a_worker_share_the_iterations_of_a_map(tmp_path: Path, dcf: Dcf) -> None:
+    """Each iteration waits until two processes are at work, which one alone would never see."""
+    (tmp_path / "wide.json").write_text(json.dumps(workflow({"Each": each({"Score": task()})})))
+    (tmp_path / "input.json").write_text(json.dumps(list(range(20))))
+    (tmp_path / "wide.py").write_text(TOGETHER)
+    command = ("run", str(tmp_path / "wide.json"), "--input", str(tmp_path / "input.json"), "--copies", "2", "--json")
+    found = json.loads(dcf(*command).stdout)
+    assert (found["status"], found["output"]) == ("succeeded", list(range(20)))
+    assert len(list(tmp_path.glob("here-*"))) == 2
+
+
 def test_a_run_with_a_map_and_a_parallel_of_python_functions(
     tmp_path: Path, dcf: Dcf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
