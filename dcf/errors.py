@@ -98,7 +98,7 @@ class Unauthorized(DcfError):
     """The server wants an API key, and got none or one that opens nothing."""
 
     code = "unauthorized"
-    default_hint = "Set DCF_API_KEY to a key made with `dcf keys create`."
+    default_hint = "Set DCF_API_KEY to a key made with `dcf keys create`; `dcf keys list` shows which are active."
 
 
 class RateLimited(DcfError):

@@ -42,6 +42,8 @@ _EXIT_CODES = {
     "store_unavailable": EXIT_UNAVAILABLE,
     "store_unsuitable": EXIT_UNAVAILABLE,
     "server_unreachable": EXIT_UNAVAILABLE,
+    "unauthorized": EXIT_UNAVAILABLE,
+    "forbidden": EXIT_UNAVAILABLE,
 }
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 

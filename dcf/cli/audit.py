@@ -3,7 +3,6 @@
 from typing import Annotated
 
 import typer
-from rich.table import Table
 from rich.text import Text
 
 from dcf.application import open_application
@@ -33,20 +32,12 @@ def audit(
         entries = found.audit.newest(limit)
     if as_json:
         typer.echo(json_text([entry.as_json() for entry in entries], indent=2))
-    else:
-        console().print(_table(entries) if entries else Text("Nothing was changed outside runs yet."))
+        return
+    for line in [_line(entry) for entry in entries] or [Text("Nothing was changed outside runs yet.")]:
+        console().print(line, soft_wrap=True)
 
 
-def _table(entries: list[AuditEntry]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("at", "by", "change", "about", "outcome"):
-        table.add_column(name, no_wrap=True, overflow="ellipsis")
-    for entry in entries:
-        table.add_row(*map(Text, _cells(entry)))
-    return table
-
-
-def _cells(entry: AuditEntry) -> tuple[str, ...]:
+def _line(entry: AuditEntry) -> Text:
     about = ", ".join(f"{name} {value}" for name, value in entry.about.items())
-    at = entry.at[:19].replace("T", " ")
-    return at, clean(entry.by or ""), clean(entry.change), clean(about, _LONGEST), clean(entry.outcome or "-")
+    at, change, outcome = entry.at[:19].replace("T", " "), clean(entry.change), clean(entry.outcome or "-")
+    return Text(f"{at}  {clean(entry.by or ''):<16}  {change:<14}  {outcome:<9}  {clean(about, _LONGEST)}".rstrip())

@@ -19,7 +19,7 @@ from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
 from dcf.core.identifiers import check_id
 from dcf.core.instants import to_text
 from dcf.core.json_text import Json
-from dcf.errors import InvalidArgument
+from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.settings import read_settings
 from dcf.store.audit_trail import Recording
 from dcf.store.authors import authored_by
@@ -27,7 +27,7 @@ from dcf.store.authors import authored_by
 _SPANS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_LIFE_S: Final = 10 * 365 * 86_400
 _LONGEST_LABEL: Final = 100
-_DEFAULT: Final = (Scope.READ, Scope.WORK)
+_DEFAULT: Final = (Scope.WORK,)
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
 keys = typer.Typer(
@@ -46,7 +46,7 @@ def mount(app: typer.Typer) -> None:
 @keys.command()
 def create(
     scope: Annotated[
-        list[Scope] | None, typer.Option(help="What the key grants; may be repeated. Default: read and work.")
+        list[Scope] | None, typer.Option(help="What the key grants besides read; may be repeated. Default: work.")
     ] = None,
     agent_id: Annotated[str | None, typer.Option(help="The only agent that the key may act as; default: any.")] = None,
     expires: Annotated[str | None, typer.Option(help="Life of the key, as 90d, 12h or 30m; default: for ever.")] = None,
@@ -61,7 +61,7 @@ def create(
     """
     if agent_id is not None:
         check_id(agent_id, "--agent-id")
-    scopes = tuple(one for one in Scope if one in (scope or _DEFAULT))
+    scopes = tuple(one for one in Scope if one is Scope.READ or one in (scope or _DEFAULT))
     about = {"scopes": ",".join(scopes), **({} if agent_id is None else {"agent_id": agent_id})}
     with open_application(read_settings()) as found, _recorded(found, "keys create", about) as recording:
         made = found.keys.create(scopes, agent_id=agent_id, label=_label(label), life_s=_seconds(expires))
@@ -70,7 +70,9 @@ def create(
         typer.echo(json_text({"key": made.text, **_row(made.record, made.record.created_at)}, indent=2))
         return
     typer.echo(made.text)
-    say(f"key {made.record.key_id} may {', '.join(scopes)}; it is shown only now. Callers set DCF_API_KEY to it.")
+    who, life = agent_id or "any agent", "for ever" if expires is None else f"for {expires}"
+    say(f"key {made.record.key_id} may {', '.join(scopes)} as {who}, {life}; it is shown only now.")
+    say("callers set DCF_API_KEY to it")
 
 
 @keys.command("list")
@@ -97,8 +99,13 @@ def revoke(
     """End a key for good, at every server at once."""
     if not re.fullmatch(r"[0-9a-f]{12}", key_id, re.ASCII):
         raise InvalidArgument("ID is not the id of a key.", "List the ids with `dcf keys list`; never pass the key.")
-    with open_application(read_settings()) as found, _recorded(found, "keys revoke", {"key_id": key_id}):
+    with open_application(read_settings()) as found:
         record = found.keys.revoke(key_id)
+        try:
+            with _recorded(found, "keys revoke", {"key_id": key_id}):
+                pass
+        except StoreUnavailable as error:  # a full Redis must not keep a key alive
+            say(f"the audit trail does not tell of it: {error.message}")
     if as_json:
         typer.echo(json_text(_row(record, record.created_at), indent=2))
         return
@@ -145,7 +152,7 @@ def _row(record: ApiKey, now: int) -> dict[str, Json]:
 def _table(rows: list[dict[str, Json]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("key", "standing", "scopes", "agent", "expires", "label"):
-        table.add_column(name, no_wrap=True)
+        table.add_column(name, no_wrap=name in {"key", "standing"}, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, _cells(row)))
     return table

@@ -100,7 +100,7 @@ def checks(report: Mapping[str, Json]) -> Iterator[tuple[bool, str]]:
     yield True, f"Its modules are {', '.join(report['modules'])}; ReJSON, which dcf needs, is among them."
     yield _durability(report, embedded=embedded)
     yield _eviction(report["maxmemory_policy"])
-    yield True, f"Runs that are not over: {report['live_runs']}."
+    yield True, f"Runs that the clock looks at: {report['live_runs']}."
 
 
 def _durability(report: Mapping[str, Json], *, embedded: bool) -> tuple[bool, str]:

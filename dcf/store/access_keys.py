@@ -21,7 +21,7 @@ from dcf.core.access import (
 )
 from dcf.core.instants import SECOND
 from dcf.core.json_text import Json, load
-from dcf.errors import UnknownKey
+from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store import keys
 from dcf.store.connection import Connections
 from dcf.store.documents import Documents, Verdict
@@ -80,11 +80,19 @@ class AccessKeys:
     def any_active(self) -> bool:
         """Tell whether there is a key that opens anything."""
         records, now = self.all()
-        return any(one.standing(now) == "active" for one in records)
+        return any(one.standing(now) == "active" and Scope.READ in one.scopes for one in records)
 
     def revoke(self, key_id: str) -> ApiKey:
-        """End a key for good; the same again changes nothing."""
-        found = self._documents.transact(keys.access_key(key_id), _revoking())
+        """End a key for good; the same again changes nothing.
+
+        A Redis that is full refuses to write, but not to delete: then the record goes, and the key with it.
+        """
+        try:
+            found = self._documents.transact(keys.access_key(key_id), _revoking())
+        except StoreUnavailable:
+            document, now = self._documents.read(keys.access_key(key_id))
+            self._connections.send(("DEL", keys.access_key(key_id)))
+            found = None if document is None else replace(read_key(document), revoked_at=now)
         if found is None:
             raise UnknownKey(key_id)
         return found

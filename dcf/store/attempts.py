@@ -77,10 +77,10 @@ class Attempts:
             return
         waiting: list[Command] = [("SET", barrier, "1"), ("WAIT", self.wait_replicas, _WAIT_MS)]
         try:
-            _, acknowledged = exchange(connection, waiting)
+            written, acknowledged = exchange(connection, waiting)
         except CONNECTION_ERRORS as error:
             raise Unsure from error
-        if checked(acknowledged) < self.wait_replicas:
+        if isinstance(written, Exception) or checked(acknowledged) < self.wait_replicas:
             raise Unsure
 
     def _recover(self, *, in_doubt: bool) -> None:

@@ -81,17 +81,28 @@ class AuditTrail:
 
     def newest(self, limit: int) -> list[AuditEntry]:
         """List the last changes, newest first."""
-        (found,) = self._connections.send(("XREVRANGE", keys.AUDIT_TRAIL, "+", "-", "COUNT", 2 * limit))
         ends: dict[str, dict[str, str]] = {}
         entries: list[AuditEntry] = []
-        for raw_id, flat in found:
-            fields = {name.decode(): value.decode() for name, value in zip(flat[::2], flat[1::2], strict=True)}
+        for entry_id, fields in self._backwards(2 * limit):
             if "of" in fields:
                 ends[fields["of"]] = fields
             else:
-                entry_id = raw_id.decode()
                 entries.append(_entry(entry_id, fields | ends.get(entry_id, {})))
-        return entries[:limit]
+            if len(entries) == limit:
+                break
+        return entries
+
+    def _backwards(self, count: int) -> Iterator[tuple[str, dict[str, str]]]:
+        """Read what stands in the stream, newest first, `count` at a time."""
+        last = "+"
+        while True:
+            (found,) = self._connections.send(("XREVRANGE", keys.AUDIT_TRAIL, last, "-", "COUNT", count))
+            for raw_id, flat in found:
+                fields = {name.decode(): value.decode() for name, value in zip(flat[::2], flat[1::2], strict=True)}
+                yield raw_id.decode(), fields
+            if len(found) < count:
+                return
+            last = f"({found[-1][0].decode()}"
 
     def _tell(self, entry_id: str, change: str, recording: Recording) -> None:
         """Tell the outcome of a change; the change itself is made or not made by now, whatever becomes of this."""

@@ -15,7 +15,7 @@ import redis.asyncio
 from dcf.core.json_text import Json, dump, load
 from dcf.errors import StoreUnavailable
 from dcf.store import keys
-from dcf.store.connection import CONNECTION_ERRORS, Connections, unavailable
+from dcf.store.connection import CONNECTION_ERRORS, Connections, refused, unavailable
 
 VISIBILITY_S = 60
 _GROUP = "agent"
@@ -78,7 +78,9 @@ class InboxReader:
         try:
             async with asyncio.timeout(timeout_s + _PATIENCE_S):
                 return await self._next(key, timeout_s)
-        except redis.ResponseError:
+        except redis.ResponseError as error:
+            if isinstance(error, redis.OutOfMemoryError):
+                raise refused(error) from None
             raise StoreUnavailable("Redis refused to read an inbox.") from None
         except CONNECTION_ERRORS as error:
             raise unavailable(error) from None

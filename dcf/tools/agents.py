@@ -1,6 +1,6 @@
 """Tools on agents: making those of a run, finding one, deleting one, and asking what is one's to do."""
 
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -13,6 +13,7 @@ from dcf.data import find_directory
 from dcf.errors import Conflict, InvalidArgument, PlatformUnavailable, UnknownRun
 from dcf.tools.callers import current_caller, require, require_planner
 from dcf.tools.registry import (
+    ID_PATTERN,
     ONLY_CONFIGURED,
     AgentId,
     Answer,
@@ -341,7 +342,7 @@ def _refuse_foreign(app: Application, agent_id: str, what: str) -> None:
 class RemoveToolReturnLimits(Arguments):
     """Lift the limit on how much text an agent's tools may return, when their answers come cut off."""
 
-    agent_id: AgentId
+    agent_id: Annotated[str, Field(pattern=ID_PATTERN, description="Id of the agent.")]
 
 
 class LimitsRemoved(Answer):

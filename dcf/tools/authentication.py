@@ -5,10 +5,11 @@ gets 403. The metadata names no authorization server, since there is none: keys 
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
+import anyio
 import anyio.to_thread
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.server.auth.provider import AccessToken
@@ -27,6 +28,10 @@ from dcf.store.access_keys import AccessKeys
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
+_LOOKUPS: Final = 8
+"""Keys that are looked up at the same time; not on the threads of tools, which callers may fill."""
+
+_OPEN: Final = frozenset({"/healthz", "/readyz"})
 _NOT_SHOWN: Final = "(not kept)"
 _NOBODY: Final = Caller(name="nobody", scopes=frozenset())
 
@@ -38,10 +43,11 @@ class KeyVerifier:
     """Looks a bearer token up. The key itself goes no further than this."""
 
     keys: AccessKeys
+    threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_LOOKUPS))
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return who calls with this key in the SDK's terms."""
-        caller = await anyio.to_thread.run_sync(self.keys.admit, token)
+        caller = await anyio.to_thread.run_sync(self.keys.admit, token, limiter=self.threads)
         if caller is None:
             return None
         scopes = sorted(map(str, caller.scopes))
@@ -49,17 +55,22 @@ class KeyVerifier:
 
 
 class Unavailable:
-    """Turns a Redis that is away while a key is looked up into 503, which a client repeats."""
+    """Turns a Redis that is away while a key is looked up into 503, which a client repeats.
+
+    Whether the process lives is asked without a key; one that comes along all the same is not looked up.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
         """Pass the request on."""
+        if scope.get("path") in _OPEN:
+            scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
         try:
             await self._app(scope, receive, send)
-        except DcfError as error:
-            told = {"error": "temporarily_unavailable", "error_description": f"{error.message} {error.hint}"}
+        except DcfError:  # what exactly is wrong with Redis is nothing for strangers
+            told = {"error": "temporarily_unavailable", "error_description": "Keys cannot be looked up now."}
             await JSONResponse(told, status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
 
 

@@ -120,7 +120,7 @@ class ToolClient:
 
 def _no_answer(status: int) -> DcfError:
     if status == httpx2.codes.UNAUTHORIZED:
-        return Unauthorized("The dcf server wants an API key, and this one or none opens nothing.")
+        return Unauthorized("The dcf server wants an API key: none was sent, or one that is wrong, expired or revoked.")
     if status == httpx2.codes.FORBIDDEN:
         return Forbidden(
             "The dcf server refuses this caller.", "Use a key with the scope read, from an address that is allowed."

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+import anyio
 import anyio.to_thread
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
@@ -59,11 +60,11 @@ async def call(
 ) -> Reply:
     """Run the tool for this caller; synchronous ones on a worker thread."""
     try:
-        with meter.turn(caller):
+        with meter.turn(caller) as threads:
             _authorize(spec, caller)
             checked = _speaking(spec, caller, _check(spec, arguments))
             with calling(caller), authored_by(caller.name):
-                answer = await _run(spec, application, checked)
+                answer = await _run(spec, application, checked, threads)
         return _within(spec, application, Reply(payload=answer.payload()))
     except DcfError as error:
         return Reply(payload=_failure(spec, error, arguments), broken=True)
@@ -72,12 +73,14 @@ async def call(
         return Reply(payload=_failure(spec, InternalError(), arguments), broken=True)
 
 
-async def _run(spec: ToolSpec, application: Application, checked: Arguments) -> Answer:
+async def _run(
+    spec: ToolSpec, application: Application, checked: Arguments, threads: anyio.CapacityLimiter | None
+) -> Answer:
     if inspect.iscoroutinefunction(spec.run):
         answer = await spec.run(application, checked)
     else:
         run = partial(_run_recorded, spec) if spec.audit else spec.run
-        answer = await anyio.to_thread.run_sync(run, application, checked)
+        answer = await anyio.to_thread.run_sync(run, application, checked, limiter=threads)
     assert isinstance(answer, Answer), "every tool returns its answer model"
     return answer
 

@@ -23,7 +23,7 @@ _EXAMPLES: Final[Mapping[str, Json]] = {
     "manifest_id": "calculate.pricing@0.1.0",
     "owner_agent_id": "pricing-1",
     "patch_json": {"status": "done", "draft": None},
-    "path": "$.items[0].name",
+    "path": "$.status",
     "redis_key": "doc:notes",
     "skill_json": "skill://calculate.pricing@0.1.0",
     "source": "notes/plan.md",
@@ -33,14 +33,22 @@ _EXAMPLES: Final[Mapping[str, Json]] = {
     "workflow_id": "order-42",
     "workflow_json": _WORKFLOW,
 }
-_OF_TOOLSET: Final[Mapping[tuple[str, str], Json]] = {("files", "path"): "notes/plan.md"}
+_OF_TOOL: Final[Mapping[tuple[str, str], Json]] = {
+    ("create_directory", "path"): "notes",
+    ("delete_path", "path"): "notes/plan.md",
+    ("json_append", "path"): "$.items",
+    ("json_increment", "path"): "$.count",
+    ("json_merge", "path"): "$",
+    ("read_file", "path"): "notes/plan.md",
+    ("write_file", "path"): "notes/plan.md",
+}
 
 
 def example_of(spec: ToolSpec, argument: str) -> Json:
     """Return a value that the argument could have; None for one that may be left out."""
     if not spec.arguments.model_fields[argument].is_required():
         return None
-    return _OF_TOOLSET.get((spec.toolset, argument), _EXAMPLES.get(argument))
+    return _OF_TOOL.get((spec.name, argument), _EXAMPLES.get(argument))
 
 
 def smallest_call(spec: ToolSpec) -> dict[str, Json]:

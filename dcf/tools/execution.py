@@ -232,14 +232,14 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         output_written=answer.output_written,
         run_status=answer.run_status.value,
         next_states=list(answer.next_states),
-        claimed=_claimed(app, args.workflow_id, answer),
+        claimed=_claimed(app, args, answer),
         repeated=answer.repeated,
     )
 
 
-def _claimed(app: Application, workflow_id: str, answer: Updated) -> dict[str, Json] | None:
-    """Show the lease that came with a completion; a repeated answer reads the state again for it."""
-    claimed = answer.claimed
+def _claimed(app: Application, args: UpdateWorkflowControlPlane, answer: Updated) -> dict[str, Json] | None:
+    """Show the lease that came with a completion to its holder; a repeated answer reads the state again for it."""
+    claimed, workflow_id = answer.claimed, args.workflow_id
     if claimed is None:
         return None
     doc, given = claimed.doc, claimed.given
@@ -248,6 +248,8 @@ def _claimed(app: Application, workflow_id: str, answer: Updated) -> dict[str, J
         given = found.inputs.get(claimed.state)
         if found.states[claimed.state].lease.is_held_with(doc.lease.token):
             doc = found.states[claimed.state]
+    if args.owner_agent_id not in {None, doc.lease.owner_agent_id}:
+        return None
     return {"state": claimed.state, "lease": write_lease(doc.lease), "input": given}
 
 

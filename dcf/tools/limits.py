@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+import anyio
+
 from dcf.core.access import Caller
 from dcf.errors import RateLimited
 from dcf.settings import Settings
@@ -20,12 +22,16 @@ _CALLERS = 10_000
 
 _BUSY_RETRY_S = 1.0
 
+_THREADS = 16
+"""Calls of one caller that work at the same time; others of the same caller wait for these, and nobody else does."""
+
 
 @dataclass(slots=True)
 class _Account:
     tokens: float
     at: float
     running: int = 0
+    threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_THREADS))
 
 
 @dataclass(slots=True)
@@ -40,14 +46,17 @@ class Meter:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
-    def turn(self, caller: Caller) -> Iterator[None]:
-        """Count one call while the context lasts; raise RateLimited when it is one too many."""
+    def turn(self, caller: Caller) -> Iterator[anyio.CapacityLimiter | None]:
+        """Count one call while the context lasts; raise RateLimited when it is one too many.
+
+        Gives the share of threads that the call may work on, None for the common one.
+        """
         if caller.local:
-            yield
+            yield None
             return
         account = self._admit(caller.name)
         try:
-            yield
+            yield account.threads
         finally:
             with self._lock:
                 account.running -= 1

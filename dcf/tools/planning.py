@@ -134,7 +134,14 @@ class WorkflowFinalized(Answer):
     audit: dict[str, Any] | None = None
 
 
-@tool(toolset="planning", scope=Scope.PLAN, arguments=FinalizeWorkflow, answer=WorkflowFinalized, destructive=True)
+@tool(
+    toolset="planning",
+    scope=Scope.PLAN,
+    arguments=FinalizeWorkflow,
+    answer=WorkflowFinalized,
+    destructive=True,
+    audit=("workflow_id",),
+)
 def finalize_workflow(app: Application, args: FinalizeWorkflow) -> WorkflowFinalized:
     """Close the run once."""
     require_planner(app, args.workflow_id)

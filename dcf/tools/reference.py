@@ -19,7 +19,7 @@ Made by `dcf tools --markdown`; do not edit.
 
 Every answer has `status`, `code`, and where it is not `ok` an `error` that begins with the code, and often `hint` and
 `retry_after_s`; below are the fields that a tool adds. Every tool takes `redis_url` as well, for compatibility: leave
-it out. Where an agent is marked *who calls*, a key that is bound to an agent may leave it out and may name no other.
+it out. Where an agent is marked *who calls*, a key that is bound to an agent may name no other.
 """
 _COMMON = frozenset(Answer.model_fields)
 _UNTOLD = "redis_url"

@@ -122,12 +122,13 @@ def build_http_app(application: Application, url: str | None = None) -> Starlett
 def over_http(server: MCPServer[None], application: Application, *, protected_url: str | None) -> Starlette:
     """Put a server of `build_server` on HTTP; whoever adds to what it serves does so in between."""
     settings = application.settings
+    aside = anyio.CapacityLimiter(2)  # whether we are ready is answered however busy the tools are
 
     async def healthz(_: Request) -> Response:
         return JSONResponse({"ok": True, "version": __version__})
 
     async def readyz(_: Request) -> Response:
-        problem = await anyio.to_thread.run_sync(_probe, application)
+        problem = await anyio.to_thread.run_sync(_probe, application, limiter=aside)
         return JSONResponse({"ok": problem is None, "problem": problem}, status_code=200 if problem is None else 503)
 
     _route(server, "/healthz", healthz)
@@ -158,9 +159,10 @@ def _route(server: MCPServer[None], path: str, handler: Callable[[Request], Awai
 
 async def keep_pulse(application: Application) -> None:
     """Look at all live runs again and again, as their clock; a failed look is logged and the next one comes."""
+    own = anyio.CapacityLimiter(1)  # the clock goes on however busy the tools are
     while True:
         try:
-            await anyio.to_thread.run_sync(application.notifications.pulse)
+            await anyio.to_thread.run_sync(application.notifications.pulse, limiter=own)
         except DcfError as error:
             log.warning("pulse: %s: %s", error.code, error.message)
         except Exception:  # a defect met while looking at one run must not stop the clock of all others

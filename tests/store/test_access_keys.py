@@ -1,12 +1,15 @@
 """API keys in Redis: made, listed, revoked; the key itself is nowhere."""
 
+from pathlib import Path
+
 import pytest
 
 from dcf.core.access import Scope
 from dcf.errors import UnknownKey
 from dcf.store.access_keys import AccessKeys
-from dcf.store.connection import Connections
+from dcf.store.connection import Connections, open_pool
 from tests.support.redis_contents import everything_in, value_of
+from tests.support.servers import redis_server
 
 
 def test_a_new_key_admits_until_it_is_revoked(connections: Connections) -> None:
@@ -57,3 +60,25 @@ def test_the_key_is_neither_stored_nor_shown(real_connections: Connections, onlo
 def test_a_search_passes_over_what_went_away_meanwhile(real_connections: Connections) -> None:
     """A receipt may expire between its listing and its reading; that is how such a search failed once."""
     assert value_of(real_connections, b"cp:idx:edit:{gone}:meanwhile") == ""
+
+
+def test_a_key_is_revoked_although_redis_is_full(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as port:
+        connections = Connections(open_pool(f"redis://127.0.0.1:{port}"))
+        keys = AccessKeys(connections)
+        made = keys.create((Scope.READ,), agent_id=None, label=None, life_s=None)
+        connections.send(("CONFIG", "SET", "maxmemory", "1"))
+        assert keys.revoke(made.record.key_id).revoked_at is not None
+        assert keys.admit(made.text) is None
+        connections.close()
+
+
+def test_a_key_that_may_not_read_opens_nothing(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as port:
+        connections = Connections(open_pool(f"redis://127.0.0.1:{port}"))
+        keys = AccessKeys(connections)
+        keys.create((Scope.WORK,), agent_id=None, label=None, life_s=None)
+        assert not keys.any_active()
+        keys.create((Scope.READ,), agent_id=None, label=None, life_s=None)
+        assert keys.any_active()
+        connections.close()

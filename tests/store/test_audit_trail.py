@@ -51,6 +51,15 @@ def test_the_newest_changes_come_first_and_only_so_many(trail: AuditTrail) -> No
     assert [entry.about["redis_key"] for entry in trail.newest(2)] == ["doc:4", "doc:3"]
 
 
+def test_changes_that_overlap_are_all_listed(trail: AuditTrail) -> None:
+    with trail.recording("outer", {}), trail.recording("middle", {}), trail.recording("inner", {}):
+        pass
+    assert [entry.change for entry in trail.newest(1)] == ["inner"]
+    assert [(entry.change, entry.outcome) for entry in trail.newest(3)] == [
+        (name, "interrupted") for name in ("inner", "middle", "outer")
+    ]
+
+
 def test_old_entries_go_when_there_are_very_many(
     trail: AuditTrail, connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:

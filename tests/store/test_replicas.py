@@ -111,3 +111,12 @@ def test_a_document_that_no_replica_confirms_is_unknown_and_its_repetition_is_re
     follower.send(("REPLICAOF", "127.0.0.1", world.ask("CONFIG", "GET", "port")[1]))
     wait_until(lambda: is_linked(follower))
     assert edits.transact("doc:one", "r1", an_edit) == "again"
+
+
+def test_a_full_redis_confirms_nothing(replicated: tuple[World, ControlPlane, Connections]) -> None:
+    """What is asked beside the write is refused then, and a connection that wrote nothing waits for nobody."""
+    world, _, _ = replicated
+    assert Edits(world.connections, wait_replicas=1).transact("doc:one", "r1", an_edit) == "new"
+    world.ask("CONFIG", "SET", "maxmemory", "1")
+    with pytest.raises(UnknownOutcome):
+        Edits(world.connections, wait_replicas=1, deadline_s=0.2).transact("doc:one", "r1", an_edit)

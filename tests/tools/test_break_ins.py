@@ -97,6 +97,20 @@ async def test_a_stolen_token_is_of_no_use_with_another_agents_key(alone: Applic
     await _ok(alone, B, "renew_state_lease", **stolen)
 
 
+async def test_a_used_token_does_not_bring_another_agent_the_next_lease(alone: Application) -> None:
+    name, mine = f"run-{secrets.token_hex(4)}", {"A": "agent-b", "B": "agent-b"}
+    await _ok(
+        alone, OWNER, "create_workflow_control_plane", workflow_id=name, workflow_json=TWO_TASKS, agents_map_json=mine
+    )
+    await _ok(alone, OWNER, "notify_next_worker_agent", workflow_id=name)
+    holder = {"workflow_id": name, "state": "A", "lease_token": f"lease-{name}"}
+    await _ok(alone, B, "acquire_state_lease", **holder, owner_agent_id="agent-b")
+    done = holder | {"new_status": "succeeded", "output_json": {}, "claim_next": True}
+    token = (await _ok(alone, B, "update_workflow_control_plane", **done))["claimed"]["lease"]["token"]
+    assert token in (await _ok(alone, B, "update_workflow_control_plane", **done)).text
+    assert token not in (await ask(alone, A, "update_workflow_control_plane", **done)).text
+
+
 # Events
 
 

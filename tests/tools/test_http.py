@@ -66,6 +66,21 @@ def test_a_server_without_its_redis_lives_and_is_not_ready(tmp_path: Path) -> No
         manager.__exit__(None, None, None)
 
 
+def test_whether_it_lives_is_told_without_looking_a_key_up(tmp_path: Path) -> None:
+    with embedded.start(tmp_path / "data") as redis_server:
+        manager = open_application(Settings(redis_url=SecretStr(redis_server.url)))
+        application = manager.__enter__()
+    key = {"Authorization": f"Bearer dcf_0123456789ab_{'x' * 43}"}
+    try:
+        with serving(build_http_app(application)) as url:
+            assert httpx2.get(f"{url}/healthz", headers=key).status_code == 200
+            response = _post(url, CALL, **key)
+            assert response.status_code == 503
+            assert str(tmp_path) not in response.text
+    finally:
+        manager.__exit__(None, None, None)
+
+
 CALL = _request("read_workflow_control_plane", '{"workflow_id":"nobody"}')
 
 

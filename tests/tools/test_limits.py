@@ -62,6 +62,16 @@ def test_after_the_burst_a_caller_waits_for_its_rate(meter: Meter, clock: _Clock
         _turn(meter)
 
 
+def test_a_caller_works_on_threads_of_its_own(meter: Meter) -> None:
+    """So that one who asks for much keeps nobody else waiting."""
+    first, second = key_of(Scope.READ, name="key:aaaaaaaaaaaa"), key_of(Scope.READ, name="key:bbbbbbbbbbbb")
+    with meter.turn(first) as mine, meter.turn(first) as also_mine, meter.turn(second) as yours:
+        assert mine is also_mine
+        assert yours is not mine
+        assert mine is not None
+        assert mine.total_tokens == 16
+
+
 def test_a_pause_fills_the_bucket_and_no_more(meter: Meter, clock: _Clock) -> None:
     _turn(meter)
     clock.now += 3600
