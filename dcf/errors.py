@@ -31,6 +31,11 @@ This module imports nothing of dcf. Messages never carry a secret, a URL with cr
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+PASSING = frozenset(
+    {"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error", "rate_limited"}
+)
+"""Codes of failures of the server, not of the call: whoever called may call again."""
+
 
 class DcfError(Exception):
     """Something is wrong that the caller, or whoever runs dcf, can mend.

@@ -14,17 +14,12 @@ from typing import Protocol, TypeAlias, TypeVar
 
 from dcf.asl.state_paths import name_of
 from dcf.core.json_text import Json, dump, parse
-from dcf.errors import DcfError, InvalidArgument
+from dcf.errors import PASSING, DcfError, InvalidArgument
 
 log = logging.getLogger(__name__)
 
 TaskFunction: TypeAlias = Callable[[Json], Json]
 Function = TypeVar("Function", bound=TaskFunction)
-
-PASSING = frozenset(
-    {"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error", "rate_limited"}
-)
-"""Codes of failures of the server, not of the call: whoever called may call again."""
 
 _LONGEST_ERROR = 200
 _LONGEST_CAUSE = 20_000

@@ -18,13 +18,13 @@ from dcf import __version__
 from dcf.application import Application, open_application
 from dcf.cli import audit, functions, graphs, keys, language, queries, reference, running, skills, stub, views
 from dcf.cli.crew import hold_leash
+from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
 from dcf.core.identifiers import check_id
 from dcf.core.json_text import Json
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings, read_settings
 
-EXIT_NOT_SUCCEEDED = 1
 EXIT_USAGE = 2
 EXIT_NOT_FOUND = 3
 EXIT_UNAVAILABLE = 4

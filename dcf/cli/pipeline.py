@@ -24,9 +24,8 @@ from dcf.cli import queries
 from dcf.cli.crew import Crew
 from dcf.core.definition import Definition
 from dcf.core.json_text import Json, dump
-from dcf.errors import DcfError, InvalidArgument
+from dcf.errors import PASSING, DcfError, InvalidArgument
 from dcf.settings import Settings
-from dcf.worker import PASSING
 
 if TYPE_CHECKING:
     from dcf.tools.client import ToolClient

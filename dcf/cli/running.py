@@ -7,6 +7,7 @@ import typer
 
 from dcf.cli import functions, views
 from dcf.cli.documents import MAX_WORKFLOW, read_json
+from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.pipeline import Job, execute, new_run_id
 from dcf.cli.progress import Progress
 from dcf.cli.text import json_text
@@ -15,8 +16,6 @@ from dcf.core.identifiers import check_id
 from dcf.core.json_text import Json
 from dcf.errors import DcfError
 from dcf.settings import read_settings
-
-_EXIT_NOT_SUCCEEDED = 1
 
 
 def mount(app: typer.Typer) -> None:
@@ -61,7 +60,7 @@ def run(
         typer.echo(json_text(result, indent=2))
     else:
         views.print_result(result, logs)
-    raise typer.Exit(0 if result["status"] == "succeeded" else _EXIT_NOT_SUCCEEDED)
+    raise typer.Exit(0 if result["status"] == "succeeded" else EXIT_NOT_SUCCEEDED)
 
 
 def _job(

@@ -16,7 +16,7 @@ from dcf.core.json_text import Json
 SECRET_BYTES = 32
 _TEXT = re.compile(r"dcf_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _LONGEST_TEXT = 100
-_NOBODY = "0" * 64
+_NO_DIGEST = "0" * 64
 
 
 class Scope(StrEnum):
@@ -72,6 +72,10 @@ class ApiKey:
         return Caller(name=f"key:{self.key_id}", scopes=frozenset(self.scopes), agent_id=self.agent_id)
 
 
+NOBODY = Caller(name="nobody", scopes=frozenset())
+"""Who calls where nobody said so; nothing is allowed."""
+
+
 def local_caller(*, operator: bool) -> Caller:
     """Return the local user: whoever can start the server may use it; acting for others has to be asked for."""
     scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE}
@@ -96,7 +100,7 @@ def digest_of(text: str) -> str:
 
 def admit(text: str, record: ApiKey | None, now: int) -> Caller | None:
     """Return who calls with this key; None for every reason not to, which all take the same time."""
-    same = compare_digest(digest_of(text), _NOBODY if record is None else record.digest)
+    same = compare_digest(digest_of(text), _NO_DIGEST if record is None else record.digest)
     if record is None or not same or record.standing(now) != "active":
         return None
     return record.caller()

@@ -24,7 +24,7 @@ from dcf.core.json_text import Json, load
 from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store import keys
 from dcf.store.connection import Connections
-from dcf.store.documents import Documents, Verdict
+from dcf.store.documents import Documents, Verdict, micros
 
 _ID_BYTES = 6
 
@@ -54,7 +54,7 @@ class AccessKeys:
         key_id = secrets.token_hex(_ID_BYTES)
         text = key_text(key_id, secrets.token_urlsafe(SECRET_BYTES))
         (clock,) = self._connections.send(("TIME",))
-        now = int(clock[0]) * SECOND + int(clock[1])
+        now = micros(clock)
         record = ApiKey(
             key_id=key_id,
             digest=digest_of(text),
@@ -75,7 +75,7 @@ class AccessKeys:
         ids = [member.decode() for member in members]
         found = self._connections.send(*(("JSON.GET", keys.access_key(one), "$") for one in ids)) if ids else []
         records = [read_key(load(document)[0]) for document in found if document is not None]
-        return records, int(clock[0]) * SECOND + int(clock[1])
+        return records, micros(clock)
 
     def any_active(self) -> bool:
         """Tell whether there is a key that opens anything."""

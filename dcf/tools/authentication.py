@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Connection
 
-from dcf.core.access import Caller, Scope, local_caller
+from dcf.core.access import NOBODY, Caller, Scope, local_caller
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings
 from dcf.store.access_keys import AccessKeys
@@ -33,7 +33,6 @@ _LOOKUPS: Final = 8
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _NOT_SHOWN: Final = "(not kept)"
-_NOBODY: Final = Caller(name="nobody", scopes=frozenset())
 
 WhoCalls = Callable[[], Caller]
 
@@ -78,7 +77,7 @@ def who_called_over_http() -> Caller:
     """Return the caller whose key came with the request being answered."""
     token = get_access_token()
     if token is None:
-        return _NOBODY
+        return NOBODY
     return Caller(name=token.client_id, scopes=frozenset(map(Scope, token.scopes)), agent_id=token.subject)
 
 

@@ -8,12 +8,11 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access import NOBODY, Caller, Scope
 from dcf.core.decision import Snapshot
 from dcf.errors import Forbidden
 
-_NOBODY = Caller(name="nobody", scopes=frozenset())
-_CALLER: ContextVar[Caller] = ContextVar("dcf_caller", default=_NOBODY)
+_CALLER: ContextVar[Caller] = ContextVar("dcf_caller", default=NOBODY)
 
 
 def current_caller() -> Caller:

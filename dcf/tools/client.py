@@ -17,7 +17,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from dcf.core.json_text import Json
-from dcf.errors import DcfError, Forbidden, ServerUnreachable, ToolCallFailed, Unauthorized
+from dcf.errors import PASSING, DcfError, Forbidden, ServerUnreachable, ToolCallFailed, Unauthorized
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
@@ -26,10 +26,6 @@ _LONGEST_ANSWER_S = 60.0
 
 _CONNECT_S = 30.0
 _STREAM_S = 300.0  # how long an answer may take is said at each call
-_PASSING = frozenset(
-    {"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error", "rate_limited"}
-)
-"""Codes of failures that may be gone when the call is repeated."""
 
 
 class ToolClient:
@@ -65,7 +61,7 @@ class ToolClient:
             try:
                 return self._once(tool, arguments, max(_LONGEST_ANSWER_S, deadline - time.monotonic()))
             except DcfError as error:
-                if error.code not in _PASSING or time.monotonic() >= deadline:
+                if error.code not in PASSING or time.monotonic() >= deadline:
                     raise
             self._wait(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_S)
