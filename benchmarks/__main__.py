@@ -17,7 +17,7 @@ from benchmarks.protocol import measure_protocol
 from benchmarks.runs import Held, cost_of, run_of, way
 from benchmarks.workforce import measure_workforce
 from dcf.application import Application, open_application
-from dcf.control_plane import ControlPlane
+from dcf.runs.control_plane import ControlPlane
 from dcf.settings import Settings
 
 RESULTS = Path(__file__).parent / "results"

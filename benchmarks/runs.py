@@ -9,9 +9,9 @@ from typing import Any
 from benchmarks import workloads
 from benchmarks.measuring import Probe
 from dcf.application import Application
-from dcf.control_plane import ControlPlane
 from dcf.core.answers import Leased
 from dcf.core.lease import Acquire, Release, Renew
+from dcf.runs.control_plane import ControlPlane
 
 
 class Held:

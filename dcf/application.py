@@ -5,16 +5,15 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from dcf.adapters.file_tree import FileTree
-from dcf.adapters.files import ItemFiles
 from dcf.adapters.mailbox import Mailbox
-from dcf.control_plane import ControlPlane
-from dcf.core.json_text import Json
 from dcf.data import find_directory, find_file
-from dcf.editing import JsonDocuments
 from dcf.errors import InvalidArgument
-from dcf.notifications import Notifications
+from dcf.files.items import ItemFiles
+from dcf.files.tree import FileTree
 from dcf.ports import Workforce
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.editing import JsonDocuments
+from dcf.runs.notifications import Notifications
 from dcf.settings import Settings
 from dcf.skills.library import Library
 from dcf.skills.manifest import SCHEMA_NAME
@@ -36,11 +35,12 @@ from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
 from dcf.validation.schema import configured_schema, read_schema
+from dcf.values.json_text import Json
 from dcf.workforce.assignment import Desk
-from dcf.workforce.equipment import Equipment, Limits
-from dcf.workforce.ledger import Ledger
-from dcf.workforce.rosters import Rosters
-from dcf.workforce.workers import Workers
+from dcf.workforce.crew.rosters import Rosters
+from dcf.workforce.crew.workers import Workers
+from dcf.workforce.skills.equipment import Equipment, Limits
+from dcf.workforce.skills.ledger import Ledger
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from dcf.asl.reading import reader_failure
 from dcf.asl.steps import NeedItems
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

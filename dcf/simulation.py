@@ -44,8 +44,8 @@ from dcf.asl.steps import (
     next_item,
 )
 from dcf.asl.surroundings import SECOND, Clock
-from dcf.core.json_text import Json, dump, load
 from dcf.errors import InvalidArgument, InvalidDefinition, StateError
+from dcf.values.json_text import Json, dump, load
 
 Mocks: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
 """By the name of a Task, what it answers call by call: `{output}`, `{error, cause}`, `{timed_out}` or `{never}`.

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
 from dcf.asl.state_paths import name_of
-from dcf.core.json_text import Json, dump, parse
 from dcf.errors import PASSING, DcfError, InvalidArgument
+from dcf.values.json_text import Json, dump, parse
 
 log = logging.getLogger(__name__)
 

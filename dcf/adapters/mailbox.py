@@ -8,12 +8,12 @@ import hashlib
 import secrets
 from collections.abc import Iterator, Mapping
 
-from dcf.asl.path_syntax import clip
-from dcf.core.json_text import Json, dump
 from dcf.errors import AgentUnknown, InvalidArgument, ToolUnavailable
 from dcf.ports import AgentFound, AgentWish, Delivery, ToolWish
 from dcf.store.agents import AgentRecord, AgentRecords, created_text
 from dcf.store.inbox import Inbox
+from dcf.values.json_text import Json, dump
+from dcf.values.text_pieces import clip
 
 
 class Mailbox:

@@ -6,7 +6,7 @@ from dcf.asl import mapping
 from dcf.asl.machine import Map, Parallel
 from dcf.asl.steps import Entry, OpenScope, Tolerance
 from dcf.asl.surroundings import Surroundings
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 
 @dataclass(slots=True, kw_only=True)

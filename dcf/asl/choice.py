@@ -11,8 +11,8 @@ from dcf.asl.operators import Test
 from dcf.asl.paths import MISSING, Path
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.templates import Template
-from dcf.core.json_text import Json
 from dcf.errors import StateError
+from dcf.values.json_text import Json
 
 
 class Rule(Protocol):

@@ -8,10 +8,10 @@ from typing import Final
 from dcf.asl.choice import AllOf, AnyOf, Condition, Negation, Never, PathTest, Presence, Rule, ValueTest
 from dcf.asl.fields import Fields, kind
 from dcf.asl.operators import OPERATORS
-from dcf.asl.path_syntax import clip
 from dcf.asl.paths import Path
 from dcf.asl.templates import Literal
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 MAX_NESTING: Final = 32
 """Levels of And, Or and Not; far beyond what anybody can read."""

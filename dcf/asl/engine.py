@@ -13,8 +13,8 @@ from dcf.asl.machine import Machine, Map, Parallel, Task, Wait
 from dcf.asl.places import Place, resolve, split_scope
 from dcf.asl.steps import Advance, Entry, NeedItems, OpenScope, Visit
 from dcf.asl.surroundings import Clock
-from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument
+from dcf.values.json_text import Json
 
 Context: TypeAlias = Mapping[str, Json]
 Visits: TypeAlias = Mapping[str, Visit]

@@ -8,7 +8,7 @@ from dcf.asl.places import Place
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Chance, Clock, Context, Surroundings
 from dcf.asl.waiting import timeouts
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 
 def surroundings(here: Place, entry: Entry, given: Mapping[str, Json], clock: Clock, turn: int) -> Surroundings:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 from dcf.asl.fields import MAX_SECONDS, Fields, token
 from dcf.asl.flow_syntax import read_assign
 from dcf.asl.machine import Catcher, Retrier
-from dcf.asl.path_syntax import clip
+from dcf.values.text_pieces import clip
 
 if TYPE_CHECKING:
-    from dcf.core.json_text import Json
+    from dcf.values.json_text import Json
 
 ALL: Final = "States.ALL"
 KNOWN: Final = frozenset(

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from dcf.asl.intrinsic_syntax import Call
-from dcf.asl.path_syntax import clip
 from dcf.asl.paths import ROOT, Path, parse_path
 from dcf.asl.query_templates import OPENING, Compiler
 from dcf.asl.templates import Literal, Template, TemplateProblem, compile_template, read_reference, variables_read
-from dcf.core.json_text import Json
 from dcf.errors import Problem
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 MAX_SECONDS = 99_999_999
 

@@ -11,7 +11,7 @@ from dcf.asl.limits import bounded, refuse_too_much
 from dcf.asl.paths import ROOT, Path
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.templates import Template
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,9 @@ from typing import Final
 
 from dcf.asl.fields import Fields, token
 from dcf.asl.flow import Flow
-from dcf.asl.path_syntax import clip
 from dcf.asl.paths import ROOT
 from dcf.asl.templates import Template
+from dcf.values.text_pieces import clip
 
 MAX_NAME: Final = 80
 RESERVED: Final = "states"

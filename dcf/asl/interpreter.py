@@ -45,8 +45,8 @@ from dcf.asl.steps import (
 )
 from dcf.asl.surroundings import Clock, Surroundings
 from dcf.asl.waiting import wait_until
-from dcf.core.json_text import Json
 from dcf.errors import StateError
+from dcf.values.json_text import Json
 
 MAX_SILENT: Final = 1_000
 """Silent states in a row; a loop of them would otherwise never end."""

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import Final
 
 from dcf.asl.intrinsics import FUNCTIONS, Function, fill
-from dcf.asl.path_syntax import clip
 from dcf.asl.paths import Path, parse_path
 from dcf.asl.surroundings import Surroundings
-from dcf.core.json_text import Json
 from dcf.errors import StateError
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 MAX_NESTING: Final = 10
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dcf.asl.surroundings import Chance
-from dcf.core.json_text import MAX_BYTES, Json, dump
+from dcf.values.json_text import MAX_BYTES, Json, dump
 
 MAX_CHARACTERS: Final = 10_000
 MAX_RANGE: Final = 1_000

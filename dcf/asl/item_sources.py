@@ -9,11 +9,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Final, Protocol, TextIO
 
-from dcf.asl.path_syntax import clip
 from dcf.asl.reading import read_items, read_json, reader_failure, records, taken
 from dcf.asl.steps import NeedItems
-from dcf.core.json_text import Json
 from dcf.errors import StateError
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 _LIST: Final = "s3:listObjectsV2"
 _GET: Final = ("s3:getObject", "s3")

@@ -14,8 +14,8 @@ from jlens import Expression, JlensError
 from dcf.asl import jsonata_functions
 from dcf.asl.jsonata_text import called_names, objects_as_arrays, with_own_calls_marked, without_literals
 from dcf.asl.surroundings import Surroundings
-from dcf.core.json_text import MAX_BYTES, Json, load
 from dcf.errors import StateError
+from dcf.values.json_text import MAX_BYTES, Json, load
 
 QUERY_ERROR: Final = "States.QueryEvaluationError"
 MAX_TEXT: Final = 32_000

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from dcf.asl.intrinsics import chunks, digest, from_text, steps, whole
 from dcf.asl.surroundings import Chance
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 _MAX_ITEMS: Final = 100_000
 

@@ -7,8 +7,8 @@ Templates can repeat their input many times over, so the size is bounded before 
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.core.json_text import MAX_BYTES, MAX_DEPTH, Json, dump
 from dcf.errors import StateError
+from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, Json, dump
 
 MAX_ITEMS: Final = 100_000
 """Items of one Map."""

@@ -15,8 +15,8 @@ from dcf.asl.flow import Flow
 from dcf.asl.paths import Path
 from dcf.asl.state_paths import inside, join, open_scope
 from dcf.asl.templates import Template
-from dcf.core.json_text import Json
 from dcf.errors import Problem
+from dcf.values.json_text import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

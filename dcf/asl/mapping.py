@@ -12,15 +12,15 @@ from dcf.asl.flow import render
 from dcf.asl.jsonata import QUERY_ERROR, Query
 from dcf.asl.limits import MAX_ITEMS, bounded
 from dcf.asl.machine import Batcher, Map
-from dcf.asl.path_syntax import clip
 from dcf.asl.paths import MISSING, Path
 from dcf.asl.reading import reader_failure
 from dcf.asl.retrying import RUNTIME
 from dcf.asl.steps import Tolerance
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.templates import Template
-from dcf.core.json_text import Json, dump
 from dcf.errors import StateError
+from dcf.values.json_text import Json, dump
+from dcf.values.text_pieces import clip
 
 MAX_CONCURRENCY: Final = 40
 """Iterations at once when the Map sets no limit."""

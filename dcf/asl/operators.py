@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from dcf.asl.timestamps import instant
 from dcf.asl.wildcards import Pattern, parse_pattern
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 Test: TypeAlias = Callable[[Json, Json], bool]
 """(value of the Variable, operand) to the verdict."""

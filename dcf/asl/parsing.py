@@ -11,12 +11,12 @@ from dcf.asl.fields import MAX_SECONDS, Fields, Findings, token
 from dcf.asl.flow_syntax import MAX_NAME
 from dcf.asl.limits import exceeds_depth
 from dcf.asl.machine import Machine, State
-from dcf.asl.path_syntax import clip
 from dcf.asl.state_syntax import parse_state, read_language
 from dcf.asl.transitions import Edge, check_graph, edges_of
 from dcf.asl.variables import Scopes
-from dcf.core.json_text import MAX_DEPTH, Json
 from dcf.errors import Problem
+from dcf.values.json_text import MAX_DEPTH, Json
+from dcf.values.text_pieces import clip
 
 MAX_STATES: Final = 10_000
 MAX_PROBLEMS: Final = 1_000

@@ -7,7 +7,8 @@ Knows no documents. What may select several values is left as text in `rest`: a 
 import re
 from typing import NamedTuple, TypeAlias
 
-from dcf.core.json_text import MAX_DEPTH
+from dcf.values.json_text import MAX_DEPTH
+from dcf.values.text_pieces import clip
 
 Step: TypeAlias = str | int
 """A member name or an array index."""
@@ -59,12 +60,6 @@ def scan(text: str) -> Spelling:
         if len(steps) > MAX_DEPTH:
             raise ValueError(f"'{clip(text)}' has more than {MAX_DEPTH} steps")
     return Spelling(in_context, variable, tuple(steps), plain, "")
-
-
-def clip(text: str, limit: int = 80) -> str:
-    """Shorten text for a message, and make it printable if it is not valid Unicode."""
-    short = text if len(text) <= limit else text[:limit] + "…"
-    return short.encode("utf-8", "replace").decode()
 
 
 def _variable(text: str) -> str | None:

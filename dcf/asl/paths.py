@@ -8,11 +8,12 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from dcf.asl.path_syntax import Step, clip, scan
+from dcf.asl.path_syntax import Step, scan
 from dcf.asl.searches import Search, parse_search
 from dcf.asl.surroundings import Surroundings
-from dcf.core.json_text import Json
 from dcf.errors import StateError
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 
 class _Missing:

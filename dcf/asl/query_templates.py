@@ -9,9 +9,9 @@ from typing import Final
 
 from dcf.asl.jsonata import Compiled, Query, compile_expression
 from dcf.asl.jsonata_text import refusals
-from dcf.asl.path_syntax import clip
 from dcf.asl.templates import Literal, ObjectTemplate, Template, TemplateProblem, gather
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 OPENING: Final = "{%"
 CLOSING: Final = "%}"

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Final, TextIO
 
 from dcf.asl.limits import MAX_ITEMS
-from dcf.asl.path_syntax import clip
-from dcf.core.json_text import Json, parse
 from dcf.errors import InvalidArgument, StateError
+from dcf.values.json_text import Json, parse
+from dcf.values.text_pieces import clip
 
 MAX_CELLS: Final = 2_000_000
 """Cells of a table, absent ones included: a long header would make much out of many short rows."""

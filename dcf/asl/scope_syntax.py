@@ -10,11 +10,11 @@ from dcf.asl.failure_syntax import read_catchers, read_retriers
 from dcf.asl.fields import Fields
 from dcf.asl.flow_syntax import read_flow
 from dcf.asl.machine import Batcher, Machine, Map, Parallel, Reader, Writer
-from dcf.asl.path_syntax import clip
 from dcf.asl.templates import Template
+from dcf.values.text_pieces import clip
 
 if TYPE_CHECKING:
-    from dcf.core.json_text import Json
+    from dcf.values.json_text import Json
 
 WORK: Final = frozenset({"Type", "Comment", "QueryLanguage", "Next", "End", "Assign", "Retry", "Catch"})
 WORK_JSONPATH: Final = frozenset({"InputPath", "OutputPath", "ResultPath", "ResultSelector"})

@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 from jsonpath import JSONPathEnvironment
 from jsonpath.exceptions import JSONPathError
 
-from dcf.core.json_text import Json
 from dcf.errors import StateError
+from dcf.values.json_text import Json
 
 Search: TypeAlias = Callable[[Json], list[Json]]
 """From a value to everything found under it, in order."""

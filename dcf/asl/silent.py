@@ -10,8 +10,8 @@ from dcf.asl.limits import bounded
 from dcf.asl.machine import Catcher, Choice, Pass, Succeed, Wait
 from dcf.asl.places import Place
 from dcf.asl.surroundings import Surroundings
-from dcf.core.json_text import Json
 from dcf.errors import StateError
+from dcf.values.json_text import Json
 
 
 def silent(here: Place, raw: Json, around: Surroundings) -> tuple[Json, str | None, Mapping[str, Json]]:

@@ -14,11 +14,11 @@ from dcf.asl.fields import MAX_SECONDS, Fields
 from dcf.asl.flow_syntax import read_assign, read_flow
 from dcf.asl.intrinsic_syntax import Call
 from dcf.asl.machine import Branch, Choice, Fail, Machine, Pass, State, Succeed, Task, Wait
-from dcf.asl.path_syntax import clip
 from dcf.asl.scope_syntax import MAP, PARALLEL, WORK, WORK_JSONATA, WORK_JSONPATH, read_map, read_parallel
 from dcf.asl.templates import Literal, Template
 from dcf.asl.timestamps import instant
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 Nest = Callable[[Fields], Machine]
 """Reads a machine that stands inside a state."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 
 class _Tolerated:

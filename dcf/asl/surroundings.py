@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 SECOND: Final = 1_000_000
 """Microseconds."""

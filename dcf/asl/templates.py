@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from dcf.asl.intrinsic_syntax import Call, parse_call, variables_of
-from dcf.asl.path_syntax import clip
 from dcf.asl.paths import Path, parse_path
 from dcf.asl.surroundings import Surroundings
-from dcf.core.json_text import Json
 from dcf.errors import StateError
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 
 class Template(Protocol):

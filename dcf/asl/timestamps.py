@@ -7,7 +7,7 @@ import re
 from datetime import datetime
 from typing import TypeAlias
 
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 Instant: TypeAlias = tuple[datetime, str]
 """The whole second, then the digits of the fraction without trailing zeros: together they sort by time."""

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from dcf.asl.fields import Fields, token
-from dcf.asl.path_syntax import clip
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 
 class Edge(NamedTuple):

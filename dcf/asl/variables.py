@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from dcf.asl.fields import Fields, token
-from dcf.asl.path_syntax import clip
-from dcf.core.json_text import Json
 from dcf.errors import Problem
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 
 @dataclass(slots=True, kw_only=True)

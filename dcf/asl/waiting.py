@@ -12,8 +12,8 @@ from dcf.asl.retrying import RUNTIME
 from dcf.asl.surroundings import SECOND, Surroundings
 from dcf.asl.templates import Template
 from dcf.asl.timestamps import instant
-from dcf.core.json_text import Json
 from dcf.errors import StateError
+from dcf.values.json_text import Json
 
 MAX_DELAY_S: Final = 2**31 - 1
 MAX_TIMEOUT_S: Final = 99_999_999

@@ -12,7 +12,7 @@ from dcf.authoring.files import SourceFiles
 from dcf.authoring.records import SkillEntry, ToolEntry
 from dcf.authoring.yaml_source import document, references, servers
 from dcf.authoring.yaml_text import read_yaml
-from dcf.located import Fields, Located, Members, Place
+from dcf.values.located import Fields, Located, Members, Place
 
 SKILL_FILE: Final = "SKILL.md"
 SIDECAR: Final = "dcf.yaml"

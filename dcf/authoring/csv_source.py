@@ -14,7 +14,7 @@ from typing import Final
 from dcf.authoring.csv_text import Cell, Row, flag_cell, json_cell, list_cell, number_cell, read_table, text_cell
 from dcf.authoring.files import SourceFiles
 from dcf.authoring.records import SkillEntry, ToolEntry
-from dcf.located import Fields, Located, Members, Report
+from dcf.values.located import Fields, Located, Members, Report
 
 SKILLS: Final = "skills.csv"
 REFERENCES: Final = "skill_tool_refs.csv"

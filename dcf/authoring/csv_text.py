@@ -5,8 +5,8 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from dcf.core.json_text import MAX_BYTES
-from dcf.located import Located, Place, Report, read_json
+from dcf.values.json_text import MAX_BYTES
+from dcf.values.located import Located, Place, Report, read_json
 
 MAX_ROWS: Final = 20_000
 

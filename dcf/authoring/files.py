@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dcf.located import Place, Report
+from dcf.values.located import Place, Report
 
 MAX_FILE: Final = 4 * 1024 * 1024
 MAX_FILES: Final = 5_000

@@ -12,9 +12,9 @@ from dcf.authoring.files import SourceFiles
 from dcf.authoring.manifests import file_name, make_manifest
 from dcf.authoring.output import Output
 from dcf.authoring.records import SkillEntry, SkillRecord, ToolEntry, read_skill
-from dcf.core.json_text import Json
-from dcf.located import Located, Place, Report, SourceProblem
 from dcf.stub.config import StubConfig, StubTool, read_tool
+from dcf.values.json_text import Json
+from dcf.values.located import Located, Place, Report, SourceProblem
 
 _MAX_CATALOG: Final = 4 * 1024 * 1024
 

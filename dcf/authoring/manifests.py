@@ -6,13 +6,13 @@ A tool without a schema is an error here: an agent could call it, and would not 
 from collections.abc import Mapping
 from typing import TypeAlias
 
-from dcf.asl.path_syntax import clip
 from dcf.authoring.records import SkillRecord, ToolReference
-from dcf.core.json_text import Json
-from dcf.located import Place, Report
 from dcf.skills.manifest import judge
 from dcf.stub.config import StubTool
 from dcf.validation.pointers import steps_of
+from dcf.values.json_text import Json
+from dcf.values.located import Place, Report
+from dcf.values.text_pieces import clip
 
 Tools: TypeAlias = Mapping[tuple[str, str], StubTool]
 """Every tool that the sources define, by server and name."""

@@ -11,8 +11,8 @@ from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
 from dcf.authoring.files import SourceFiles
-from dcf.core.json_text import Json
-from dcf.located import Fields, Located, Place
+from dcf.values.json_text import Json
+from dcf.values.located import Fields, Located, Place
 
 MAX_DATA: Final = 500_000
 """Characters of one data source."""

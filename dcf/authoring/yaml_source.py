@@ -11,7 +11,7 @@ from typing import Final
 from dcf.authoring.files import SourceFiles
 from dcf.authoring.records import SkillEntry, ToolEntry
 from dcf.authoring.yaml_text import read_yaml
-from dcf.located import Fields, Located, Members, Place, Report
+from dcf.values.located import Fields, Located, Members, Place, Report
 
 INDEX: Final = "tools/_index.yaml"
 _METADATA: Final = ("manifestId", "packageId", "name", "version", "description", "tags")

@@ -11,8 +11,8 @@ from typing import ClassVar, Final
 
 import yaml
 
-from dcf.core.json_text import MAX_DEPTH, Json
-from dcf.located import Located, Place, Report
+from dcf.values.json_text import MAX_DEPTH, Json
+from dcf.values.located import Located, Place, Report
 
 MAX_YAML: Final = 256 * 1024
 """Bytes of one file: PyYAML's scanner takes about a second for these."""

@@ -20,10 +20,10 @@ from dcf.cli import audit, functions, graphs, keys, language, queries, reference
 from dcf.cli.crew import hold_leash
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
-from dcf.core.identifiers import check_id
-from dcf.core.json_text import Json
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings, read_settings
+from dcf.values.identifiers import check_id
+from dcf.values.json_text import Json
 
 EXIT_USAGE = 2
 EXIT_NOT_FOUND = 3

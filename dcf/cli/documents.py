@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Final
 
-from dcf.core.json_text import MAX_BYTES, Json, parse
 from dcf.data import find_file
 from dcf.errors import InvalidArgument
+from dcf.values.json_text import MAX_BYTES, Json, parse
 
 MAX_WORKFLOW: Final = 1024 * 1024
 _MARK: Final = 4

@@ -15,11 +15,11 @@ from dcf.cli.documents import MAX_WORKFLOW, read_json
 from dcf.cli.survey import MOST, Survey, survey
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
-from dcf.core.json_text import Json
 from dcf.data import find_file
 from dcf.drawing import Share, draw_mermaid, draw_svg, draw_text
 from dcf.errors import InvalidArgument, InvalidDefinition, NotFound, StoreUnavailable, StoreUnsuitable, UnknownRun
 from dcf.settings import read_settings
+from dcf.values.json_text import Json
 
 Format = Literal["text", "mermaid", "svg"]
 

@@ -16,13 +16,13 @@ from dcf.application import Application, open_application
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
 from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
-from dcf.core.identifiers import check_id
-from dcf.core.instants import to_text
-from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.settings import read_settings
 from dcf.store.audit_trail import Recording
 from dcf.store.authors import authored_by
+from dcf.values.identifiers import check_id
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
 
 _SPANS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_LIFE_S: Final = 10 * 365 * 86_400

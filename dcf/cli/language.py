@@ -15,10 +15,10 @@ from dcf.cli.documents import MAX_WORKFLOW, read_json, read_text
 from dcf.cli.positions import locate
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_error
-from dcf.core.json_text import Json
 from dcf.data import find_directory
 from dcf.errors import DcfError, InvalidArgument
 from dcf.simulation import simulate as run_simulation
+from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.validation import Finding, Validation

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from dcf.cli.text import clean
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600

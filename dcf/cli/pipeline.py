@@ -23,9 +23,9 @@ from dcf.application import Application, open_application
 from dcf.cli import queries
 from dcf.cli.crew import Crew
 from dcf.core.definition import Definition
-from dcf.core.json_text import Json, dump
 from dcf.errors import PASSING, DcfError, InvalidArgument
 from dcf.settings import Settings
+from dcf.values.json_text import Json, dump
 
 if TYPE_CHECKING:
     from dcf.tools.client import ToolClient

@@ -14,7 +14,7 @@ from dcf.cli import queries, views
 from dcf.cli.insides import pick
 from dcf.cli.notes import counts
 from dcf.cli.text import clean
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 _AROUND = 3
 """Lines of the heading, the names of the columns, and below the table."""

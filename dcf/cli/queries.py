@@ -12,10 +12,10 @@ from dcf.core import needs
 from dcf.core.decision import Reads, Tally
 from dcf.core.definition import Definition
 from dcf.core.inspection import is_ready, public_state
-from dcf.core.json_text import Json
 from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import NotFound, StoreUnsuitable
 from dcf.store.history import Happening
+from dcf.values.json_text import Json
 
 _FOLLOW_S = 0.2
 EACH = 10

@@ -12,10 +12,10 @@ from dcf.cli.pipeline import Job, execute, new_run_id
 from dcf.cli.progress import Progress
 from dcf.cli.text import json_text
 from dcf.core.definition import read_definition
-from dcf.core.identifiers import check_id
-from dcf.core.json_text import Json
 from dcf.errors import DcfError
 from dcf.settings import read_settings
+from dcf.values.identifiers import check_id
+from dcf.values.json_text import Json
 
 
 def mount(app: typer.Typer) -> None:

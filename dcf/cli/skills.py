@@ -12,10 +12,10 @@ from rich.text import Text
 
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console
-from dcf.core.json_text import Json
 from dcf.data import find_directory
 from dcf.errors import InvalidArgument
 from dcf.settings import Settings, read_settings
+from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.authoring.generation import Generation

@@ -15,11 +15,11 @@ from dcf.asl.places import resolve
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
 from dcf.core import needs
 from dcf.core.decision import Reads, Snapshot
-from dcf.core.json_text import Json
 from dcf.core.model import Scope, StateDoc
 from dcf.core.scopes import fenced, with_scopes
 from dcf.drawing import Share
 from dcf.store.runs import RunStore
+from dcf.values.json_text import Json
 
 MOST: Final = 4_000
 """Documents that are looked for to draw one picture."""

@@ -2,7 +2,7 @@
 
 import json
 
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 _LONGEST = 200
 

@@ -12,8 +12,8 @@ from rich.text import Text
 from dcf.cli.insides import tree
 from dcf.cli.notes import attempts, duration, note
 from dcf.cli.text import clean, json_text
-from dcf.core.json_text import Json
 from dcf.errors import DcfError, InvalidDefinition
+from dcf.values.json_text import Json
 
 _MARKS = {
     "pending": ("·", "dim"),

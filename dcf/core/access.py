@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from hmac import compare_digest
 
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 SECRET_BYTES = 32
 _TEXT = re.compile(r"dcf_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")

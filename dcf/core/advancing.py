@@ -11,9 +11,9 @@ from dcf.asl.state_paths import split_scope
 from dcf.asl.steps import Advance, BranchFailed, Visit, exceeds, next_item
 from dcf.core.decision import More, Snapshot, Tally
 from dcf.core.definition import Definition
-from dcf.core.json_text import Json
 from dcf.core.scopes import NOTHING_KEPT, missing, opened_scope, visits_of
 from dcf.core.transition import Claimant, Transition, clock_of
+from dcf.values.json_text import Json
 
 
 def open_transition(snapshot: Snapshot, state: str, epoch: int, definition: Definition) -> Transition:

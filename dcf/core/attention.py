@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
-from dcf.core.instants import SECOND
 from dcf.core.model import StateDoc, Status
+from dcf.values.instants import SECOND
 
 REMINDER_DELAY = 15 * SECOND
 """A ready state that nobody took is announced again after this; each time it doubles."""

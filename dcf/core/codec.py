@@ -7,9 +7,9 @@ not know are kept. The writer is canonical. It may not decide anything.
 from typing import Any
 
 from dcf.asl.steps import Entry, Tolerance
-from dcf.core.instants import SECOND, from_text, to_text
-from dcf.core.json_text import Json, dump, load
 from dcf.core.model import DEFAULT_MAX_ATTEMPTS, Lease, Meta, RunStatus, Scope, StateDoc, Status
+from dcf.values.instants import SECOND, from_text, to_text
+from dcf.values.json_text import Json, dump, load
 
 _STATE_FIELDS = frozenset(
     {

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 
 def context_of(workflow_id: str, name: str, run_input: Json, created_at: str) -> Mapping[str, Json]:

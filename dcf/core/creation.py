@@ -12,12 +12,12 @@ from dcf.core.answers import Created, Refusal
 from dcf.core.context import context_of
 from dcf.core.decision import Decision, Event, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.instants import to_text
-from dcf.core.json_text import Json
 from dcf.core.kickoff import deadline
 from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.core.refusals import conflict
 from dcf.core.transition import Transition, clock_of
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
-from dcf.core.json_text import Json
 from dcf.core.model import Meta, StateDoc, StateInput
+from dcf.values.json_text import Json
 
 Answer_co = TypeVar("Answer_co", covariant=True)
 

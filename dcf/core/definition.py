@@ -12,9 +12,9 @@ from dcf.asl.machine import Machine, State, Task, Worker, every_state
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join
-from dcf.core.digest import definition_sha256
-from dcf.core.json_text import Json
 from dcf.errors import InvalidDefinition, Problem
+from dcf.values.digest import definition_sha256
+from dcf.values.json_text import Json
 
 _STATEFUL = ("'Assign'", "$$", "{%")
 """Signs that a state may read variables or the context object."""

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 
 from dcf.core.answers import Finalized
 from dcf.core.decision import Changes, Decision, Event, Snapshot
-from dcf.core.instants import to_text
-from dcf.core.json_text import Json
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
 
 CLOSED_BY_FINALIZE = "finalized: state closed by finalize_workflow"
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from dcf.core.codec import write_state
-from dcf.core.json_text import Json
 from dcf.core.model import Meta, RunStatus, StateDoc
+from dcf.values.json_text import Json
 
 HIDDEN_TOKEN = "***"  # nosec B105 # noqa: S105 - it stands for a token
 """Shown in place of a lease token to anybody but its holder."""

@@ -16,14 +16,14 @@ from dcf.core.advancing import open_transition, take
 from dcf.core.answers import Leased, Updated
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot, Tally
 from dcf.core.definition import Definition
-from dcf.core.digest import fingerprint
-from dcf.core.json_text import Json
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.progress import Update, claimant_of
 from dcf.core.scopes import NOTHING_KEPT, opened_scope, visits_of
 from dcf.core.transition import Claimant, clock_of
 from dcf.errors import StateError
+from dcf.values.digest import fingerprint
+from dcf.values.json_text import Json
 
 Context = Mapping[str, Json]
 

@@ -12,10 +12,10 @@ from dcf.core.answers import Leased, Refusal, Released
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.codec import write_lease
 from dcf.core.decision import Changes, Decision, Event, Snapshot
-from dcf.core.digest import fingerprint
-from dcf.core.instants import SECOND
-from dcf.core.json_text import Json
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.values.digest import fingerprint
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json
 
 _DEFAULT_TTL_S = 300
 """Length of a renewed lease that came without a readable one."""

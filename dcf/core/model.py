@@ -11,8 +11,8 @@ from hmac import compare_digest
 
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
-from dcf.core.instants import SECOND
-from dcf.core.json_text import Json
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json
 
 
 class Status(StrEnum):

@@ -13,12 +13,12 @@ from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Refusal, Updated
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.digest import fingerprint, next_token
-from dcf.core.instants import from_text
-from dcf.core.json_text import Json
 from dcf.core.lease import Release, cleared, forgotten_claim, release, without_claim
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.core.transition import Claimant, Transition, clock_of
+from dcf.values.digest import fingerprint, next_token
+from dcf.values.instants import from_text
+from dcf.values.json_text import Json
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
 _TOLD_BY_DEFAULT = {"complete": Status.SUCCEEDED, "release": Status.PENDING, "update": Status.RUNNING}

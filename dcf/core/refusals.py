@@ -17,8 +17,8 @@ Kept in one place so that the codes stay stable and the sentences alike.
 """
 
 from dcf.core.answers import Refusal
-from dcf.core.instants import seconds
 from dcf.core.model import Meta, RunStatus, StateDoc
+from dcf.values.instants import seconds
 
 
 def run_closed(status: RunStatus) -> Refusal:

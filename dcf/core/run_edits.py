@@ -11,12 +11,12 @@ from typing import Final
 
 from dcf.core import codec
 from dcf.core.attention import NEVER
-from dcf.core.identifiers import check_agents, check_id
 from dcf.core.inspection import HIDDEN_TOKEN
-from dcf.core.json_paths import Obstacle
-from dcf.core.json_text import Json, dump
 from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.errors import InvalidArgument
+from dcf.values.identifiers import check_agents, check_id
+from dcf.values.json_paths import Obstacle
+from dcf.values.json_text import Json, dump
 
 _META_FREE: Final = frozenset({"agents", "skills", "planner_agent_id", "max_attempts", "retention_s", "finalize_note"})
 _META_FIXED: Final = frozenset(

@@ -33,12 +33,12 @@ from dcf.asl.surroundings import Clock
 from dcf.core.answers import Leased
 from dcf.core.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
 from dcf.core.decision import Changes, Event, Notice, Tally
-from dcf.core.digest import next_token
-from dcf.core.instants import SECOND, to_text
-from dcf.core.json_text import Json
 from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, Meta, RunStatus, Scope, StateDoc, StateInput, Status
 from dcf.core.scopes import cancelled
+from dcf.values.digest import next_token
+from dcf.values.instants import SECOND, to_text
+from dcf.values.json_text import Json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from dcf.asl.choice import AllOf, AnyOf, Condition, Negation, PathTest, Presence
 from dcf.asl.jsonata import Query
 from dcf.asl.operators import OPERATORS, Test
 from dcf.asl.wildcards import Pattern
-from dcf.core.json_text import Json, dump
+from dcf.values.json_text import Json, dump
 
 LONGEST: Final = 400
 _NARROW: Final = frozenset("iljtfr.,:;'|!()[] ")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from dcf.asl.path_syntax import clip
 from dcf.errors import Forbidden, InvalidArgument
+from dcf.values.text_pieces import clip
 
 _PORTS: Final = {"http": 80, "https": 443}
 _HOST: Final = re.compile(r"(?=.{1,253}\Z)(?!-)[a-z0-9-]{1,63}(\.(?!-)[a-z0-9-]{1,63})*\Z")

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
-from dcf.asl.path_syntax import clip
-from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument, SkillUnknown
 from dcf.skills.manifest import MAX_MANIFEST, Manifest, read_manifest
 from dcf.validation.files import Reader, Unreadable
 from dcf.validation.manifests import SCHEME, aliases_of, look_up, manifests_in
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 MAX_MANIFESTS: Final = 2_000
 """Files of a directory that are looked at."""

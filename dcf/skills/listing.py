@@ -5,12 +5,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument
 from dcf.skills.library import Library
 from dcf.skills.manifest import MAX_MANIFEST, judge
 from dcf.validation.files import Reader, Unreadable
 from dcf.validation.manifests import aliases_of, manifests_in
+from dcf.values.json_text import Json
 
 _CUT: Final = "\N{HORIZONTAL ELLIPSIS}"
 _MAX_ERRORS: Final = 10

@@ -11,12 +11,12 @@ from typing import Final, Literal
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
-from dcf.asl.path_syntax import clip
-from dcf.core.digest import definition_sha256
-from dcf.core.json_text import Json, parse
 from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.validation.schema import check_schema, schema_text
 from dcf.validation.verdict import EXIT_CODES, MAX_FINDINGS, Finding, Stage, found
+from dcf.values.digest import definition_sha256
+from dcf.values.json_text import Json, parse
+from dcf.values.text_pieces import clip
 
 SCHEMA_NAME: Final = "letta_skill_manifest_v2.0.0.json"
 MAX_MANIFEST: Final = 1024 * 1024

@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, get_args
 
-from dcf.asl.path_syntax import clip
-from dcf.core.json_text import Json
 from dcf.errors import DcfError, Forbidden, ToolUnavailable
 from dcf.ports import ToolWish
 from dcf.skills.endpoints import check_endpoint
 from dcf.skills.manifest import DataNeed, Egress, Manifest, Risk, ToolNeed
 from dcf.skills.servers import Registry
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 _EGRESS: Final[tuple[str, ...]] = get_args(Egress)
 _RISK: Final[tuple[str, ...]] = get_args(Risk)

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from dcf.asl.path_syntax import clip
-from dcf.core.json_text import Json
 from dcf.errors import DcfError, ToolUnavailable
 from dcf.skills.endpoints import read_endpoint
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 _MAX_REGISTRY: Final = 1024 * 1024
 _VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")

@@ -19,12 +19,12 @@ from dcf.core.access import (
     read_key,
     write_key,
 )
-from dcf.core.instants import SECOND
-from dcf.core.json_text import Json, load
 from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store import keys
 from dcf.store.connection import Connections
 from dcf.store.documents import Documents, Verdict, micros
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json, load
 
 _ID_BYTES = 6
 

@@ -7,11 +7,11 @@ finds it sees that there is no record.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from dcf.core.instants import SECOND, to_text
-from dcf.core.json_text import Json, dump, load
 from dcf.errors import InvalidArgument
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
+from dcf.values.instants import SECOND, to_text
+from dcf.values.json_text import Json, dump, load
 
 _PART_IF_THERE = """
 if redis.call('EXISTS', KEYS[1]) == 0 then

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dcf.core.codec import read_assignment
-from dcf.core.json_text import Json, load
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
 from dcf.store.keys import RunKeys
+from dcf.values.json_text import Json, load
 
 _LIFE_S = 30 * 24 * 3600
 _MOST = 50

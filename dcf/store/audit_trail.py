@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from dcf.core.instants import to_text
-from dcf.core.json_text import Json, dump, load
 from dcf.errors import DcfError
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Connections
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json, dump, load
 
 log = logging.getLogger(__name__)
 

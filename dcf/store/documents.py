@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from dcf.core.instants import SECOND
-from dcf.core.json_text import Json, dump, load
 from dcf.store import keys
 from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Command, Connection, Connections, checked, exchange
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json, dump, load
 
 Answer = TypeVar("Answer")
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
 
 from dcf.core.decision import Event
-from dcf.core.json_paths import MISSING
-from dcf.core.json_text import Json, dump, load
 from dcf.errors import NotFound
 from dcf.store import keys
 from dcf.store.attempts import Attempts, commit
@@ -18,6 +16,8 @@ from dcf.store.connection import Command, Connection, Connections, Reply, checke
 from dcf.store.documents import micros
 from dcf.store.keys import RunDocument, encode_state
 from dcf.store.writing import event_command
+from dcf.values.json_paths import MISSING
+from dcf.values.json_text import Json, dump, load
 
 Answer = TypeVar("Answer")
 

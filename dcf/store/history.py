@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from dcf.core.instants import to_text
-from dcf.core.json_text import Json, load
 from dcf.store.connection import Connections
 from dcf.store.keys import RunKeys
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json, load
 
 _MILLISECOND = 1000
 

@@ -12,10 +12,10 @@ from typing import Any
 import redis
 import redis.asyncio
 
-from dcf.core.json_text import Json, dump, load
 from dcf.errors import StoreUnavailable
 from dcf.store import keys
 from dcf.store.connection import CONNECTION_ERRORS, Connections, refused, unavailable
+from dcf.values.json_text import Json, dump, load
 
 VISIBILITY_S = 60
 _GROUP = "agent"

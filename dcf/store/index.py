@@ -3,9 +3,9 @@
 Outside every run's slot and transaction: an entry is written before what it points at, and a stale one is harmless.
 """
 
-from dcf.core.instants import SECOND
 from dcf.store import keys
 from dcf.store.connection import Connections
+from dcf.values.instants import SECOND
 
 _FORGOTTEN_AFTER = 60 * SECOND
 """A listed run without documents is being created, unless it was listed longer ago than this."""

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dcf.core.decision import Event
-from dcf.core.instants import SECOND, from_text
-from dcf.core.json_text import load
 from dcf.core.model import RunStatus
 from dcf.store.connection import Connections, Reply
 from dcf.store.keys import RunKeys, decode_state
 from dcf.store.writing import event_command
+from dcf.values.instants import SECOND, from_text
+from dcf.values.json_text import load
 
 _GROUP = "relay"
 _PAGE = 100

@@ -11,12 +11,12 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec
 from dcf.core.decision import Reads, Snapshot, Tally
-from dcf.core.digest import fingerprint
-from dcf.core.instants import SECOND
-from dcf.core.json_text import Json, load
 from dcf.core.model import Meta, StateDoc, StateInput, Status
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, decode_state, encode_state
+from dcf.values.digest import fingerprint
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json, load
 
 _FEW = 8
 """Assignments read one by one."""

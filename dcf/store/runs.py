@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 from dcf.core.decision import Changes, Decision, Reads, Snapshot, Tally
-from dcf.core.json_text import Json, load
 from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Connection, Connections, checked, exchange
 from dcf.store.keys import RunKeys, decode_state
 from dcf.store.reading import Reading
 from dcf.store.writing import commit_commands, read_counts
+from dcf.values.json_text import Json, load
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)

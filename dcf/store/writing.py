@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from dcf.core import codec
 from dcf.core.decision import Changes, Event, Notice, Tally
-from dcf.core.json_text import dump
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, encode_state
+from dcf.values.json_text import dump
 
 
 def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:

@@ -13,10 +13,10 @@ from jsonschema.exceptions import SchemaError
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
-from dcf.core.json_text import Json
-from dcf.located import Fields, Located, Report
 from dcf.stub.matching import STRATEGIES, Predicate, compile_match, compile_path
 from dcf.stub.templates import Rendering, compile_template
+from dcf.values.json_text import Json
+from dcf.values.located import Fields, Located, Report
 
 SERVER_NAME: Final = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+){0,20}")
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from dcf.errors import InvalidArgument
-from dcf.located import Place, Report, read_json
 from dcf.stub.config import StubConfig, read_config
+from dcf.values.located import Place, Report, read_json
 
 MAX_CONFIG: Final = 16 * 1024 * 1024
 

@@ -18,8 +18,8 @@ from typing import Final, TypeAlias
 
 from dcf.asl.paths import MISSING, parse_path
 from dcf.asl.surroundings import NOWHERE
-from dcf.core.json_text import Json, parse
 from dcf.errors import InvalidArgument
+from dcf.values.json_text import Json, parse
 
 STRATEGIES: Final = ("exact", "jsonpath", "regex", "contains", "always")
 MAX_PATTERN: Final = 500

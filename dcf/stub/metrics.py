@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 
 class Metrics:

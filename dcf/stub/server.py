@@ -26,10 +26,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from dcf import __version__
-from dcf.core.json_text import Json, dump
 from dcf.settings import Settings
 from dcf.stub.config import StubTool
 from dcf.stub.service import Outcome, Service
+from dcf.values.json_text import Json, dump
 
 Sleep = Callable[[float], Awaitable[None]]
 """Lets seconds pass."""

@@ -14,12 +14,12 @@ from typing import Final
 from referencing.exceptions import Unresolvable
 
 from dcf.asl.surroundings import Chance
-from dcf.core.json_text import Json
 from dcf.stub.config import DEFAULT_CASE, Case, StubConfig, StubTool, validator
 from dcf.stub.config_file import ConfigFile
 from dcf.stub.metrics import Metrics
 from dcf.stub.rates import Bucket, new_bucket, take
 from dcf.stub.templates import Occasion, TemplateFailed
+from dcf.values.json_text import Json
 
 SEPARATOR: Final = "__"
 TIMEOUT_MS: Final = 10_000

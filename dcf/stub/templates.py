@@ -13,10 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from dcf.asl.path_syntax import clip
 from dcf.asl.surroundings import Chance
-from dcf.core.json_text import Json
 from dcf.stub.matching import compile_path, text_of
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 _EXPRESSION: Final = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _RANDOM_INT: Final = re.compile(r"random_int\(\s*(-?[0-9]{1,9})\s*,\s*(-?[0-9]{1,9})\s*\)")

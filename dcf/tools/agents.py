@@ -6,9 +6,6 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.digest import definition_sha256
-from dcf.core.identifiers import check_id
-from dcf.core.json_text import Json, parse
 from dcf.data import find_directory
 from dcf.errors import Conflict, InvalidArgument, PlatformUnavailable, UnknownRun
 from dcf.tools.callers import current_caller, require, require_planner
@@ -25,10 +22,13 @@ from dcf.tools.registry import (
     refuse_other,
     tool,
 )
+from dcf.values.digest import definition_sha256
+from dcf.values.identifiers import check_id
+from dcf.values.json_text import Json, parse
 from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
-from dcf.workforce.names import WORKER_TAG, runs_of
-from dcf.workforce.templates import read_staffing
-from dcf.workforce.workers import Crew, CrewWish, Staffed
+from dcf.workforce.crew.names import WORKER_TAG, runs_of
+from dcf.workforce.crew.templates import read_staffing
+from dcf.workforce.crew.workers import Crew, CrewWish, Staffed
 
 _MAX_TAGS = 20
 _MAX_TAG = 100

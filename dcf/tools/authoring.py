@@ -22,9 +22,9 @@ from dcf.authoring.generation import (
 )
 from dcf.authoring.output import write_all
 from dcf.core.access import Scope
-from dcf.core.json_text import Json
 from dcf.errors import Forbidden
 from dcf.tools.registry import Answer, Arguments, tool
+from dcf.values.json_text import Json
 
 _SHOWN: Final = 50
 _EXIT_OTHER: Final = 4

@@ -16,8 +16,8 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from dcf.core.json_text import Json
 from dcf.errors import PASSING, DcfError, Forbidden, ServerUnreachable, ToolCallFailed, Unauthorized
+from dcf.values.json_text import Json
 
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0

@@ -17,7 +17,6 @@ from pydantic_core import ErrorDetails
 
 from dcf.application import Application
 from dcf.core.access import Caller
-from dcf.core.json_text import Json, dump
 from dcf.errors import (
     DcfError,
     Forbidden,
@@ -33,6 +32,7 @@ from dcf.tools.callers import calling, scope_hint
 from dcf.tools.examples import example_of
 from dcf.tools.limits import Meter
 from dcf.tools.registry import ID_PATTERN, ID_RULE, Answer, Arguments, ToolSpec, printable
+from dcf.values.json_text import Json, dump
 
 log = logging.getLogger(__name__)
 

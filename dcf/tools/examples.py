@@ -6,8 +6,8 @@ They are not in the input schemas, where every caller would pay for them in ever
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.core.json_text import Json
 from dcf.tools.registry import ToolSpec
+from dcf.values.json_text import Json
 
 _WORKFLOW: Final[Json] = {"asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
 

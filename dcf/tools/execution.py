@@ -10,7 +10,6 @@ from dcf.core.access import Scope
 from dcf.core.answers import Refusal, Updated
 from dcf.core.codec import write_lease
 from dcf.core.inspection import is_ready, public_state
-from dcf.core.json_text import Json, parse
 from dcf.core.model import Status
 from dcf.core.needs import place_of
 from dcf.core.progress import Update
@@ -29,6 +28,7 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
+from dcf.values.json_text import Json, parse
 
 _CHUNK: Final = 200
 """States read in one packet."""

@@ -9,12 +9,12 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.answers import Refusal
 from dcf.core.inspection import is_ready
-from dcf.core.json_text import Json, parse
 from dcf.core.model import StateDoc, Status
 from dcf.errors import AgentUnknown, InvalidArgument
-from dcf.notifications import Target
+from dcf.runs.notifications import Target
 from dcf.tools.callers import require, require_part, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
+from dcf.values.json_text import Json, parse
 
 _MAX_PAYLOAD = 16 * 1024
 _STREAM_ID_LIMIT = 2**64

@@ -8,8 +8,8 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from dcf.core.json_text import Json, dump
 from dcf.tools.registry import STATE_PATTERN
+from dcf.values.json_text import Json, dump
 
 _OVERHEAD: Final = 2048
 """Bytes of an answer beside its items."""

@@ -10,12 +10,12 @@ from dcf.core.answers import Refusal
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
-from dcf.core.identifiers import check_agents, check_id
-from dcf.core.json_text import Json, parse
 from dcf.core.model import RunStatus
 from dcf.errors import DcfError, InvalidArgument
 from dcf.tools.callers import require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+from dcf.values.identifiers import check_agents, check_id
+from dcf.values.json_text import Json, parse
 
 
 class CreateWorkflowControlPlane(Arguments):

@@ -9,17 +9,17 @@ from typing import Annotated, Any, Final
 from pydantic import Field
 
 from dcf.application import Application
-from dcf.core import json_edits
 from dcf.core.access import Scope
 from dcf.core.answers import Refusal
-from dcf.core.json_pages import page
-from dcf.core.json_paths import MISSING, Obstacle, Steps, find, parse_path, spell
-from dcf.core.json_text import Json, dump, parse
 from dcf.core.run_edits import Hand
-from dcf.editing import Changed, Operation, Wish
 from dcf.errors import InvalidArgument
+from dcf.runs.editing import Changed, Operation, Wish
 from dcf.tools.callers import current_caller
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, refused, tool
+from dcf.values import json_edits
+from dcf.values.json_pages import page
+from dcf.values.json_paths import MISSING, Obstacle, Steps, find, parse_path, spell
+from dcf.values.json_text import Json, dump, parse
 
 _PAGE: Final = 64 * 1024
 """Characters of a value that one answer holds."""

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 
 from dcf.core.access import MEANINGS
-from dcf.core.json_text import Json, dump
 from dcf.tools.examples import smallest_call
 from dcf.tools.profiles import PROFILES, select_tools
 from dcf.tools.registry import Answer, ToolSpec
 from dcf.tools.schemas import parameters_of
+from dcf.values.json_text import Json, dump
 
 _HEAD = """# Tools
 

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.answers import Refusal
-from dcf.core.identifiers import check_state
-from dcf.core.json_text import Json, parse
 from dcf.errors import InvalidArgument
+from dcf.values.identifiers import check_state
+from dcf.values.json_text import Json, parse
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 STATE_PATTERN = r"^[^\x00-\x1f\x7f]+$"

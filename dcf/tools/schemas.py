@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from dcf.core.json_text import Json
 from dcf.tools.registry import ToolSpec
+from dcf.values.json_text import Json
 
 _TYPES = ("object", "array", "string", "number", "boolean", "null")
 _SAYS_TYPE = frozenset({"type", "anyOf", "$ref", "const", "enum"})

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dcf.core.json_text import Json, parse
 from dcf.errors import InvalidArgument
 from dcf.validation.graph import check_graph
 from dcf.validation.imports import Imported, load_imports
 from dcf.validation.references import References, check_references
 from dcf.validation.schema import check_schema, schema_text
 from dcf.validation.verdict import Finding, Validation, found, in_order
+from dcf.values.json_text import Json, parse
 
 MAX_DOCUMENT: Final = 1024 * 1024
 _MARKS_OF_A_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "af_imports", "skill_imports"})

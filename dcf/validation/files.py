@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 MAX_FILE: Final = 16 * 1024 * 1024
 MAX_TOTAL: Final = 64 * 1024 * 1024

@@ -5,10 +5,10 @@ from typing import Final
 
 from dcf.asl.machine import warnings_of
 from dcf.asl.parsing import parse_machine
-from dcf.core.json_text import Json
 from dcf.errors import Problem
 from dcf.validation.pointers import state_in, value_at
 from dcf.validation.verdict import Finding, found
+from dcf.values.json_text import Json
 
 _NO_GOOD_END: Final = frozenset({"no_terminal_state", "conflicting_fields"})
 

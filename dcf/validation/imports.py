@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dcf.asl.path_syntax import clip
-from dcf.core.json_text import Json
 from dcf.validation.files import Reader, Unreadable
 from dcf.validation.manifests import aliases_of, manifests_in
 from dcf.validation.verdict import Finding, found
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 _HINTS: Final = {
     "import_refused": "Put the file below the directory for imports and name it by its path from there.",

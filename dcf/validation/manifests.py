@@ -6,8 +6,8 @@ Used by validation, by `dcf.skills` for loading, and by whoever asks what a Task
 from collections.abc import Iterator, Mapping
 from typing import TypeVar
 
-from dcf.core.json_text import Json
 from dcf.validation.files import Unreadable
+from dcf.values.json_text import Json
 
 SCHEME = "skill://"
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from dcf.asl.fields import token
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 
 
 def pointer(steps: Iterable[str | int]) -> str:

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dcf.asl.fields import token
-from dcf.asl.path_syntax import clip
-from dcf.core.json_text import Json
 from dcf.validation.imports import Agents, Imported
 from dcf.validation.manifests import look_up
 from dcf.validation.verdict import Finding, found
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

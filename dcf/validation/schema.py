@@ -14,11 +14,11 @@ from referencing.exceptions import Unresolvable
 from referencing.jsonschema import EMPTY_REGISTRY
 
 from dcf.asl.fields import kind
-from dcf.asl.path_syntax import clip
-from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument
 from dcf.validation.pointers import pointer
 from dcf.validation.verdict import MAX_FINDINGS, Finding, found
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
 
 SCHEMA_NAME: Final = "letta_asl_workflow_schema_v2.2.0.json"
 MAX_SCHEMA: Final = 1024 * 1024

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
-from dcf.core.json_text import Json
 from dcf.errors import Problem
+from dcf.values.json_text import Json
 
 Stage = Literal["input", "schema", "imports", "references", "static", "graph"]
 

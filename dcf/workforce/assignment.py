@@ -8,19 +8,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from dcf.asl.path_syntax import clip
 from dcf.asl.state_paths import join, name_of
-from dcf.control_plane import ControlPlane
 from dcf.core.inspection import is_ready, public_state
-from dcf.core.json_text import Json
 from dcf.core.model import Meta, RunStatus, StateDoc, Status
 from dcf.errors import DcfError, InvalidArgument
+from dcf.runs.control_plane import ControlPlane
 from dcf.skills.library import Library, imported_manifests
 from dcf.skills.manifest import Manifest
 from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex, Assignments
-from dcf.workforce.equipment import Equipment
-from dcf.workforce.holdings import Holding
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
+from dcf.workforce.skills.equipment import Equipment
+from dcf.workforce.skills.holdings import Holding
 from dcf.workforce.steps import Step, steps_for, wait_for_event
 
 _SHOWN: Final = 20

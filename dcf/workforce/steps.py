@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dcf.core.instants import to_text
-from dcf.core.json_text import Json
 from dcf.core.model import StateDoc, Status
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
 
 TOKEN: Final = "<lease.token from acquire_state_lease>"  # noqa: S105 - it stands for a token
 RESULT: Final = "<your result as JSON>"

@@ -8,7 +8,7 @@ import pytest
 
 from dcf.authoring.files import MAX_FILE
 from dcf.authoring.generation import generate
-from dcf.located import SourceProblem
+from dcf.values.located import SourceProblem
 
 SKILLS = "manifestId,skillName,skillVersion,skillDirectives,dataSources.json,permissions.secrets,permissions.egress\n"
 SKILL = "skill.a@1.0.0,a,1.0.0,Do it.,,,\n"

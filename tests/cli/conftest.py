@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from dcf.cli.app import app
-from dcf.core.json_text import Json
+from dcf.values.json_text import Json
 from tests.support.restricted import RestrictedRedis
 from tests.support.waiting import wait_until
 from tests.support.world import World

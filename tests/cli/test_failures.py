@@ -14,10 +14,10 @@ from typer.testing import Result
 from dcf.cli.crew import Crew
 from dcf.cli.functions import load_functions
 from dcf.cli.serving import open_listener
-from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument
 from dcf.settings import Settings
 from dcf.tools.client import connect
+from dcf.values.json_text import Json
 from dcf.worker import FUNCTIONS
 from tests.cli.conftest import Dcf, Seed, plain_redis
 

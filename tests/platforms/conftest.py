@@ -17,11 +17,11 @@ from dcf.skills.manifest import Manifest, read_manifest
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
 from dcf.store.assignments import AssignmentIndex
-from dcf.workforce.equipment import Equipment, Limits
-from dcf.workforce.ledger import Ledger
-from dcf.workforce.rosters import Rosters
-from dcf.workforce.templates import Staffing
-from dcf.workforce.workers import Workers
+from dcf.workforce.crew.rosters import Rosters
+from dcf.workforce.crew.templates import Staffing
+from dcf.workforce.crew.workers import Workers
+from dcf.workforce.skills.equipment import Equipment, Limits
+from dcf.workforce.skills.ledger import Ledger
 from tests.letta.server import LettaServer
 from tests.support.skill_manifests import REGISTRY
 from tests.support.world import World

@@ -9,8 +9,8 @@ import pytest
 from dcf.errors import AgentUnknown, Conflict, InvalidArgument, PlatformUnavailable
 from dcf.ports import AgentWish
 from dcf.store import keys
-from dcf.workforce.templates import Reference, Staffing
-from dcf.workforce.workers import Crew, CrewWish, Workers
+from dcf.workforce.crew.templates import Reference, Staffing
+from dcf.workforce.crew.workers import Crew, CrewWish, Workers
 from tests.platforms.conftest import Site, Workshop, read
 from tests.support.faults import Died, Watched, always, once
 from tests.support.machines import chain

@@ -11,12 +11,12 @@ import redis
 import redis.asyncio
 
 from dcf.application import open_application
-from dcf.core.json_text import dump
 from dcf.errors import DcfError, InvalidArgument, StoreUnavailable, StoreUnsuitable, UnknownState
 from dcf.settings import Settings
 from dcf.store import embedded
 from dcf.store.connection import Connections, open_async_client, open_pool
 from dcf.store.inspection import inspect_server
+from dcf.values.json_text import dump
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy
 from tests.support.servers import free_port, listens, redis_server, running

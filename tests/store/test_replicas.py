@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from dcf.control_plane import ControlPlane
 from dcf.core.answers import Leased, Refusal
-from dcf.core.json_text import Json
 from dcf.core.lease import Acquire
 from dcf.errors import UnknownOutcome
+from dcf.runs.control_plane import ControlPlane
 from dcf.store.connection import Connections, open_pool
 from dcf.store.documents import Documents, Verdict
 from dcf.store.edits import Edits, Found, Outcome, Written
 from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore
+from dcf.values.json_text import Json
 from tests.support.machines import chain
 from tests.support.servers import redis_server
 from tests.support.waiting import wait_until

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.control_plane import ControlPlane
 from dcf.core.answers import Leased, Refusal
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.errors import Conflict, StoreUnavailable, UnknownOutcome
+from dcf.runs.control_plane import ControlPlane
 from dcf.store.connection import Connections, exchange, open_pool
 from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore

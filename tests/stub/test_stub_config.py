@@ -8,12 +8,12 @@ import pytest
 
 from dcf.asl.surroundings import Chance
 from dcf.errors import InvalidArgument
-from dcf.located import Place, Report, locate
 from dcf.stub.config import read_config
 from dcf.stub.config_file import ConfigFile
 from dcf.stub.matching import compile_match
 from dcf.stub.rates import new_bucket, take
 from dcf.stub.templates import Occasion, compile_template
+from dcf.values.located import Place, Report, locate
 from tests.stub.conftest import case, config, tool
 
 

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dcf.core.attention import NEVER
-from dcf.core.instants import SECOND, from_text
 from dcf.store.keys import decode_state
+from dcf.values.instants import SECOND, from_text
 
 if TYPE_CHECKING:
     from tests.support.world import World

@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from dcf.core.json_text import Json
 from dcf.ports import AgentFound, AgentWish, Delivery, ToolWish, Workforce
+from dcf.values.json_text import Json
 
 
 class Died(BaseException):

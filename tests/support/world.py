@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dcf.adapters.mailbox import Mailbox
-from dcf.control_plane import ControlPlane
 from dcf.core.answers import Created, Finalized, Leased, NothingReady, Refusal, Released, Updated
 from dcf.core.codec import read_state
 from dcf.core.creation import Create
@@ -17,8 +16,9 @@ from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
 from dcf.errors import DcfError
-from dcf.notifications import Notifications
 from dcf.ports import AgentPlatform
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.notifications import Notifications
 from dcf.store import keys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply

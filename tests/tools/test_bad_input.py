@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from mcp.client import Client
 
 from dcf.application import Application, open_application
-from dcf.core import json_text
 from dcf.core.access import local_caller
 from dcf.settings import Settings
 from dcf.store.keys import AUDIT_TRAIL
@@ -22,6 +21,7 @@ from dcf.tools import envelope
 from dcf.tools.limits import meter_of
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_server
+from dcf.values import json_text
 from tests.tools.calls import Answer, Tools, check, lease_on, new_run
 
 pytestmark = pytest.mark.anyio

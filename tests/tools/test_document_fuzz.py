@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from mcp.client import Client
 
 from dcf.application import Application
-from dcf.core import json_text
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_server
+from dcf.values import json_text
 from tests.tools.calls import TWO_TASKS, Tools, new_run
 
 pytestmark = pytest.mark.anyio

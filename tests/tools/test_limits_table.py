@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from dcf.asl import parsing
-from dcf.core import json_text
 from dcf.core.access import Scope
 from dcf.errors import RateLimited
 from dcf.settings import Settings
 from dcf.tools.limits import meter_of
 from dcf.tools.registry import TOOLS
+from dcf.values import json_text
 from tests.tools import test_http, test_limits
 from tests.tools.access import key_of
 from tests.tools.calls import Tools, new_run

@@ -13,9 +13,9 @@ from dcf.adapters.letta.bundles import read_agent
 from dcf.adapters.letta.client import LettaClient, agent_unknown, asking, check_text
 from dcf.adapters.letta.options import LettaOptions
 from dcf.adapters.letta.tools import Tools
-from dcf.core.json_text import Json
 from dcf.errors import AgentUnknown, InvalidArgument
 from dcf.ports import AgentFound, AgentWish
+from dcf.values.json_text import Json
 
 OWNED = "dcf:owned"
 """Tag of the blocks that dcf made: only these go when their agent goes."""

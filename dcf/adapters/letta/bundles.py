@@ -9,8 +9,8 @@ The price: messages of the bundle are not taken over, so a worker begins without
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument
+from dcf.values.json_text import Json
 
 _COPIED = (
     "agent_type", "compaction_settings", "context_window_limit", "description", "embedding", "embedding_config",

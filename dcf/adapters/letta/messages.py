@@ -13,9 +13,9 @@ from letta_client.types.agents import Run
 from dcf.adapters.letta.client import LettaClient, agent_unknown, asking
 from dcf.adapters.letta.deliveries import Deliveries
 from dcf.adapters.letta.options import LettaOptions
-from dcf.core.json_text import Json, dump
 from dcf.errors import AgentUnknown, DcfError, PlatformUnavailable
 from dcf.ports import Delivery
+from dcf.values.json_text import Json, dump
 
 _ACTIVE = frozenset({"created", "running"})
 _LOOKED_AT = 10

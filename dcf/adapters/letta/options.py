@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument
+from dcf.values.json_text import Json
 
 _URL = re.compile(r"https?://[^\s/]+\S*\Z")
 

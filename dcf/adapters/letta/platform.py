@@ -11,8 +11,8 @@ from dcf.adapters.letta.deliveries import Deliveries, LocalDeliveries
 from dcf.adapters.letta.messages import Messages
 from dcf.adapters.letta.options import LettaOptions
 from dcf.adapters.letta.tools import Tools
-from dcf.core.json_text import Json
 from dcf.ports import AgentFound, AgentWish, Delivery, ToolWish
+from dcf.values.json_text import Json
 
 
 class LettaPlatform:

@@ -12,8 +12,8 @@ from typing import Any
 from letta_client.types import Tool
 
 from dcf.adapters.letta.client import LettaClient, asking
-from dcf.core.json_text import Json
 from dcf.errors import InvalidArgument, ToolUnavailable
+from dcf.values.json_text import Json
 
 _TRANSPORTS = {"http": "streamable_http", "streamable_http": "streamable_http", "sse": "sse", "stdio": "stdio"}
 

@@ -13,9 +13,9 @@ from dcf.adapters.letta.bundles import BundledTool
 from dcf.adapters.letta.client import LettaClient, agent_unknown, asking
 from dcf.adapters.letta.options import LettaOptions
 from dcf.adapters.letta.servers import Servers
-from dcf.core.json_text import Json
 from dcf.errors import AgentUnknown, InvalidArgument, ToolUnavailable
 from dcf.ports import ToolWish
+from dcf.values.json_text import Json
 
 _TAG = "dcf:source"
 """Tag of the Python tools that dcf made."""

@@ -10,8 +10,8 @@ from dcf.asl.machine import Machine
 from dcf.asl.parsing import parse_machine
 from dcf.asl.steps import Advance, Broke, Ended, Entered, Entry, Failed, OpenTask, Passed, Succeeded
 from dcf.asl.surroundings import Clock
-from dcf.core.json_text import MAX_BYTES
 from dcf.errors import InvalidArgument
+from dcf.values.json_text import MAX_BYTES
 
 CONTEXT = {"Execution": {"Name": "run"}, "State": {"EnteredTime": "now"}}
 

@@ -13,8 +13,8 @@ from dcf.asl.parsing import parse_machine
 from dcf.asl.places import resolve
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Clock, Context
-from dcf.core.json_text import MAX_BYTES
 from dcf.simulation import simulate
+from dcf.values.json_text import MAX_BYTES
 
 CLOCK = Clock(now="2026-01-01T00:00:00.000Z", micros=1_767_225_600_000_000, seed="s")
 BIG = "x" * (MAX_BYTES - 100)

@@ -11,9 +11,9 @@ from dcf.core.codec import read_meta, read_state, write_state
 from dcf.core.context import context_of
 from dcf.core.decision import Changes, Decision, Event, More, Notice, Snapshot
 from dcf.core.definition import Definition, read_definition
-from dcf.core.instants import SECOND
-from dcf.core.json_text import dump, load
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.values.instants import SECOND
+from dcf.values.json_text import dump, load
 
 Answer = TypeVar("Answer")
 

@@ -5,8 +5,8 @@ import pytest
 from dcf.core.answers import Owed
 from dcf.core.attention import NEVER, REMINDER_DELAY, look
 from dcf.core.decision import Changes, Snapshot
-from dcf.core.instants import SECOND
 from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.values.instants import SECOND
 from tests.unit.core.build import NOW, TTL, held, meta, run, snapshot
 
 EXPIRY = NOW + TTL * SECOND

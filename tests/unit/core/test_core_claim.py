@@ -3,9 +3,9 @@
 from dcf.core.answers import NothingReady
 from dcf.core.claim import claim
 from dcf.core.decision import Snapshot
-from dcf.core.instants import SECOND
 from dcf.core.lease import Acquire
 from dcf.core.model import Meta, StateDoc
+from dcf.values.instants import SECOND
 from tests.unit.core.build import NOW, TTL, code, held, leased, meta, run
 
 WISH = Acquire(state="", owner="ann", token="t1", ttl_s=TTL)

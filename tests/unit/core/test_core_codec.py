@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from dcf.core.codec import read_assignment, read_meta, read_state, write_lease, write_state
 from dcf.core.inspection import HIDDEN_TOKEN, holder_state, is_ready, public_state
-from dcf.core.instants import SECOND, from_text, seconds, to_text
-from dcf.core.json_text import dump, load
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.progress import Update, update
+from dcf.values.instants import SECOND, from_text, seconds, to_text
+from dcf.values.json_text import dump, load
 from tests.unit.core.build import NOW, TTL, code, definition, held, meta, snapshot, stored
 
 FIRST = from_text("0001-01-01T00:00:00Z") or 0

@@ -6,9 +6,9 @@ import pytest
 
 from dcf.core.answers import Created, Owed, Refusal
 from dcf.core.definition import read_definition
-from dcf.core.instants import SECOND
 from dcf.core.model import Status
 from dcf.errors import InvalidDefinition
+from dcf.values.instants import SECOND
 from tests.unit.core.build import A_THEN_B, LOOP, NOW, MemoryRun, code, definition, leased, run, wish
 
 SILENT = {

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from dcf.core.finalization import CLOSED_BY_FINALIZE
-from dcf.core.instants import SECOND
 from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.values.instants import SECOND
 from tests.unit.core.build import LOOP, MemoryRun, code, run
 
 

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from dcf.core.answers import Leased, Refusal, Released
-from dcf.core.digest import fingerprint
-from dcf.core.instants import SECOND
 from dcf.core.lease import Acquire, Release, Renew, acquire, release, renew
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.values.digest import fingerprint
+from dcf.values.instants import SECOND
 from tests.unit.core.build import LOOP, NOW, TTL, code, held, leased, meta, run, snapshot
 
 EXPIRY = NOW + TTL * SECOND

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from dcf.core.answers import Leased
-from dcf.core.digest import next_token
-from dcf.core.instants import SECOND
 from dcf.core.lease import Release, Renew
 from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.values.digest import next_token
+from dcf.values.instants import SECOND
 from tests.unit.core.build import A_THEN_B, LOOP, TTL, MemoryRun, code, leased, run, updated
 
 

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from dcf.workforce import holdings, roster
-from dcf.workforce.holdings import Busy, HeldTool, Holding, Holdings, Phase, Repair, Reserved, Settled
-from dcf.workforce.names import agent_name, default_prefix
-from dcf.workforce.roster import Allotted, Member
+from dcf.workforce.crew import roster
+from dcf.workforce.crew.names import agent_name, default_prefix
+from dcf.workforce.crew.roster import Allotted, Member
+from dcf.workforce.skills import holdings
+from dcf.workforce.skills.holdings import Busy, HeldTool, Holding, Holdings, Phase, Repair, Reserved, Settled
 
 NOW = 1_000_000
 NONE: frozenset[str] = frozenset()

@@ -1,0 +1,76 @@
+"""Adding to the end of a file: all of it or nothing, and one after the other where several do."""
+
+import errno
+import fcntl
+import os
+import stat
+import time
+from contextlib import suppress
+from typing import Final
+
+from dcf.files.roots import Stopped
+
+_APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_GROWTH: Final = 64
+"""By appending a file may grow to so many times what one call may write."""
+
+_PATIENCE_S: Final = 5.0
+_PAUSE_S: Final = 0.005
+
+
+def append_to(directory: int, name: str, data: bytes, max_bytes: int) -> None:
+    """Add to a file, which is made where there is none."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while not _append(directory, name, data, max_bytes * _GROWTH, deadline):
+        pass  # it was replaced by another file of this name before it was ours
+
+
+def _append(directory: int, name: str, data: bytes, largest: int, deadline: float) -> bool:
+    file = os.open(name, _APPEND, 0o666, dir_fd=directory)
+    try:
+        if not stat.S_ISREG(os.fstat(file).st_mode):
+            raise Stopped("not_a_file", f"'{name}' is no regular file.")
+        _lock(file, name, deadline)
+        size = os.fstat(file).st_size
+        if not _is_still(file, directory, name):
+            return False
+        if size + len(data) > largest:
+            raise Stopped("too_large", f"The file would be larger than {largest} bytes.", "Begin another file.")
+        _write(file, data, size)
+        os.fsync(file)
+        os.fsync(directory)
+        return True
+    finally:
+        os.close(file)
+
+
+def _lock(file: int, name: str, deadline: float) -> None:
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            if error.errno not in (errno.EAGAIN, errno.EACCES) or time.monotonic() >= deadline:
+                raise Stopped("write_failed", f"Somebody else keeps writing '{name}'.", "Call again later.") from None
+            time.sleep(_PAUSE_S)
+        else:
+            return
+
+
+def _is_still(file: int, directory: int, name: str) -> bool:
+    try:
+        there = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return False
+    here = os.fstat(file)
+    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+
+
+def _write(file: int, data: bytes, size: int) -> None:
+    rest = memoryview(data)
+    try:
+        while rest:
+            rest = rest[os.write(file, rest) :]
+    except OSError:
+        with suppress(OSError):
+            os.ftruncate(file, size)
+        raise

@@ -1,0 +1,204 @@
+"""The files that a Map's ItemReader names, from configured directories and from nowhere else.
+
+`Bucket` is a directory below one of the roots; if no root has it, the key is looked up in the roots themselves.
+Every step of the way is opened relative to the one before and never through a symbolic link, so that nobody who
+may write below a root can lead a reader out of it, not even by changing a directory while it is read. No message
+tells where a root is.
+"""
+
+import errno
+import gzip
+import hashlib
+import io
+import os
+import stat
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final, TextIO
+
+from dcf.asl.item_sources import Listed, bring, missing
+from dcf.asl.reading import reader_failure
+from dcf.asl.steps import NeedItems
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
+
+MAX_BYTES: Final = 16 * 1024 * 1024
+MAX_DEPTH: Final = 32
+"""Directories below each other in a listing."""
+
+_CHUNK: Final = 64 * 1024
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+_STEP: Final = _DIRECTORY | os.O_NOFOLLOW
+# Without O_NONBLOCK opening a named pipe would wait for its writer.
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemFiles:
+    """Reads items from files below the roots; `max_bytes` bounds all that one ItemReader reads, unpacked."""
+
+    roots: tuple[Path, ...]
+    max_bytes: int = MAX_BYTES
+
+    def read(self, wanted: NeedItems) -> Json:
+        """Bring the items; raise StateError States.ItemReaderFailed."""
+        if not self.roots:
+            raise reader_failure("No directory is configured to read items from: set DCF_ITEMS_DIRS.")
+        return bring(wanted, _Directories(roots=self.roots, left=self.max_bytes, allowed=self.max_bytes))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Directories:
+    """The roots during one read; `left` says how many bytes may still be read."""
+
+    roots: tuple[Path, ...]
+    left: int
+    allowed: int
+
+    @contextmanager
+    def open(self, bucket: str | None, key: str) -> Iterator[TextIO]:
+        steps = _steps(key)
+        with ExitStack() as opened:
+            for base in self._bases(bucket, opened):
+                file = _file_at(base, steps, opened)
+                if file is not None:
+                    unpacked = opened.enter_context(gzip.GzipFile(fileobj=file)) if key.endswith(".gz") else file
+                    bounded = io.BufferedReader(_Bounded(unpacked, self), _CHUNK)
+                    yield opened.enter_context(io.TextIOWrapper(bounded, encoding="utf-8-sig", newline=""))
+                    return
+            raise missing(bucket, key)
+
+    def listing(self, bucket: str | None, prefix: str) -> Iterator[Listed]:
+        folder, slash, start = prefix.rpartition("/")
+        steps = _steps(folder) if slash else ()
+        with ExitStack() as opened:
+            for base in self._bases(bucket, opened):
+                directory = _directory_at(base, steps, opened)
+                if directory is not None:
+                    yield from _below(directory, f"{folder}{slash}", start, MAX_DEPTH)
+                    return
+
+    def spend(self, count: int) -> None:
+        """Count bytes that were read; raise StateError when they are too many."""
+        self.left -= count
+        if self.left < 0:
+            raise reader_failure(f"The items take more than {self.allowed} bytes: set MaxItems, or split the file.")
+
+    def _bases(self, bucket: str | None, opened: ExitStack) -> list[int]:
+        roots = [found for root in self.roots if (found := _opened(str(root), _DIRECTORY, None, opened)) is not None]
+        if not roots:
+            raise reader_failure("No directory of DCF_ITEMS_DIRS can be read.")
+        if bucket is None:
+            return roots
+        step = _steps(bucket)
+        return [found for root in roots if (found := _directory_at(root, step, opened)) is not None] or roots
+
+
+class _Bounded(io.RawIOBase):
+    """What a file holds, counted while it is read; what goes wrong is told without the system's words."""
+
+    def __init__(self, source: BinaryIO | gzip.GzipFile, owner: _Directories) -> None:
+        self._source = source
+        self._owner = owner
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        try:
+            # One byte more than is allowed tells a file that ends there from one that goes on.
+            found = self._source.read(min(len(buffer), self._owner.left + 1))
+        except (OSError, EOFError, zlib.error):
+            raise reader_failure("The file cannot be read to its end.") from None
+        self._owner.spend(len(found))
+        buffer[: len(found)] = found
+        return len(found)
+
+
+def _steps(name: str) -> tuple[str, ...]:
+    """Split a key into the steps that lead there; refuse what does not lead down."""
+    steps = tuple(name.split("/"))
+    if any(step in ("", ".", "..") or "\0" in step for step in steps) or not _is_unicode(name):
+        raise reader_failure(f"'{clip(name)}' does not name a file below a directory of items.")
+    return steps
+
+
+def _is_unicode(name: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in name)
+
+
+def _opened(name: str, flags: int, base: int | None, opened: ExitStack) -> int | None:
+    """Open something for as long as `opened` lasts; None when it is not there or not to be read."""
+    try:
+        found = os.open(name, flags, dir_fd=base)
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise reader_failure("Too many files are open.") from None
+        return None
+    opened.callback(os.close, found)
+    return found
+
+
+def _directory_at(base: int, steps: tuple[str, ...], opened: ExitStack) -> int | None:
+    for step in steps:
+        found = _opened(step, _STEP, base, opened)
+        if found is None:
+            return None
+        base = found
+    return base
+
+
+def _file_at(base: int, steps: tuple[str, ...], opened: ExitStack) -> BinaryIO | None:
+    directory = _directory_at(base, steps[:-1], opened)
+    found = None if directory is None else _opened(steps[-1], _FILE, directory, opened)
+    if found is None or not stat.S_ISREG(os.fstat(found).st_mode):
+        return None
+    return opened.enter_context(os.fdopen(found, "rb", closefd=False))
+
+
+def _below(directory: int, folder: str, start: str, depth: int) -> Iterator[Listed]:
+    """List what is in a directory, in the order of the keys: a directory stands where its name with a slash does."""
+    if depth == 0:
+        raise reader_failure(f"The directories are nested deeper than {MAX_DEPTH} levels.")
+    for name in sorted(_entries(directory, start)):
+        if name.endswith("/"):
+            with ExitStack() as opened:
+                inner = _opened(name[:-1], _STEP, directory, opened)
+                if inner is not None:
+                    yield from _below(inner, folder + name, "", depth - 1)
+            continue
+        about = _about(directory, name)
+        if about is not None:
+            yield _listed(folder + name, about)
+
+
+def _entries(directory: int, start: str) -> Iterator[str]:
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                if not entry.name.startswith(start) or not _is_unicode(entry.name):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    yield f"{entry.name}/"
+                elif entry.is_file(follow_symlinks=False):
+                    yield entry.name
+    except OSError:
+        raise reader_failure("A directory cannot be listed.") from None
+
+
+def _about(directory: int, name: str) -> os.stat_result | None:
+    """Look at a file; None when it has gone meanwhile, or has become something else."""
+    try:
+        found = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except OSError:
+        return None
+    return found if stat.S_ISREG(found.st_mode) else None
+
+
+def _listed(key: str, about: os.stat_result) -> Listed:
+    # What an ETag is for is to tell one content from another; hashing every file would read them all.
+    etag = hashlib.md5(f"{about.st_size} {about.st_mtime_ns}".encode(), usedforsecurity=False).hexdigest()
+    return Listed(key=key, size=about.st_size, modified=int(about.st_mtime), etag=etag)

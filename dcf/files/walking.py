@@ -1,0 +1,94 @@
+"""Directories listed in a fixed order, so that a listing can go on behind any entry. Links are told, not followed."""
+
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from dcf.files.roots import STEP, Stopped, failed
+from dcf.values.instants import to_text
+
+_MOST: Final = 100_000
+_MAX_DEPTH: Final = 64
+_MICRO: Final = 1000
+
+Steps: TypeAlias = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One thing in a directory; `modified` is UTC."""
+
+    name: str
+    path: str
+    type: str
+    size: int
+    modified: str
+
+
+def describe(name: str, path: str, about: os.stat_result) -> Entry:
+    """Say what a thing is, by itself: a link is a link, wherever it leads."""
+    kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
+    return Entry(
+        name=name,
+        path=path,
+        type=kinds.get(stat.S_IFMT(about.st_mode), "other"),
+        size=about.st_size,
+        modified=to_text(about.st_mtime_ns // _MICRO),
+    )
+
+
+def walk(
+    directory: int, *, recursive: bool, hidden: bool, after: Steps | None, around: Steps = ()
+) -> Iterator[tuple[Steps, os.stat_result | None]]:
+    """Go through a directory by name, a directory before what is in it; None for a name that is no Unicode.
+
+    What is hidden is neither told nor entered.
+    """
+    if len(around) > _MAX_DEPTH:
+        raise Stopped("scan_failed", f"The directories are nested deeper than {_MAX_DEPTH} levels.")
+    for name in _names(directory):
+        steps = (*around, name)
+        is_behind = after is None or steps > after
+        leads_there = after is not None and after[: len(steps)] == steps
+        if (name.startswith(".") and not hidden) or not (is_behind or leads_there):
+            continue
+        if not _is_unicode(name):
+            yield steps, None
+            continue
+        try:
+            about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+        except OSError:
+            continue  # gone meanwhile
+        if is_behind:
+            yield steps, about
+        if recursive and stat.S_ISDIR(about.st_mode):
+            yield from _inside(directory, name, steps, hidden=hidden, after=after)
+
+
+def _inside(
+    directory: int, name: str, steps: Steps, *, hidden: bool, after: Steps | None
+) -> Iterator[tuple[Steps, os.stat_result | None]]:
+    try:
+        inner = os.open(name, STEP, dir_fd=directory)
+    except OSError:
+        return  # gone, or become something else, or not to be read
+    try:
+        yield from walk(inner, recursive=True, hidden=hidden, after=after, around=steps)
+    finally:
+        os.close(inner)
+
+
+def _names(directory: int) -> list[str]:
+    try:
+        found = os.listdir(directory)
+    except OSError as error:
+        raise failed("scan_failed", "The directory cannot be listed", error) from None
+    if len(found) > _MOST:
+        raise Stopped("too_large", f"The directory has more than {_MOST} entries.", "List directories inside it.")
+    return sorted(found)
+
+
+def _is_unicode(name: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in name)

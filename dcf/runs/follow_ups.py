@@ -1,0 +1,175 @@
+"""What commits leave to do: scopes to join, close, open or sweep, and what a run that ended leaves open.
+
+Each is a transaction of its own, done by whoever committed; whoever dies before leaves it to the clock, which looks
+at every open scope. It decides nothing.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import TypeAlias
+
+from dcf.asl.places import machine_of
+from dcf.asl.reading import reader_failure
+from dcf.asl.state_paths import ancestors, join, open_scope
+from dcf.asl.steps import NeedItems
+from dcf.core import finalization, joining, needs
+from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.definition import Definition
+from dcf.core.joining import NOTHING_JOINED, Completer, FollowUp, Joined
+from dcf.core.model import RunStatus
+from dcf.core.scopes import with_scopes
+from dcf.errors import Conflict, StateError
+from dcf.ports import ItemSource
+from dcf.runs.transactions import Run, Transactions
+from dcf.store.runs import Committed
+from dcf.values.json_text import Json
+
+_log = logging.getLogger(__name__)
+
+_MOST = 1_000
+"""Transactions after one commit; a run that goes on by itself beyond that is left to the clock."""
+
+_SWEPT_AT_ONCE = 100
+
+Outcome: TypeAlias = Joined | None
+GoOn: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[Joined | More | None]]
+
+
+class FollowUps:
+    """Does what commits left to do."""
+
+    def __init__(self, transactions: Transactions, items: ItemSource) -> None:
+        self._transactions = transactions
+        self._items = items
+
+    def after(self, workflow_id: str, committed: Committed[object], by: Completer | None = None) -> Joined:
+        """Do all that a commit left to do, and what that leaves to do; tell what came of it together."""
+        done, joined = 0, NOTHING_JOINED
+        pending = deque(_left_by(committed))
+        while pending and done < _MOST:
+            try:
+                step = self._do(workflow_id, pending.popleft(), by)
+            except Conflict:
+                break  # what was asked for is done; the clock looks at every open scope
+            joined = _together(joined, step.answer)
+            pending.extend(_left_by(step))
+            by = None if joined.claimed is not None else by
+            done += 1
+        return joined
+
+    def look(self, workflow_id: str, path: str, by: Completer | None = None) -> Joined:
+        """See, as the clock, whether something is to be done about an open scope, and do it."""
+        reads = Reads(states=with_scopes([path]), tallies=(path,))
+        snapshot = self._transactions.store.read(workflow_id, reads)
+        doc = snapshot.states.get(path)
+        wanted = None if doc is None else joining.follow_up(path, doc, snapshot.tallies[path])
+        if wanted is None:
+            return NOTHING_JOINED
+        done = self._do(workflow_id, wanted, by)
+        return _together(self.after(workflow_id, done, by), done.answer)
+
+    def look_around(self, workflow_id: str, path: str, by: Completer | None) -> Joined:
+        """See whether something is to be done about the scopes around a state."""
+        found = NOTHING_JOINED
+        for owner in reversed(ancestors(path)):
+            found = _together(found, self.look(workflow_id, owner, by))
+        return found
+
+    def inside(self, workflow_id: str) -> tuple[list[str], list[str], list[str]]:
+        """List the paths of all that ever stood inside Parallel and Map: states, scopes, branches and iterations."""
+        machine = self._transactions.load(workflow_id).definition.machine
+        scopes = self._transactions.store.scopes(workflow_id)
+        branches = [open_scope(path, index) for path, size in scopes.items() for index in range(size)]
+        states = [join(branch, name) for branch in branches for name in machine_of(machine, branch).states]
+        return states, list(scopes), branches
+
+    def skip_unreached(self, workflow_id: str) -> None:
+        """Close what control never reached in a run that ended, and what is open in scopes; anybody may repeat it."""
+
+        def reads(run: Run) -> Reads:
+            return Reads(states=run.definition.paths)
+
+        self._transactions.by_definition(workflow_id, reads, lambda _, snapshot: finalization.skip_unreached(snapshot))
+        self._in_pages(workflow_id, "", finalization.skip_unreached)
+
+    def _do(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[Outcome]:
+        match wanted.what:
+            case "join":
+                return self._go_on(workflow_id, wanted, partial(joining.join, by=by), by)
+            case "overflow":
+                return self._go_on(workflow_id, wanted, partial(joining.overflow, by=by), by)
+            case "read":
+                return self._supply(workflow_id, wanted, by)
+            case "sweep":
+                self._in_pages(workflow_id, wanted.path, joining.sweep)
+            case "skip":
+                self.skip_unreached(workflow_id)
+        return Committed(answer=None)
+
+    def _go_on(self, workflow_id: str, wanted: FollowUp, decide: GoOn, by: Completer | None) -> Committed[Outcome]:
+        claims = by is not None and by.claimant is not None
+
+        def reads(run: Run) -> Reads:
+            told = None if by is None else by.path
+            return needs.to_join(run.definition, wanted.path, wanted.size, told, claims=claims)
+
+        def guarded(run: Run, snapshot: Snapshot) -> Decision[Outcome | More]:
+            if not joining.is_visit(snapshot, wanted):
+                return Decision(answer=None)
+            return decide(snapshot, wanted.path, run.definition, run.context)
+
+        return self._transactions.by_definition(workflow_id, reads, guarded, wanted.path)
+
+    def _supply(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[Outcome]:
+        """Read the items between two transactions: no file is read while others wait."""
+        needed = self._wanted_items(workflow_id, wanted)
+        if needed is None:
+            return Committed(answer=None)
+        found = self._read(needed)
+        return self._go_on(workflow_id, wanted, partial(joining.supply, found=found, by=by), by)
+
+    def _read(self, needed: NeedItems) -> Json | StateError:
+        try:
+            return self._items.read(needed)
+        except StateError as error:
+            return error
+        except Exception:  # noqa: BLE001 - whatever a source of items raises fails the Map, not the clock
+            _log.exception("items of %s", needed.path)
+            return reader_failure("The items could not be read.")
+
+    def _wanted_items(self, workflow_id: str, wanted: FollowUp) -> NeedItems | None:
+        def reads(run: Run) -> Reads:
+            return needs.to_join(run.definition, wanted.path, 0)
+
+        def decide(run: Run, snapshot: Snapshot) -> Decision[NeedItems | None]:
+            if not joining.is_visit(snapshot, wanted):
+                return Decision(answer=None)
+            return Decision(answer=joining.wanted_items(snapshot, wanted.path, run.definition, run.context))
+
+        return self._transactions.by_definition(workflow_id, reads, decide, wanted.path).answer
+
+    def _in_pages(self, workflow_id: str, owner: str, decide: Callable[[Snapshot], Decision[int]]) -> None:
+        """Decide on the open states inside a scope, or inside any, some at a time."""
+        left = joining.inside(self._transactions.store.open_states(workflow_id), owner)
+        for start in range(0, len(left), _SWEPT_AT_ONCE):
+            page = left[start : start + _SWEPT_AT_ONCE]
+            self._transactions.on_run(workflow_id, Reads(states=with_scopes(page)), decide)
+
+
+def _left_by(committed: Committed[object]) -> tuple[FollowUp, ...]:
+    return () if committed.changes is None else joining.follow_ups(committed.changes, committed.counts)
+
+
+def _together(before: Joined, answer: object) -> Joined:
+    """Put what came of several transactions together."""
+    if not isinstance(answer, Joined):
+        return before
+    return replace(
+        before,
+        claimed=before.claimed or answer.claimed,
+        run_status=answer.run_status if answer.run_status is not RunStatus.RUNNING else before.run_status,
+        next_states=(*before.next_states, *answer.next_states),
+    )

@@ -1,0 +1,213 @@
+"""Decisions on runs, carried out: what is read is chosen by the run's definition, which a process may keep.
+
+Knows how a decision is asked again when it was made on too little or on a run of the past. It decides nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias, TypeVar
+
+from dcf.asl.places import Place
+from dcf.asl.state_paths import ancestors, join
+from dcf.core import needs
+from dcf.core.answers import Created
+from dcf.core.context import context_of
+from dcf.core.creation import Create
+from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.definition import Definition, read_definition
+from dcf.core.model import Meta, StateDoc, StateInput
+from dcf.core.scopes import fenced
+from dcf.errors import StoreUnsuitable, UnknownRun, UnknownState
+from dcf.store.runs import Committed, RunStore
+from dcf.values.json_text import Json
+
+Answer = TypeVar("Answer")
+
+_CACHED_RUNS = 1024
+_CACHED_SCOPES = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """What never changes in a run, so a process may keep it."""
+
+    definition: Definition
+    sha256: str
+    created_at: str
+    context: Mapping[str, Json]
+
+    def is_that_of(self, meta: Meta) -> bool:
+        """Tell whether this is still the run of that name: an earlier one may have expired and been created again."""
+        return meta.definition_sha256 == self.sha256 and meta.created_at == self.created_at
+
+
+ByRun: TypeAlias = Callable[[Run, Snapshot], Decision[Answer | More]]
+
+
+class Transactions:
+    """The runs of one store."""
+
+    def __init__(self, store: RunStore) -> None:
+        self.store = store
+        self._runs: dict[str, Run] = {}
+        self._scopes = _KeptScopes()
+
+    def run(self, workflow_id: str) -> Run:
+        """Return the fixed part of a run, from the cache or the store."""
+        known = self._runs.get(workflow_id)
+        return known if known is not None else self.load(workflow_id)
+
+    def keep(self, request: Create, created: Created) -> None:
+        """Keep the fixed part of a run that was just created."""
+        self._add(request.workflow_id, request.definition, created.meta)
+
+    def path(self, workflow_id: str, state: str) -> str:
+        """Return the path that a caller means: a state's name is one, but for names that look like a path."""
+        return state if "/" not in state and "%" not in state else self.place(workflow_id, state).path
+
+    def place(self, workflow_id: str, state: str) -> Place:
+        """Return where in its workflow a state stands; raise UnknownState when it has none of this name or path."""
+        for run in (self.run, self.load):  # what is kept may be of an earlier run of that name
+            definition = run(workflow_id).definition
+            found = needs.place_of(definition, join("", state) if state in definition.machine.states else state)
+            if found is not None:
+                return found
+        raise UnknownState(workflow_id, state)
+
+    def on_run(
+        self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
+    ) -> Committed[Answer]:
+        """Decide on a run that must exist; states in scopes that are over are shown as cancelled."""
+
+        def guarded(snapshot: Snapshot) -> Decision[Answer]:
+            if snapshot.meta is None:
+                raise UnknownRun(workflow_id)
+            return decide(fenced(snapshot))
+
+        return self.store.commit(workflow_id, reads, guarded)
+
+    def on_state(
+        self, workflow_id: str, path: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
+    ) -> Committed[Answer]:
+        """Decide on a state that must exist, or be one that is opened later."""
+
+        def guarded(snapshot: Snapshot) -> Decision[Answer]:
+            if path not in snapshot.states:
+                return decide(self._with_document(workflow_id, path, self.load(workflow_id), snapshot))
+            return decide(snapshot)
+
+        return self.on_run(workflow_id, reads, guarded)
+
+    def by_definition(
+        self, workflow_id: str, reads: Callable[[Run], Reads], decide: ByRun[Answer], path: str | None = None
+    ) -> Committed[Answer]:
+        """Read and decide by the run's definition, and again with more where that was too little.
+
+        `path` names the state in question, which must exist.
+        """
+        run = self.run(workflow_id)
+        needed = reads(run)
+        wanted = self._scopes.without(workflow_id, needed)
+        while True:
+            guarded = partial(self._guarded, workflow_id, path, run, needed.scopes, decide)
+            found = self.on_run(workflow_id, wanted, guarded)
+            answer = found.answer
+            if isinstance(answer, _Outdated):
+                run = self.load(workflow_id)
+                wanted = needed = reads(run)
+            elif isinstance(answer, More):
+                wanted = needs.add(wanted, answer)
+            else:
+                return Committed(answer=answer, changes=found.changes, counts=found.counts)
+
+    def load(self, workflow_id: str) -> Run:
+        """Read the fixed part of a run from the store."""
+        found = self.store.definition(workflow_id)
+        if found is None:
+            self._runs.pop(workflow_id, None)
+            raise UnknownRun(workflow_id)
+        document, facts = found
+        return self._add(workflow_id, read_definition(document), facts)
+
+    def _add(self, workflow_id: str, definition: Definition, facts: Mapping[str, Json]) -> Run:
+        created_at = str(facts.get("created_at") or "")
+        context = context_of(workflow_id, definition.name, facts.get("input"), created_at)
+        sha256 = str(facts.get("definition_sha256"))
+        run = Run(definition=definition, sha256=sha256, created_at=created_at, context=context)
+        if len(self._runs) >= _CACHED_RUNS:
+            self._runs.clear()
+        self._runs[workflow_id] = run
+        return run
+
+    def _guarded(
+        self,
+        workflow_id: str,
+        path: str | None,
+        run: Run,
+        scopes: tuple[str, ...],
+        decide: ByRun[Answer],
+        snapshot: Snapshot,
+    ) -> "Decision[Answer | More | _Outdated]":
+        assert snapshot.meta is not None, "checked by the caller"
+        if not run.is_that_of(snapshot.meta):
+            return Decision(answer=_Outdated())
+        if path is not None:
+            snapshot = self._with_document(workflow_id, path, run, snapshot)
+        if scopes:
+            completed = self._scopes.add_to(workflow_id, snapshot, scopes)
+            if isinstance(completed, More):
+                return Decision(answer=completed)
+            snapshot = completed
+        return decide(run, snapshot)
+
+    def _with_document(self, workflow_id: str, path: str, run: Run, snapshot: Snapshot) -> Snapshot:
+        """Make sure that the state is one of the workflow and has a document, if only that of one not opened yet."""
+        if path in snapshot.states:
+            return snapshot
+        if needs.place_of(run.definition, path) is None:
+            raise UnknownState(workflow_id, path)
+        if "/" not in path:
+            raise StoreUnsuitable(
+                f"The document of state '{path}' of run '{workflow_id}' is missing or is no JSON.",
+                "Look at the key with TYPE and JSON.GET; somebody changed it by hand.",
+            )
+        unopened = StateDoc(waits_for={ancestors(path)[-1]: 0})
+        return replace(snapshot, states={**snapshot.states, path: unopened})
+
+
+class _Outdated:
+    """In place of an answer: the run has another definition than the one it was to be decided by."""
+
+
+class _KeptScopes:
+    """What opening Maps fixed, where every iteration needs it; never changes while the Map is open."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], tuple[int, StateInput]] = {}
+
+    def without(self, workflow_id: str, reads: Reads) -> Reads:
+        """Leave out what is kept; should it be of an earlier visit, `add_to` asks for it."""
+        if not reads.scopes:
+            return reads
+        return replace(reads, scopes=tuple(path for path in reads.scopes if (workflow_id, path) not in self._kept))
+
+    def add_to(self, workflow_id: str, snapshot: Snapshot, wanted: tuple[str, ...]) -> Snapshot | More:
+        """Add what is kept to what was read, keep what was read, and ask for what is missing."""
+        scopes = dict(snapshot.scopes)
+        for path in wanted:
+            doc, at = snapshot.states.get(path), (workflow_id, path)
+            if doc is None or doc.scope is None or doc.kind != "Map":
+                continue
+            epoch, record = self._kept.get(at, (0, None))
+            if path in scopes:
+                self._keep(at, doc.lease.epoch, scopes[path])
+            elif record is not None and epoch == doc.lease.epoch:
+                scopes[path] = record
+        missing = tuple(path for path in wanted if path not in scopes and path in snapshot.states)
+        return More(scopes=missing) if missing else replace(snapshot, scopes=scopes)
+
+    def _keep(self, at: tuple[str, str], epoch: int, record: StateInput) -> None:
+        for oldest in list(self._kept)[: max(0, len(self._kept) - _CACHED_SCOPES)]:
+            self._kept.pop(oldest, None)
+        self._kept[at] = (epoch, record)

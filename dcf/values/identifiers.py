@@ -1,0 +1,48 @@
+"""Ids and names from outside, checked before they become part of a key, a path or a message. Pure."""
+
+import re
+
+from dcf.errors import InvalidArgument
+from dcf.values.json_text import Json
+
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
+
+MAX_STATE_PATH = 400
+"""Characters of a state's path: names of up to 80 characters, nested a few levels."""
+
+
+def check_id(value: str, name: str) -> str:
+    """Check an id of a run or an agent: 1 to 64 letters, digits, `_`, `.`, `-`, beginning with a letter or digit."""
+    if not _ID.match(value):
+        raise InvalidArgument(
+            f"{name} is not a valid id.",
+            f"Use 1 to 64 letters, digits, '_', '.' or '-' for {name}, beginning with a letter or digit.",
+        )
+    return value
+
+
+def check_state(value: str, name: str = "state") -> str:
+    """Check a state's name or path, as the workflow spells it."""
+    if not value or len(value) > MAX_STATE_PATH or not value.isprintable():
+        raise InvalidArgument(f"{name} is not a valid state name.", "Use a name from meta.states.")
+    return value
+
+
+def check_agents(agents: Json, states: set[str], *, name: str = "agents_map_json") -> dict[str, tuple[str, ...]]:
+    """Check a map from Task states to one agent id or a pool of ids."""
+    if not isinstance(agents, dict):
+        raise InvalidArgument(f"{name} is not an object.", 'Send {"State": "agent-id"} or a list of ids.')
+    unknown = sorted(set(agents) - states)
+    if unknown:
+        raise InvalidArgument(
+            f"{name} names '{unknown[0][:80]}', which is no Task state of the workflow.",
+            "Use the names of Task states only.",
+        )
+    return {state: _pool(f"{name}['{state[:80]}']", value) for state, value in agents.items()}
+
+
+def _pool(place: str, value: Json) -> tuple[str, ...]:
+    pool = value if isinstance(value, list) else [value]
+    if not pool or not all(isinstance(agent, str) for agent in pool):
+        raise InvalidArgument(f"{place} is neither an agent id nor a list of agent ids.")
+    return tuple(check_id(agent, "agent id") for agent in pool)

@@ -1,0 +1,196 @@
+"""What the JSON tools do to a document, each as one pure step: the next document, or why there is none.
+
+Nothing is half done and nothing is silently left out. Integers stay integers: what would round is refused.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from dcf.values.json_paths import MISSING, Obstacle, Steps, find, kind_of, pinned, put, remove, shown
+from dcf.values.json_text import MAX_DEPTH, Json, dump
+
+_INT_LIMIT: Final = 2**63
+_EXACT: Final = 2**53
+"""Up to here every integer is also a float."""
+
+Number = int | float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Edited:
+    """The next document, and where in it the changed value stands."""
+
+    document: Json
+    at: Steps
+
+
+def set_value(document: Json, steps: Steps, value: Json) -> Edited | Obstacle:
+    """Put a value in place; missing parents are created as objects."""
+    return _edited(put(document, steps, value), steps)
+
+
+def ensure(document: Json, steps: Steps, default: Json) -> Edited | Obstacle:
+    """Put the default where nothing or null is."""
+    present = find(document, steps)
+    if present is MISSING or present is None:
+        return set_value(document, steps, default)
+    return Edited(document=document, at=steps)
+
+
+def append(document: Json, steps: Steps, value: Json, *, spread: bool = False) -> Edited | Obstacle:
+    """Add to the end of an array, which is made where nothing is, or of a string."""
+    present = find(document, steps)
+    if isinstance(present, str):
+        if isinstance(value, str):
+            return set_value(document, steps, present + value)
+        return _obstacle("wrong_type", f"To the string at {shown(steps)} only a string can be appended.", "Send text.")
+    if present is not MISSING and not isinstance(present, list):
+        hint = "Append to an array or a string, or replace the value with json_set."
+        return _obstacle("wrong_type", f"At {shown(steps)} is {kind_of(present)}: Target is not an array.", hint)
+    if spread and not isinstance(value, list):
+        return _obstacle("invalid_argument", "spread=true needs an array.", "Send an array, or leave out spread.")
+    more = value if spread else [value]
+    return set_value(document, steps, [*([] if present is MISSING else present), *more])
+
+
+def merge(document: Json, steps: Steps, patch: Json) -> Edited | Obstacle:
+    """Apply a JSON Merge Patch (RFC 7386) at a path; nothing there counts as an empty object."""
+    present = find(document, steps)
+    return set_value(document, steps, merge_patch(None if present is MISSING else present, patch))
+
+
+def merge_patch(target: Json, patch: Json) -> Json:
+    """Apply a patch as RFC 7386 says: members replace, null removes, what is no object replaces as a whole."""
+    if not isinstance(patch, dict):
+        return patch
+    merged = dict(target) if isinstance(target, dict) else {}
+    for name, value in patch.items():
+        if value is None:
+            merged.pop(name, None)
+        else:
+            merged[name] = merge_patch(merged.get(name), value)
+    return merged
+
+
+def increment(document: Json, steps: Steps, delta: Number) -> Edited | Obstacle:
+    """Add to a number, exactly; nothing there counts as 0."""
+    present = find(document, steps)
+    present = 0 if present is MISSING else present
+    if isinstance(present, bool) or not isinstance(present, int | float):
+        hint = "Set a number there first (json_set), or name another path."
+        return _obstacle("wrong_type", f"At {shown(steps)} is {kind_of(present)}: Target is not numeric.", hint)
+    total = _sum(present, delta)
+    if total is None:
+        hint = "Integers are exact up to 64 bits, and together with fractions up to 2^53; use smaller numbers."
+        return _obstacle("out_of_range", f"The sum at {shown(steps)} cannot be written without rounding.", hint)
+    return set_value(document, steps, total)
+
+
+def delete(document: Json, steps: Steps) -> Edited | Obstacle:
+    """Take a value out; the whole document becomes an empty object, and nothing there is no error."""
+    if not steps:
+        return Edited(document={}, at=())
+    if find(document, steps) is MISSING:
+        return Edited(document=document, at=steps)
+    return Edited(document=remove(document, steps), at=steps)
+
+
+def copy(document: Json, source: Steps, target: Steps, *, overwrite: bool) -> Edited | Obstacle:
+    """Put the value of one path at another as well."""
+    value = _source(document, source, target, overwrite=overwrite)
+    if isinstance(value, Obstacle):
+        return value
+    return set_value(document, target, find(document, source))
+
+
+def move(document: Json, source: Steps, target: Steps, *, overwrite: bool) -> Edited | Obstacle:
+    """Put the value of one path at another and take it away there; both paths are those of the document before."""
+    source, target = pinned(document, source), pinned(document, target)
+    value = _source(document, source, target, overwrite=overwrite)
+    if isinstance(value, Obstacle):
+        return value
+    if source == target:
+        return Edited(document=document, at=target)
+    if target[: len(source)] == source:
+        hint = "Move it elsewhere first, or copy it with json_copy."
+        return _obstacle("invalid_argument", "A value cannot move into itself.", hint)
+    placed = put(document, target, find(document, source))
+    if isinstance(placed, Obstacle):
+        return placed
+    if source[: len(target)] == target:  # it replaced what it stood in
+        return Edited(document=placed, at=target)
+    return Edited(document=remove(placed, source), at=_after_removal(source, target))
+
+
+def refuse_growth(before: Json, after: Json, max_bytes: int) -> Obstacle | None:
+    """Refuse a document that became too large or too deep; one that was so before may shrink."""
+    size = len(dump(after).encode())
+    if size > max_bytes and (before is MISSING or size > len(dump(before).encode())):
+        hint = "Store the data elsewhere and keep a reference to it, or use several documents."
+        return _obstacle("too_large", f"The document would have {size} bytes; {max_bytes} are allowed.", hint)
+    levels = depth(after)
+    if levels > MAX_DEPTH and (before is MISSING or levels > depth(before)):
+        return _obstacle(
+            "too_large", f"The document would be nested deeper than {MAX_DEPTH} levels.", "Keep it flatter."
+        )
+    return None
+
+
+def depth(value: Json) -> int:
+    """Count the levels of nesting; a scalar has one."""
+    levels, inner = 0, [value]
+    while inner:
+        levels += 1
+        inner = [part for one in inner for part in _parts(one)]
+    return levels
+
+
+def _parts(value: Json) -> list[Json]:
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else []
+
+
+def _source(document: Json, source: Steps, target: Steps, *, overwrite: bool) -> Obstacle | None:
+    """Say why a value cannot be taken from one path to the other."""
+    if not source:
+        return _obstacle("invalid_argument", "from_path cannot be '$' or empty.", "Name a value inside the document.")
+    if find(document, source) is MISSING:
+        return _obstacle("not_found", f"from_path not found: nothing is at {shown(source)}.", "Look with json_read.")
+    is_same = pinned(document, source) == pinned(document, target)
+    if not overwrite and not is_same and find(document, target) is not MISSING:
+        hint = "Choose another to_path, or allow overwrite."
+        return _obstacle("already_exists", f"Destination exists and overwrite=False: {shown(target)}.", hint)
+    return None
+
+
+def _after_removal(source: Steps, target: Steps) -> Steps:
+    """Say where the target stands once an element of an array before it is gone."""
+    level = len(source) - 1
+    if source[:level] != target[:level] or len(target) <= level:
+        return target
+    gone, there = source[level], target[level]
+    if isinstance(gone, int) and isinstance(there, int) and gone < there:
+        return (*target[:level], there - 1, *target[level + 1 :])
+    return target
+
+
+def _sum(present: Number, delta: Number) -> Number | None:
+    """Add exactly; None where digits would be lost."""
+    if isinstance(present, int) and isinstance(delta, int):
+        total = present + delta
+        return total if -_INT_LIMIT <= total < _INT_LIMIT else None
+    if any(isinstance(one, int) and abs(one) > _EXACT for one in (present, delta)):
+        return None
+    result = float(present) + float(delta)
+    was_lost = (result == present and delta != 0) or (result == delta and present != 0)
+    return None if was_lost or not math.isfinite(result) else result
+
+
+def _edited(document: Json | Obstacle, at: Steps) -> Edited | Obstacle:
+    return document if isinstance(document, Obstacle) else Edited(document=document, at=at)
+
+
+def _obstacle(code: str, message: str, hint: str) -> Obstacle:
+    return Obstacle(code=code, message=message, hint=hint)

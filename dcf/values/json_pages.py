@@ -1,0 +1,60 @@
+"""Large values in pages: whole elements, members or characters, never cut in the middle of JSON. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from dcf.values.json_paths import Obstacle
+from dcf.values.json_text import Json, dump
+
+_PUNCTUATION: Final = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """A part of a value of the same kind. `cursor` is where the next one begins; None when this is the last."""
+
+    value: Json
+    cursor: int | None = None
+    total: int | None = None
+
+
+def page(value: Json, start: int, longest: int) -> Page | Obstacle:
+    """Take what fits into so many characters of JSON text, from an element, member or character on."""
+    total = len(value) if isinstance(value, dict | list | str) else None
+    if start > (total or 0):
+        hint = "Use the next_cursor of the answer before, or begin with 0."
+        return Obstacle(code="out_of_range", message=f"There is nothing at cursor {start}.", hint=hint)
+    if total is None or (start == 0 and len(dump(value)) <= longest):
+        return Page(value=value, total=total)
+    if isinstance(value, str):
+        part = value[start : start + longest]
+        while len(dump(part)) > longest:  # what must be escaped is longer in JSON
+            part = part[: len(part) // 2]
+        return _page(part, start + len(part), total)
+    if isinstance(value, list):
+        rest = value[start:]
+        count = _fitting((len(dump(one)) for one in rest), longest)
+        return _page(rest[:count], start + count, total) if count or not rest else _too_large(start)
+    members = list(value.items())[start:]
+    count = _fitting((len(dump(name)) + len(dump(one)) for name, one in members), longest)
+    return _page(dict(members[:count]), start + count, total) if count or not members else _too_large(start)
+
+
+def _fitting(sizes: Iterable[int], longest: int) -> int:
+    count, room = 0, longest - _PUNCTUATION
+    for size in sizes:
+        room -= size + _PUNCTUATION
+        if room < 0:
+            break
+        count += 1
+    return count
+
+
+def _page(value: Json, end: int, total: int) -> Page:
+    return Page(value=value, cursor=end if end < total else None, total=total)
+
+
+def _too_large(start: int) -> Obstacle:
+    hint = "Read inside it: name its path."
+    return Obstacle(code="too_large", message=f"What stands at number {start} alone is too large.", hint=hint)

@@ -1,0 +1,231 @@
+"""Paths into JSON documents as tools take them: a strict grammar, and reading and writing at exactly one place.
+
+A path names one value: `$`, `$.a.b`, `a.b`, `$['a.b']`, `$.list[0]`, `$.list[-1]`. What could select several values, or
+none for sure, is refused with where and why; a library's path language is never reached. Pure: documents are not
+changed, new ones are made that share what stayed the same.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, TypeAlias
+
+from dcf.errors import InvalidArgument
+from dcf.values.json_text import MAX_DEPTH, Json
+
+Step: TypeAlias = str | int
+"""A member's name or an element's number."""
+
+Steps: TypeAlias = tuple[Step, ...]
+
+MAX_PATH: Final = 2000
+"""Characters of a path."""
+
+
+class Missing(Enum):
+    """Nothing is there, which is not the same as null."""
+
+    MISSING = "missing"
+
+
+MISSING: Final = Missing.MISSING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Obstacle:
+    """Why a change cannot be made: a stable code, what is wrong, and what to do."""
+
+    code: str
+    message: str
+    hint: str
+
+
+_NAME = re.compile(r"(?:[A-Za-z0-9_-]|[^\W_])+")
+_INDEX = re.compile(r"\[(0|-?[1-9][0-9]{0,8})\]")
+_QUOTED = re.compile(r"""\[(?:'((?:[^'\\\x00-\x1f]|\\.)*)'|"((?:[^"\\\x00-\x1f]|\\.)*)")\]""")
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|(.))", re.DOTALL)
+_ESCAPED: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "/": "/", "\\": "\\", "'": "'", '"': '"'}
+_KINDS: Final[Mapping[type, str]] = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    bool: "a boolean",
+    int: "a number",
+    float: "a number",
+}
+_HINT: Final = "Write it as $.name.name, with $['any name'] for other names and $.list[0] or $.list[-1] for elements."
+
+
+def parse_path(text: str, *, name: str = "path") -> Steps:
+    """Read a path; raise InvalidArgument with the place and the reason. Empty text and `$` are the whole document."""
+    if text in {"", "$"}:
+        return ()
+    if len(text) > MAX_PATH:
+        raise InvalidArgument(f"{name} is longer than {MAX_PATH} characters.", _HINT)
+    # The seed's paths may leave out the `$.` at the beginning.
+    position = 1 if text.startswith("$") else 0
+    steps: list[Step] = []
+    while position < len(text):
+        step, position = _step(text, position, name)
+        steps.append(step)
+        if len(steps) > MAX_DEPTH:
+            raise InvalidArgument(f"{name} has more than {MAX_DEPTH} steps.", _HINT)
+    return tuple(steps)
+
+
+def spell(steps: Steps) -> str:
+    """Write a path so that `parse_path` reads the same steps."""
+    return "$" + "".join(map(_spelled, steps))
+
+
+def find(document: Json, steps: Steps) -> Json | Missing:
+    """Return the value at a path, MISSING where there is none."""
+    for step in steps:
+        if isinstance(step, str):
+            if not isinstance(document, dict) or step not in document:
+                return MISSING
+            document = document[step]
+        else:
+            if not isinstance(document, list) or not -len(document) <= step < len(document):
+                return MISSING
+            document = document[step]
+    return document
+
+
+def pinned(document: Json, steps: Steps) -> Steps:
+    """Count negative element numbers from the beginning, so that equal places have equal steps."""
+    found: list[Step] = []
+    for step in steps:
+        here = find(document, tuple(found))
+        if isinstance(step, int) and isinstance(here, list) and -len(here) <= step < 0:
+            found.append(step + len(here))
+        else:
+            found.append(step)
+    return tuple(found)
+
+
+def put(document: Json | Missing, steps: Steps, value: Json, done: Steps = ()) -> Json | Obstacle:
+    """Return the document with the value at this path; missing parents become objects, elements must exist."""
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, str):
+        return _put_member({} if document is MISSING else document, step, rest, value, done)
+    return _put_element(document, step, rest, value, done)
+
+
+def _put_member(document: Json, step: str, rest: Steps, value: Json, done: Steps) -> Json | Obstacle:
+    if not isinstance(document, dict):
+        return _no_container(document, done, step)
+    inner = put(document.get(step, MISSING), rest, value, (*done, step))
+    return inner if isinstance(inner, Obstacle) else {**document, step: inner}
+
+
+def _put_element(document: Json | Missing, step: int, rest: Steps, value: Json, done: Steps) -> Json | Obstacle:
+    if not isinstance(document, list):
+        return _no_container(document, done, step)
+    if not -len(document) <= step < len(document):
+        return _no_element(len(document), done, step)
+    inner = put(document[step], rest, value, (*done, step))
+    if isinstance(inner, Obstacle):
+        return inner
+    changed = list(document)
+    changed[step] = inner
+    return changed
+
+
+def remove(document: Json, steps: Steps) -> Json:
+    """Return the document without the value at this path, which must be there; later elements move up."""
+    around, last = steps[:-1], steps[-1]
+    holder: Json = find(document, around)
+    kept: Json = holder.copy()
+    del kept[last]
+    return put(document, around, kept)
+
+
+def kind_of(value: Json | Missing) -> str:
+    """Name the JSON type of a value, with its article."""
+    if value is MISSING:
+        return "nothing"
+    return _KINDS.get(type(value), "null")
+
+
+def shown(steps: Steps) -> str:
+    """Write a path for a message: short, in quotes."""
+    text = spell(steps)
+    return f"'{text if len(text) <= 120 else text[:120] + '…'}'"  # noqa: PLR2004 - a length for eyes
+
+
+def _step(text: str, position: int, name: str) -> tuple[Step, int]:
+    if text[position] == "[":
+        return _bracketed(text, position, name)
+    if position > 0:
+        if text[position] != ".":
+            raise _refused(text, position, name, "a step begins with '.' or '['")
+        position += 1
+    if text.startswith("*", position) or (position > 0 and text.startswith(".", position)):
+        raise _refused(text, position, name, "it would select several values, and a path names one")
+    found = _NAME.match(text, position)
+    if found is None:
+        raise _refused(text, position, name, "a name is missing or has other characters than letters, digits, _ and -")
+    return found.group(), found.end()
+
+
+def _bracketed(text: str, position: int, name: str) -> tuple[Step, int]:
+    if found := _INDEX.match(text, position):
+        return int(found.group(1)), found.end()
+    if found := _QUOTED.match(text, position):
+        single, double = found.groups()
+        return _unescaped(single if single is not None else double, text, position, name), found.end()
+    raise _refused(text, position, name, "brackets hold one element's number or one quoted name")
+
+
+def _unescaped(quoted: str, text: str, position: int, name: str) -> str:
+    def character(found: re.Match[str]) -> str:
+        code, simple = found.groups()
+        if code is not None:
+            return chr(int(code, 16))
+        if simple not in _ESCAPED:
+            raise _refused(text, position, name, "the quoted name has an unknown escape after a backslash")
+        return _ESCAPED[simple]
+
+    plain = _ESCAPE.sub(character, quoted)
+    try:
+        # Two escapes may spell one character beyond the first plane.
+        return plain.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise _refused(text, position, name, "the quoted name is not valid Unicode") from None
+
+
+def _refused(text: str, position: int, name: str, why: str) -> InvalidArgument:
+    begun = text[max(0, position - 20) : position + 12].encode("utf-8", "replace").decode()
+    return InvalidArgument(f"{name} is not a path at character {position + 1} (near '{begun}'): {why}.", _HINT)
+
+
+def _spelled(step: Step) -> str:
+    if isinstance(step, int):
+        return f"[{step}]"
+    if _NAME.fullmatch(step):
+        return f".{step}"
+    quoted = step.replace("\\", "\\\\").replace("'", "\\'")
+    return "['" + re.sub(r"[\x00-\x1f]", lambda found: f"\\u{ord(found[0]):04x}", quoted) + "']"
+
+
+def _no_container(document: Json | Missing, done: Steps, step: Step) -> Obstacle:
+    wanted = "an object" if isinstance(step, str) else "an array"
+    hint = (
+        "Elements have numbers in brackets, as in $.list[0]."
+        if isinstance(document, list)
+        else "Set or create that value first; only missing objects are created on the way."
+    )
+    code = "not_found" if document is MISSING else "wrong_type"
+    return Obstacle(code=code, message=f"At {shown(done)} is {kind_of(document)}, not {wanted}.", hint=hint)
+
+
+def _no_element(count: int, done: Steps, step: int) -> Obstacle:
+    return Obstacle(
+        code="not_found",
+        message=f"The array at {shown(done)} has {count} elements and none of number {step}.",
+        hint="Use json_append to add elements; numbers begin with 0, and -1 is the last one.",
+    )

@@ -1,0 +1,149 @@
+"""Making the agents that a run lacks, once each, however many callers try and whatever dies between.
+
+A part is reserved in the store, its agent looked for by tags (an earlier call may have died after making it), made
+with the tags in the creating call, and noted. What a failed call made, it deletes again.
+"""
+
+import random
+import secrets
+import time
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+from dcf.errors import Conflict, DcfError
+from dcf.ports import AgentFound, AgentWish, Workforce
+from dcf.values.text_pieces import clip
+from dcf.workforce.crew import roster as decisions
+from dcf.workforce.crew.names import WORKER_TAG, agent_name, default_prefix, part_of, run_tag, worker_tags
+from dcf.workforce.crew.roster import Member, Phase
+from dcf.workforce.crew.rosters import Rosters
+from dcf.workforce.crew.templates import Staffing
+
+_PATIENCE_S: Final = 30.0
+"""How long one caller waits for another's making of the same agents."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """What is to be made: for each part of a run the Task that says how. `reuse` False refuses what is there already.
+
+    Names begin with `prefix`; `tags` are added to those that make an agent findable.
+    """
+
+    workflow_id: str
+    staffing: Mapping[str, Staffing]
+    prefix: str | None = None
+    tags: tuple[str, ...] = ()
+    reuse: bool = True
+
+    def name(self, part: str) -> str:
+        """Name the agent of a part."""
+        return agent_name(default_prefix(self.workflow_id) if self.prefix is None else self.prefix, part)
+
+
+@dataclass(slots=True, kw_only=True)
+class Progress:
+    """What one call has done so far: the agent of each part, and those among them that it made itself."""
+
+    agents: dict[str, str] = field(default_factory=dict)
+    made: dict[str, str] = field(default_factory=dict)
+    undone: dict[str, str] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+class Making:
+    """Makes agents on a platform."""
+
+    def __init__(self, platform: Workforce, rosters: Rosters) -> None:
+        self._platform = platform
+        self._rosters = rosters
+
+    def fill(self, wish: Parts, progress: Progress) -> None:
+        """Make the agents that are missing and wait for those that others are making; note all in `progress`."""
+        token, deadline, attempt = f"make-{secrets.token_hex(8)}", time.monotonic() + _PATIENCE_S, 0
+        missing: Collection[str] = wish.staffing
+        while missing:
+            allotted = self._rosters.transact(
+                wish.workflow_id, partial(_allot, parts=tuple(missing), token=token, reuse=wish.reuse)
+            )
+            progress.agents.update(allotted.made)
+            if allotted.mine:
+                self._make_all(wish, allotted.mine, token, progress)
+            missing = allotted.others
+            if missing and time.monotonic() >= deadline:
+                raise Conflict("Somebody else is making agents of this run.", "Repeat the call in a few seconds.")
+            if missing:
+                attempt += 1
+                time.sleep(random.uniform(0.005, min(0.01 * 2**attempt, 0.2)))  # nosec B311 # noqa: S311 - jitter, not a secret
+
+    def undo(self, wish: Parts, progress: Progress) -> None:
+        """Delete what this call made; what cannot be deleted stays noted, and the next call uses it."""
+        for part, agent_id in list(progress.made.items()):
+            try:
+                self._platform.delete_agent(agent_id)
+                self._rosters.transact(wish.workflow_id, partial(_drop, part=part, agent_id=agent_id))
+            except DcfError:
+                progress.warnings.append(f"Agent '{agent_id}' of '{clip(part)}' is left over; the next call uses it.")
+                continue
+            progress.undone[part] = progress.made.pop(part)
+
+    def _make_all(self, wish: Parts, mine: tuple[str, ...], token: str, progress: Progress) -> None:
+        left = list(mine)
+        try:
+            there = self._tagged(wish.workflow_id, frozenset(mine))
+            for part in mine:
+                self._make(wish, part, token, there.get(part), progress)
+                left.remove(part)
+        except Exception:
+            self._rosters.transact(wish.workflow_id, lambda roster, _: (decisions.release(roster, left, token), None))
+            raise
+
+    def _tagged(self, workflow_id: str, mine: frozenset[str]) -> dict[str, AgentFound]:
+        """Find what an earlier call made and did not note; the oldest of several counts, the others are deleted."""
+        found: dict[str, AgentFound] = {}
+        for one in self._platform.find_agents((run_tag(workflow_id), WORKER_TAG)):
+            part = part_of(one.tags)
+            if part not in mine:
+                continue
+            if part in found:
+                self._platform.delete_agent(one.agent_id)
+            else:
+                found[part] = one
+        return found
+
+    def _make(self, wish: Parts, part: str, token: str, there: AgentFound | None, progress: Progress) -> None:
+        staffing = wish.staffing[part]
+        name = wish.name(part) if there is None else there.name
+        if there is None:
+            agent_wish = AgentWish(
+                name=name,
+                tags=(*worker_tags(wish.workflow_id, part), *wish.tags),
+                agent=staffing.template or {},
+                bundle=staffing.bundle,
+            )
+            agent_id = progress.made[part] = self._platform.create_agent(agent_wish)
+        else:
+            agent_id = there.agent_id
+        member = Member(phase=Phase.MADE, token=token, until=0, name=name, agent_id=agent_id, keep=staffing.keep)
+        noted = self._rosters.transact(wish.workflow_id, lambda roster, _: decisions.confirm(roster, part, member))
+        if not noted:
+            raise Conflict("The run's agents were deleted while they were being made.", "Repeat the call if needed.")
+        progress.agents[part] = agent_id
+
+
+def _allot(
+    roster: decisions.Roster, now: int, *, parts: tuple[str, ...], token: str, reuse: bool
+) -> tuple[decisions.Roster, decisions.Allotted]:
+    after, allotted = decisions.allot(roster, parts, token, now)
+    if not reuse and any(roster[part].token != token for part in allotted.made):
+        raise Conflict("The run has agents already.", "Leave skip_if_exists true to get them.")
+    return after, allotted
+
+
+def _drop(roster: decisions.Roster, _: int, *, part: str, agent_id: str) -> tuple[decisions.Roster, None]:
+    member = roster.get(part)
+    if member is None or member.agent_id not in {agent_id, None}:
+        return roster, None
+    return {name: one for name, one in roster.items() if name != part}, None

@@ -1,0 +1,120 @@
+"""Who was made for which part of a run, as a document, and the pure decisions about it.
+
+A part is a state's name, or the key of an agent that several states share. It is reserved before an agent is made, so
+that eight callers make one; a reservation that is not confirmed lapses, and its agent is then found by its tags.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json
+
+HOLD: Final = 180 * SECOND
+"""How long whoever makes an agent is left alone."""
+LIFE_S: Final = 30 * 24 * 3600
+"""How long it is remembered who was made."""
+
+
+_FORMER: Final = 5
+
+
+class Phase(StrEnum):
+    """Where the agent of a part is."""
+
+    MAKING = "making"
+    MADE = "made"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """The agent of one part; `keep` leaves it there when the run is over. `former` were made for the part before."""
+
+    phase: Phase
+    token: str
+    until: int
+    name: str = ""
+    agent_id: str | None = None
+    keep: bool = False
+    former: tuple[str, ...] = ()
+
+    @property
+    def agent_ids(self) -> tuple[str, ...]:
+        """Every agent that was ever made for the part, as far as it was noted."""
+        return self.former if self.agent_id is None else (*self.former, self.agent_id)
+
+
+Roster: TypeAlias = Mapping[str, Member]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Allotted:
+    """Of the parts asked for: those whose agents are there, those the caller is to make, those others are making."""
+
+    made: Mapping[str, str] = field(default_factory=dict)
+    mine: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+
+def allot(roster: Roster, parts: Iterable[str], token: str, now: int) -> tuple[Roster, Allotted]:
+    """Reserve every part that nobody has or is making."""
+    made: dict[str, str] = {}
+    mine, others, changed = list[str](), list[str](), dict[str, Member]()
+    for part in parts:
+        member = roster.get(part)
+        if member is not None and member.phase is Phase.MADE and member.agent_id is not None:
+            made[part] = member.agent_id
+        elif member is not None and member.phase is Phase.MAKING and member.token != token and member.until > now:
+            others.append(part)
+        else:
+            mine.append(part)
+            if member is None or member.phase is not Phase.MAKING or member.token != token:
+                former = () if member is None else member.agent_ids[-_FORMER:]
+                changed[part] = Member(phase=Phase.MAKING, token=token, until=now + HOLD, former=former)
+    after = {**roster, **changed} if changed else roster
+    return after, Allotted(made=made, mine=tuple(mine), others=tuple(others))
+
+
+def confirm(roster: Roster, part: str, member: Member) -> tuple[Roster, bool]:
+    """Note that the agent of a part is there; False when the reservation is no longer the caller's."""
+    known = roster.get(part)
+    if known is None or known.token != member.token or known.phase is Phase.DELETED:
+        return roster, False
+    return {**roster, part: replace(member, former=known.former)}, True
+
+
+def release(roster: Roster, parts: Iterable[str], token: str) -> Roster:
+    """Give up the caller's reservations."""
+    mine = {part for part in parts if part in roster and roster[part].token == token}
+    return {part: member for part, member in roster.items() if part not in mine} if mine else roster
+
+
+def dismiss(roster: Roster, token: str) -> tuple[Roster, Roster]:
+    """Close every part whose agent is to go; answer with those as they were. What is being made is never confirmed."""
+    leaving = {part: member for part, member in roster.items() if not member.keep and member.phase is not Phase.DELETED}
+    gone = {part: replace(member, phase=Phase.DELETED, token=token, until=0) for part, member in leaving.items()}
+    return ({**roster, **gone} if gone else roster), leaving
+
+
+def reinstate(roster: Roster, parts: Roster) -> Roster:
+    """Put back members that could not be deleted, so that the next call tries again."""
+    return {**roster, **parts} if parts else roster
+
+
+def write_roster(roster: Roster) -> Json:
+    """Write the document; none for nobody."""
+    return {"parts": {part: asdict(member) for part, member in roster.items()}} if roster else None
+
+
+def read_roster(document: Mapping[str, Json] | None) -> Roster:
+    """Read the document."""
+    if document is None:
+        return {}
+    return {part: _member(found) for part, found in document["parts"].items()}
+
+
+def _member(found: Mapping[str, Json]) -> Member:
+    return Member(**{**found, "phase": Phase(found["phase"]), "former": tuple(found["former"])})

@@ -1,0 +1,213 @@
+"""What the agent of each Task is made from: an existing agent, or an agent of a bundle, found in the seed's order.
+
+1. `af_v2_entities` in the document, 2. the bundles of `af_imports`, 3. `<ref>.af` in the directory of templates,
+4. `agents[].agent_config` of the old form. Files are read only below the configured directories.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Literal
+
+from dcf.asl.parsing import parse_machine
+from dcf.core.definition import read_definition
+from dcf.errors import InvalidArgument, InvalidDefinition
+from dcf.validation.files import Reader, Unreadable
+from dcf.validation.references import tasks_of
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
+
+DEFAULT_TEMPLATE: Final = "worker"
+_LOCAL_ID: Final = re.compile(r"(block|tool)-[0-9]+\Z")
+
+Mode = Literal["ephemeral", "pooled", "existing"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reference:
+    """How a binding names an agent."""
+
+    ident: str | None = None
+    name: str | None = None
+
+    def fits(self, agent: Mapping[str, Json]) -> bool:
+        """Whether this agent is meant; an id decides, a name only where there is none."""
+        if self.ident is not None and agent.get("id") == self.ident:
+            return True
+        return self.name is not None and agent.get("name") == self.name
+
+    def __str__(self) -> str:
+        return clip(self.name or self.ident or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staffing:
+    """What one Task asks for: an existing agent (`existing`), or one made from `agent` of `bundle`.
+
+    With `existing` the template stands in where there is no such agent. `shared` names an agent that several Tasks
+    of the run have together; `keep` leaves it there when the run is over.
+    """
+
+    state: str
+    existing: Reference | None = None
+    template: Mapping[str, Json] | None = None
+    bundle: Mapping[str, Json] = field(default_factory=dict)
+    shared: str | None = None
+    keep: bool = False
+
+
+def read_staffing(
+    document: Json, *, import_dirs: Sequence[Path], agents_dir: Path, suffix: str = ".af"
+) -> list[Staffing]:
+    """Say for every Task, nested ones included, what its agent is; raise InvalidDefinition or InvalidArgument."""
+    if not isinstance(document, dict):
+        raise InvalidArgument("workflow_json is not an object.")
+    if "asl" not in document:
+        machine = read_definition(document).machine
+        tasks: list[tuple[str, Mapping[str, Json]]] = [(name, {}) for name in machine.states]
+    else:
+        parsed, problems = parse_machine(document["asl"], "/asl")
+        if parsed is None:
+            raise InvalidDefinition(problems)
+        tasks = [(name, _object(task.get("AgentBinding"))) for _, name, task in tasks_of(document["asl"], "/asl")]
+    if not tasks:
+        raise InvalidArgument("The workflow has no Task, so it needs no agents.", "Skip create_worker_agents.")
+    templates = _Templates(document=document, agents_dir=agents_dir, suffix=suffix, imports=tuple(import_dirs))
+    return [_staffing(name, binding, document, templates) for name, binding in tasks]
+
+
+def _staffing(
+    state: str, binding: Mapping[str, Json], document: Mapping[str, Json], templates: "_Templates"
+) -> Staffing:
+    existing, wanted = _reference(binding.get("agent_ref")), _reference(binding.get("agent_template_ref"))
+    lifecycle = _object(binding.get("lifecycle"))
+    mode = lifecycle.get("mode", "ephemeral")
+    if mode == "existing" and existing is None:
+        raise InvalidArgument(
+            f"State '{clip(state)}' wants an existing agent and names none.", "Name it in AgentBinding.agent_ref."
+        )
+    shared = lifecycle.get("reuse_key") if mode == "pooled" else None
+    if mode == "pooled" and not (isinstance(shared, str) and shared):
+        raise InvalidArgument(
+            f"State '{clip(state)}' wants a pooled agent and has no reuse_key.",
+            "Give the Tasks that share an agent the same lifecycle.reuse_key.",
+        )
+    keep = lifecycle.get("destroy_on_end") is False
+    if existing is not None:
+        meant = _declared(existing, document) or existing
+        found = templates.find(wanted or existing) if mode != "existing" else None
+        stand_in, its_bundle = found if found is not None else (None, {})
+        return Staffing(state=state, existing=meant, template=stand_in, bundle=its_bundle, keep=keep)
+    template, bundle = templates.for_task(state, wanted)
+    return Staffing(state=state, template=template, bundle=bundle, shared=shared, keep=keep)
+
+
+def _declared(reference: Reference, document: Mapping[str, Json]) -> Reference | None:
+    """Follow a name that the document's `agents` gives to an agent that exists."""
+    for agent in _objects(document.get("agents")):
+        if reference.name is not None and agent.get("agent_name") == reference.name:
+            return _reference(agent.get("agent_ref"))
+    return None
+
+
+@dataclass(slots=True, kw_only=True)
+class _Templates:
+    """The bundles of one document, each read once."""
+
+    document: Mapping[str, Json]
+    imports: tuple[Path, ...]
+    agents_dir: Path
+    suffix: str
+    _imported: list[Mapping[str, Json]] | None = None
+    _on_disk: dict[str, Mapping[str, Json] | None] = field(default_factory=dict)
+
+    def for_task(self, state: str, wanted: Reference | None) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
+        """Find the template of a Task; one that names none gets the default worker, or an agent without any."""
+        if wanted is not None:
+            found = self.find(wanted)
+            if found is None:
+                raise InvalidArgument(
+                    f"The template '{wanted}' of state '{clip(state)}' is in no imported file and not on disk.",
+                    "Import its .af file in af_imports, or put it into the directory of templates (DCF_AGENTS_DIR).",
+                )
+            return found
+        return self._inline(state) or self.find(Reference(name=DEFAULT_TEMPLATE)) or ({}, {})
+
+    def find(self, wanted: Reference) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
+        """Look for an agent in the seed's order; raise InvalidArgument for a bundle that is not whole."""
+        for bundle in self._bundles():
+            for agent in _objects(bundle.get("agents")):
+                if wanted.fits(agent):
+                    return _whole(agent, bundle)
+        on_disk = self._file(wanted.name or wanted.ident or "")
+        agents = [] if on_disk is None else _objects(on_disk.get("agents"))
+        if on_disk is None or not agents:
+            return None
+        return _whole(next(filter(wanted.fits, agents), agents[0]), on_disk)
+
+    def _bundles(self) -> Iterator[Mapping[str, Json]]:
+        embedded = self.document.get("af_v2_entities")
+        if isinstance(embedded, dict):
+            yield embedded
+        if self._imported is None:
+            self._imported = list(self._read_imports())
+        yield from self._imported
+
+    def _read_imports(self) -> Iterator[Mapping[str, Json]]:
+        reader = Reader(base=self.imports[0], others=self.imports[1:])
+        for at, entry in enumerate(_objects(self.document.get("af_imports"))):
+            uri, integrity = entry.get("uri"), entry.get("integrity")
+            try:
+                content, _ = reader.read(str(uri), integrity if isinstance(integrity, str) else None)
+            except Unreadable as error:
+                message = f"The agent file of af_imports[{at}] cannot be used: {error}"
+                raise InvalidArgument(message, "Call validate_workflow, and mend what it names.") from None
+            if isinstance(content, dict):
+                yield content
+
+    def _file(self, reference: str) -> Mapping[str, Json] | None:
+        if not reference or "/" in reference or "\\" in reference or reference.startswith("."):
+            return None
+        if reference not in self._on_disk:
+            try:
+                content, _ = Reader(base=self.agents_dir).read(f"./{reference}{self.suffix}", None)
+            except Unreadable:
+                content = None
+            self._on_disk[reference] = content if isinstance(content, dict) else None
+        return self._on_disk[reference]
+
+    def _inline(self, state: str) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
+        for agent in _objects(self.document.get("agents")):
+            config = agent.get("agent_config")
+            if agent.get("agent_name") == state and isinstance(config, dict):
+                return config, {}
+        return None
+
+
+def _whole(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
+    """Refuse an agent whose blocks or tools are not in its bundle: it would be made without its instructions."""
+    for kind in ("block", "tool"):
+        there = {one.get("id") for one in _objects(bundle.get(f"{kind}s"))}
+        named = agent.get(f"{kind}_ids")
+        for ident in named if isinstance(named, list) else ():
+            if isinstance(ident, str) and _LOCAL_ID.match(ident) and ident not in there:
+                raise InvalidArgument(
+                    f"The template '{clip(str(agent.get('name')))}' needs {ident}, which is not in its bundle.",
+                    f"Export the agent file again, or remove {ident} from {kind}_ids.",
+                )
+    return agent, bundle
+
+
+def _reference(value: Json) -> Reference | None:
+    found = _object(value)
+    ident, name = (found.get(key) if isinstance(found.get(key), str) else None for key in ("id", "name"))
+    return Reference(ident=ident or None, name=name or None) if ident or name else None
+
+
+def _object(value: Json) -> dict[str, Json]:
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: Json) -> list[dict[str, Json]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []

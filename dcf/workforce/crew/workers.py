@@ -1,0 +1,232 @@
+"""The agents of runs: made where they are missing, assigned, and deleted when the run is over."""
+
+import secrets
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+
+from dcf.core.model import RunStatus
+from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavailable
+from dcf.ports import AgentFound, Workforce
+from dcf.store.assignments import AssignmentIndex
+from dcf.store.runs import RunStore
+from dcf.values.text_pieces import clip
+from dcf.workforce.crew import roster as decisions
+from dcf.workforce.crew.assigning import assign
+from dcf.workforce.crew.making import Making, Parts, Progress
+from dcf.workforce.crew.names import WORKER_TAG, part_of, run_tag
+from dcf.workforce.crew.rosters import Rosters
+from dcf.workforce.crew.templates import Reference, Staffing
+from dcf.workforce.skills.equipment import Equipment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrewWish:
+    """Agents for a run. `reuse` False refuses when there are some already; `tags` are added to those made."""
+
+    workflow_id: str
+    staffing: Sequence[Staffing]
+    prefix: str | None = None
+    tags: tuple[str, ...] = ()
+    reuse: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staffed:
+    """One state and its agent."""
+
+    state: str
+    agent_id: str
+    agent_name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crew:
+    """What became of a request for agents. With `failure`, what was made is deleted again (`undone`)."""
+
+    agents: Mapping[str, str] = field(default_factory=dict)
+    created: tuple[Staffed, ...] = ()
+    existing: tuple[Staffed, ...] = ()
+    undone: tuple[Staffed, ...] = ()
+    warnings: tuple[str, ...] = ()
+    failure: DcfError | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dismissed:
+    """An agent that was made for a run, and whether it is gone."""
+
+    state: str
+    agent_id: str
+    deleted: bool
+    error: str | None = None
+
+
+class Workers:
+    """Makes, finds and deletes agents; knows which it made."""
+
+    def __init__(
+        self,
+        platform: Workforce,
+        rosters: Rosters,
+        store: RunStore,
+        assignments: AssignmentIndex,
+        equipment: Equipment,
+    ) -> None:
+        self._platform = platform
+        self._rosters = rosters
+        self._making = Making(platform, rosters)
+        self._store = store
+        self._assignments = assignments
+        self._equipment = equipment
+
+    def create(self, wish: CrewWish) -> Crew:
+        """Make what is missing and assign it; raise when nothing was done, else tell of a failure in the Crew."""
+        agents = self._taken(wish.workflow_id, {one.state for one in wish.staffing})
+        names = dict[str, str]()
+        for state, found in self._known([one for one in wish.staffing if one.state not in agents]).items():
+            agents[state], names[found.agent_id] = found.agent_id, found.name
+        parts = {one.state: _part(one) for one in wish.staffing if one.state not in agents}
+        asked = Parts(
+            workflow_id=wish.workflow_id,
+            staffing=_first_of_each([one for one in wish.staffing if one.state in parts]),
+            prefix=wish.prefix,
+            tags=wish.tags,
+            reuse=wish.reuse,
+        )
+        progress = Progress()
+        try:
+            self._making.fill(asked, progress)
+        except DcfError as failure:
+            self._making.undo(asked, progress)
+            undone = _staffed(parts, progress.undone, {})
+            return Crew(undone=undone, warnings=tuple(progress.warnings), failure=failure)
+        agents |= {state: progress.agents[part] for state, part in parts.items()}
+        ordered = {one.state: agents[one.state] for one in wish.staffing}
+        names |= self._assigned(wish.workflow_id, ordered, progress.warnings)
+        created = _staffed(parts, progress.made, names)
+        fresh = {one.state for one in created}
+        existing = tuple(_one(state, agent, names) for state, agent in ordered.items() if state not in fresh)
+        return Crew(agents=ordered, created=created, existing=existing, warnings=tuple(progress.warnings))
+
+    def delete_workers(self, workflow_id: str, spare: Collection[str] = ()) -> list[Dismissed]:
+        """Delete the agents that were made for a run, found in the store and by their tags; safe to repeat.
+
+        `spare` are ids that stay whatever else is known of them (the planner's). A failure is told per agent, and
+        the next call tries again.
+        """
+        token = f"dismiss-{secrets.token_hex(8)}"
+        leaving = self._rosters.transact(workflow_id, lambda roster, _: decisions.dismiss(roster, token))
+        kept = {member.agent_id for member in self._rosters.read(workflow_id).values() if member.keep} | set(spare)
+        targets = {member.agent_id: part for part, member in leaving.items() if member.agent_id is not None}
+        try:
+            for one in self._platform.find_agents((run_tag(workflow_id), WORKER_TAG)):
+                targets.setdefault(one.agent_id, part_of(one.tags) or one.name)
+        except PlatformUnavailable:
+            if not targets:
+                raise
+        results = [self._dismissed(part, agent) for agent, part in targets.items() if agent not in kept]
+        failed = {one.state for one in results if not one.deleted}
+        again = {part: member for part, member in leaving.items() if part in failed or member.agent_id in spare}
+        self._rosters.transact(workflow_id, lambda roster, _: (decisions.reinstate(roster, again), None))
+        return results
+
+    def resolve(self, name: str) -> str:
+        """Find the one agent of this name; raise AgentUnknown, or InvalidArgument when there are several."""
+        found = self._platform.find_agents(name=name)
+        if not found:
+            raise AgentUnknown(f"There is no agent named '{clip(name)}'.", "Check the name; it must match exactly.")
+        if len(found) > 1:
+            raise InvalidArgument(
+                f"There are {len(found)} agents named '{clip(name)}'.",
+                f"Use an id: {', '.join(one.agent_id for one in found[:5])}.",
+            )
+        return found[0].agent_id
+
+    def delete_agent(self, agent_id: str) -> bool:
+        """Delete one agent and what is known of it; tell whether it was there."""
+        there = self._platform.delete_agent(agent_id)
+        self._equipment.forget(agent_id)
+        return there
+
+    def lift_return_limits(self, agent_id: str) -> int:
+        """Let an agent's tools return as much as the platform allows; return how many tools were changed."""
+        return self._platform.lift_return_limits(agent_id)
+
+    def _taken(self, workflow_id: str, states: Collection[str]) -> dict[str, str]:
+        """List states that the run has assigned to agents that were not made for it."""
+        runs = self._assignments.read((workflow_id,))
+        if not runs:
+            return {}
+        ours = {agent for member in self._rosters.read(workflow_id).values() for agent in member.agent_ids}
+        pools = {state: pool for state, pool in runs[0].agents.items() if pool and state in states}
+        return {state: pool[0] for state, pool in pools.items() if not ours.issuperset(pool)}
+
+    def _known(self, staffing: Sequence[Staffing]) -> dict[str, AgentFound]:
+        """Look up the agents that Tasks name as existing; raise AgentUnknown where there is none and no template."""
+        looked_up: dict[Reference, AgentFound | None] = {}
+        known: dict[str, AgentFound] = {}
+        for one in staffing:
+            if one.existing is None:
+                continue
+            if one.existing not in looked_up:
+                looked_up[one.existing] = self._existing(one.existing)
+            found = looked_up[one.existing]
+            if found is not None:
+                known[one.state] = found
+            elif one.template is None:
+                raise AgentUnknown(
+                    f"The agent '{one.existing}' of state '{clip(one.state)}' does not exist.",
+                    "Correct agent_ref, or name a template in agent_template_ref.",
+                )
+        return known
+
+    def _existing(self, reference: Reference) -> AgentFound | None:
+        if reference.ident is not None:
+            try:
+                return self._platform.retrieve_agent(reference.ident)
+            except AgentUnknown:
+                if reference.name is None:
+                    return None
+        found = self._platform.find_agents(name=reference.name)
+        if len(found) > 1:
+            raise InvalidArgument(f"There are {len(found)} agents named '{reference}'.", "Name it by id in agent_ref.")
+        return found[0] if found else None
+
+    def _assigned(self, workflow_id: str, agents: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
+        """Write who does what into the run, if there is one; answer with the names of the agents made for it."""
+        roster = self._rosters.read(workflow_id)
+        ours = {agent: member.name for member in roster.values() for agent in member.agent_ids}
+        self._assignments.add(workflow_id, dict.fromkeys(agents.values()))
+        found = assign(self._store, workflow_id, agents, ours)
+        if found.run not in {None, RunStatus.RUNNING}:
+            warnings.append(f"The run is over ({found.run}), so nobody was assigned in it.")
+        warnings += [f"State '{clip(state)}' was assigned to another agent; that stays so." for state in found.kept]
+        return ours
+
+    def _dismissed(self, part: str, agent_id: str) -> Dismissed:
+        make = partial(Dismissed, state=part, agent_id=agent_id)
+        try:
+            self.delete_agent(agent_id)
+        except DcfError as error:
+            return make(deleted=False, error=f"{error.code}: {error.message}")
+        return make(deleted=True)
+
+
+def _part(one: Staffing) -> str:
+    return one.state if one.shared is None else f"pool:{one.shared}"
+
+
+def _first_of_each(staffing: Sequence[Staffing]) -> dict[str, Staffing]:
+    parts: dict[str, Staffing] = {}
+    for one in staffing:
+        parts.setdefault(_part(one), one)
+    return parts
+
+
+def _staffed(parts: Mapping[str, str], agents: Mapping[str, str], names: Mapping[str, str]) -> tuple[Staffed, ...]:
+    return tuple(_one(state, agents[part], names) for state, part in parts.items() if part in agents)
+
+
+def _one(state: str, agent_id: str, names: Mapping[str, str]) -> Staffed:
+    return Staffed(state=state, agent_id=agent_id, agent_name=names.get(agent_id, agent_id))

@@ -1,0 +1,255 @@
+"""Loading skills into agents and taking them out again, all or nothing, whatever dies between.
+
+The order is always: the store says what is meant to happen, the platform is called, the store says that it happened.
+So what an agent has is known without asking the platform, and a skill loaded twice costs no platform call.
+"""
+
+import random
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Final, TypeVar
+
+from dcf.errors import AgentUnknown, Conflict, DcfError, PlatformUnavailable, ToolUnavailable
+from dcf.ports import ToolWish, Workforce
+from dcf.skills.manifest import Manifest
+from dcf.skills.policy import Plan, Policy, left_out, plan
+from dcf.skills.servers import Registry
+from dcf.values.digest import definition_sha256
+from dcf.values.text_pieces import clip
+from dcf.workforce.skills import holdings as decisions
+from dcf.workforce.skills.holdings import Busy, HeldTool, Holding, Phase, Repair, Reserved, Settled
+from dcf.workforce.skills.ledger import Ledger
+from dcf.workforce.skills.mirror import Mirror
+from dcf.workforce.skills.removal import Removal
+
+Answer = TypeVar("Answer")
+
+_PATIENCE_S: Final = 20.0
+"""How long one caller waits for another's loading of the same things."""
+_BUDGET_S: Final = 90.0
+"""How long loading may take: half of what it is left alone for, so that nobody takes it back meanwhile."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """A skill that the agent has; `already` when it had it before this call."""
+
+    holding: Holding
+    already: bool
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unloaded:
+    """A skill that the agent no longer has (`holding` says what was removed), or never had (None)."""
+
+    holding: Holding | None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How data sources are cut up, and how many pieces one skill may bring."""
+
+    max_chars: int = 4900
+    max_pieces: int = 32
+
+
+@dataclass(slots=True)
+class _Attached:
+    """What one load has done so far. A block id of None: it was tried, and it is not known whether it is there."""
+
+    before: tuple[str, ...] = ()
+    texts: dict[str, str | None] = field(default_factory=dict)
+    tools: dict[str, HeldTool] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+
+
+class Equipment:
+    """Skills of agents."""
+
+    def __init__(
+        self, platform: Workforce, ledger: Ledger, policy: Policy, registry: Registry, limits: Limits, label: str
+    ) -> None:
+        self._platform = platform
+        self._ledger = ledger
+        self._policy = policy
+        self._registry = registry
+        self._limits = limits
+        self._mirror = Mirror(platform, ledger, label)
+        self._removal = Removal(platform, ledger, policy, registry)
+
+    def loaded(self, agent_id: str) -> list[Holding]:
+        """List the skills that an agent has, those under way left out."""
+        return [one for one in self._ledger.read(agent_id).skills.values() if one.phase is Phase.LOADED]
+
+    def load(self, agent_id: str, manifest: Manifest) -> Loaded:
+        """Give the agent a skill.
+
+        Raise Forbidden (not granted here), ToolUnavailable (undone, the agent is as before), AgentUnknown, Conflict,
+        or PlatformUnavailable (what was done is taken back now, or by the next call for this agent).
+        """
+        planned = self._plan(manifest)
+        token = f"load-{secrets.token_hex(8)}"
+        wish = _wish(manifest, planned, token)
+        optional = frozenset(tool.name for tool, _ in planned.tools if not tool.required)
+        found = self._reserved(agent_id, lambda all_, now: decisions.reserve(all_, wish, optional, now))
+        if isinstance(found, Settled):
+            assert found.holding is not None, "only a loaded skill settles a reservation"
+            warnings = self._mirror.show(agent_id)
+            return Loaded(holding=found.holding, already=True, warnings=(*found.holding.warnings, *warnings))
+        attached = _Attached(warnings=[*planned.warnings, *map(_hidden_tool, found.left_out)])
+        try:
+            done = self._attach(agent_id, found.holding, planned, attached)
+            confirmed = self._ledger.transact(agent_id, lambda all_, _: decisions.confirm(all_, done))
+        except DcfError as error:
+            self._undo(agent_id, found.holding, attached, error)
+            raise
+        if not confirmed:
+            raise _interrupted(manifest.manifest_id)
+        return Loaded(holding=done, already=False, warnings=(*attached.warnings, *self._mirror.show(agent_id)))
+
+    def unload(self, agent_id: str, reference: str) -> Unloaded:
+        """Take a skill from the agent; what other skills use, or what the agent had before, stays."""
+        token = f"unload-{secrets.token_hex(8)}"
+        found = self._reserved(agent_id, lambda all_, now: decisions.begin_removal(all_, reference, token, now))
+        if isinstance(found, Settled):
+            return Unloaded(holding=None, warnings=self._mirror.show(agent_id))
+        warnings = self._removal.carry_out(agent_id, found.holding)
+        return Unloaded(holding=found.holding, warnings=(*warnings, *self._mirror.show(agent_id)))
+
+    def forget(self, agent_id: str) -> None:
+        """Drop what is known of an agent that was deleted."""
+        self._ledger.forget(agent_id)
+
+    def _plan(self, manifest: Manifest) -> Plan:
+        limits = self._limits
+        return plan(manifest, self._policy, self._registry, max_chars=limits.max_chars, max_pieces=limits.max_pieces)
+
+    def _reserved(
+        self, agent_id: str, decide: Callable[[decisions.Holdings, int], tuple[decisions.Holdings, Answer]]
+    ) -> "Reserved | Settled":
+        """Decide until nobody else is in the way; what a dead caller left behind is taken back first."""
+        deadline = time.monotonic() + _PATIENCE_S
+        attempt = 0
+        while True:
+            found = self._ledger.transact(agent_id, decide)
+            if isinstance(found, Reserved | Settled):
+                return found
+            if isinstance(found, Repair):
+                self._repair(agent_id, found.holding)
+                continue
+            assert isinstance(found, Busy), "there are no other outcomes"
+            attempt += 1
+            if time.monotonic() >= deadline:
+                raise Conflict(
+                    f"Somebody else is changing the skills of agent '{clip(agent_id)}'.",
+                    "Repeat the call in a few seconds.",
+                )
+            time.sleep(random.uniform(0.005, min(0.01 * 2**attempt, 0.2)))  # nosec B311 # noqa: S311 - jitter, not a secret
+
+    def _repair(self, agent_id: str, holding: Holding) -> None:
+        token = f"repair-{secrets.token_hex(8)}"
+        decide = partial(_begin, reference=holding.manifest_id, token=token)
+        found = self._ledger.transact(agent_id, decide)
+        if isinstance(found, Reserved):
+            self._removal.carry_out(agent_id, found.holding)
+
+    def _attach(self, agent_id: str, entry: Holding, planned: Plan, attached: _Attached) -> Holding:
+        """Give the agent everything; note in `attached` what was done, for a failure between."""
+        deadline = time.monotonic() + _BUDGET_S
+        before = attached.before = self._platform.retrieve_agent(agent_id).tool_ids
+        noted = self._ledger.transact(
+            agent_id, lambda all_, _: decisions.note_before(all_, entry.manifest_id, entry.token, before)
+        )
+        if not noted:
+            raise _interrupted(entry.manifest_id)
+        self._add_text(agent_id, planned.directives.label, planned.directives.value, attached)
+        for tool, wish in planned.tools:
+            if tool.name in entry.tools:
+                _check_time(deadline)
+                self._attach_tool(agent_id, wish, entry.tools[tool.name], attached, required=tool.required)
+        for piece in planned.data:
+            _check_time(deadline)
+            self._add_text(agent_id, piece.label, piece.value, attached)
+        return replace(
+            entry, before=before, texts=attached.texts, tools=attached.tools, warnings=tuple(attached.warnings)
+        )
+
+    def _add_text(self, agent_id: str, label: str, value: str, attached: _Attached) -> None:
+        attached.texts[label] = None
+        attached.texts[label] = self._platform.add_block(agent_id, label, value)
+
+    def _attach_tool(
+        self, agent_id: str, wish: ToolWish, held: HeldTool, attached: _Attached, *, required: bool
+    ) -> None:
+        attached.tools[wish.name] = held
+        try:
+            tool_id = self._platform.attach_tool(agent_id, wish)
+        except ToolUnavailable as error:
+            del attached.tools[wish.name]
+            if required:
+                raise
+            attached.warnings.append(left_out(wish.name, error))
+            return
+        foreign = tool_id in attached.before if held.foreign is None else held.foreign
+        attached.tools[wish.name] = replace(held, tool_id=tool_id, foreign=foreign)
+
+    def _undo(self, agent_id: str, entry: Holding, attached: _Attached, error: DcfError) -> None:
+        """Take back what a failed load did; if that fails too, the entry stays for the next call to take back."""
+        if isinstance(error, AgentUnknown):
+            self._ledger.forget(agent_id)
+            return
+        attempted = replace(entry, before=attached.before, texts=attached.texts, tools=attached.tools)
+        decide = partial(_begin, reference=entry.manifest_id, token=entry.token, attempted=attempted)
+        try:
+            found = self._ledger.transact(agent_id, decide)
+            if isinstance(found, Reserved):
+                self._removal.carry_out(agent_id, found.holding)
+        except DcfError:
+            return  # the first error is the one to tell; what could not be taken back is noted in the store
+
+
+def _begin(
+    all_: decisions.Holdings, now: int, *, reference: str, token: str, attempted: Holding | None = None
+) -> tuple[decisions.Holdings, Reserved | Busy | Settled]:
+    return decisions.begin_removal(all_, reference, token, now, attempted)
+
+
+def _wish(manifest: Manifest, planned: Plan, token: str) -> Holding:
+    pieces = (planned.directives, *planned.data)
+    tools = {tool.name: HeldTool(source=_fingerprint(wish), definition=wish.definition) for tool, wish in planned.tools}
+    return Holding(
+        manifest_id=manifest.manifest_id,
+        name=manifest.name,
+        version=manifest.version,
+        sha256=manifest.sha256,
+        phase=Phase.LOADING,
+        token=token,
+        until=0,
+        texts={piece.label: None for piece in pieces},
+        tools=tools,
+    )
+
+
+def _fingerprint(wish: ToolWish) -> str:
+    """Tell tools of one name apart: by what they are and where, but not by headers, which may hold secrets."""
+    server = wish.server or {}
+    place = {key: server.get(key) for key in ("name", "url", "command")}
+    return definition_sha256({"definition": dict(wish.definition), "server": place})[:16]
+
+
+def _check_time(deadline: float) -> None:
+    if time.monotonic() >= deadline:
+        raise PlatformUnavailable("The agent platform is too slow to load the skill in time.")
+
+
+def _hidden_tool(name: str) -> str:
+    return f"The optional tool '{clip(name)}' was left out: another skill has a different tool of this name."
+
+
+def _interrupted(manifest_id: str) -> Conflict:
+    return Conflict(f"Loading '{clip(manifest_id)}' took so long that somebody took it back.", "Repeat the call.")

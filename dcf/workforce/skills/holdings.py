@@ -1,0 +1,275 @@
+"""What an agent has loaded, as records, and the pure decisions about them. No platform is called here.
+
+A skill is reserved before anything is attached and marked before anything is removed, so a crash between leaves an
+entry that says what may be there. An entry under way belongs to the holder of its token until `until`; after that
+anybody may take back what it did.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+from dcf.errors import Conflict
+from dcf.validation.manifests import SCHEME
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
+
+HOLD: Final = 180 * SECOND
+"""How long whoever loads or unloads is left alone."""
+
+
+class Phase(StrEnum):
+    """Where a skill is on an agent."""
+
+    LOADING = "loading"
+    LOADED = "loaded"
+    UNLOADING = "unloading"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldTool:
+    """A tool that a skill uses. `foreign`: the agent had it before any skill; None until that is known.
+
+    `source` fingerprints the definition and `definition` is kept so that the tool can be found again after a crash.
+    """
+
+    source: str
+    definition: Mapping[str, Json]
+    tool_id: str | None = None
+    foreign: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holding:
+    """One skill of an agent. `texts` maps labels to block ids, the directives first; None: not known to be there.
+
+    `before` are the tools that the agent had when attaching began; None: nothing was attached yet. `detach` names the
+    tools that unloading takes away, because no other skill uses them.
+    """
+
+    manifest_id: str
+    name: str
+    version: str
+    sha256: str
+    phase: Phase
+    token: str
+    until: int
+    texts: Mapping[str, str | None] = field(default_factory=dict)
+    tools: Mapping[str, HeldTool] = field(default_factory=dict)
+    before: tuple[str, ...] | None = None
+    detach: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def directives_id(self) -> str | None:
+        """The block of the directives."""
+        return next(iter(self.texts.values()), None)
+
+    @property
+    def data_ids(self) -> list[str]:
+        """The blocks of the data sources."""
+        return [block_id for block_id in list(self.texts.values())[1:] if block_id is not None]
+
+    @property
+    def tool_ids(self) -> list[str]:
+        """The tools, shared ones included."""
+        return [tool.tool_id for tool in self.tools.values() if tool.tool_id is not None]
+
+    def is_called(self, reference: str) -> bool:
+        """Whether this is the skill that is meant by an id, a name and version, or a skill:// URI."""
+        versioned = f"{self.name}@{self.version}".lower()
+        return reference == self.manifest_id or reference.removeprefix(SCHEME).lower() == versioned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holdings:
+    """All skills of an agent. `revision` grows with every change; `mirrored` is the one that the agent was shown."""
+
+    skills: Mapping[str, Holding] = field(default_factory=dict)
+    revision: int = 0
+    mirrored: int = 0
+    mirror_id: str | None = None
+
+    def with_skill(self, holding: Holding, *, finished: bool = False) -> "Holdings":
+        """Replace one skill; `finished` says that there is news for the agent."""
+        return replace(
+            self,
+            skills={**self.skills, holding.manifest_id: holding},
+            revision=self.revision + (1 if finished else 0),
+        )
+
+    def without(self, manifest_id: str) -> "Holdings":
+        """Forget one skill."""
+        left = {name: one for name, one in self.skills.items() if name != manifest_id}
+        return replace(self, skills=left, revision=self.revision + 1)
+
+    def find(self, reference: str) -> Holding | None:
+        """Find a skill by any of its names."""
+        return next((one for one in self.skills.values() if one.is_called(reference)), None)
+
+    def others(self, manifest_id: str) -> Iterator[Holding]:
+        """List the other skills."""
+        return (one for name, one in self.skills.items() if name != manifest_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Reserved:
+    """The caller may now attach what the entry says; `left_out` are optional tools that another skill's tool hides."""
+
+    holding: Holding
+    left_out: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Somebody else is loading or unloading something that this depends on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Somebody died over this skill: what it did is to be taken back first."""
+
+    holding: Holding
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Nothing is to be done: the skill is there already, or is not there (None)."""
+
+    holding: Holding | None
+
+
+def reserve(
+    holdings: Holdings, wish: Holding, optional: frozenset[str], now: int
+) -> tuple[Holdings, Reserved | Busy | Repair | Settled]:
+    """Enter a skill that is to be loaded, unless it is loaded or others are in the way; raise Conflict."""
+    own = holdings.skills.get(wish.manifest_id)
+    if own is not None and own.phase is Phase.LOADED:
+        if own.sha256 != wish.sha256:
+            raise Conflict(
+                f"The skill '{clip(wish.manifest_id)}' is loaded with another content.",
+                "Unload it with unload_skill, then load the new one.",
+            )
+        return holdings, Settled(own)
+    if own is not None and own.token == wish.token:
+        return holdings, Reserved(own)
+    stale = next((one for one in holdings.skills.values() if _is_stale(one, now)), None)
+    if stale is not None:
+        return holdings, Repair(stale)
+    if own is not None or any(_is_in_the_way(one, wish) for one in holdings.others(wish.manifest_id)):
+        return holdings, Busy()
+    _refuse_same_labels(holdings, wish)
+    hidden = _hidden(holdings, wish)
+    refused = next((name for name in hidden if name not in optional), None)
+    if refused is not None:
+        raise Conflict(
+            f"The tool '{clip(refused)}' is another tool of the same name in a skill that is loaded.",
+            "Unload that skill first, or rename the tool in the manifest.",
+        )
+    if not holdings.revision:
+        # Not from 0: a document that was deleted and made again must not repeat a revision.
+        holdings = replace(holdings, revision=now, mirrored=now)
+    tools = {name: _inherited(holdings, name, tool) for name, tool in wish.tools.items() if name not in hidden}
+    entry = replace(wish, phase=Phase.LOADING, until=now + HOLD, tools=tools)
+    return holdings.with_skill(entry), Reserved(entry, tuple(hidden))
+
+
+def note_before(holdings: Holdings, manifest_id: str, token: str, before: tuple[str, ...]) -> tuple[Holdings, bool]:
+    """Keep what the agent had, before anything is attached; False when the entry is no longer the caller's."""
+    own = holdings.skills.get(manifest_id)
+    if own is None or own.token != token or own.phase is not Phase.LOADING:
+        return holdings, False
+    return holdings.with_skill(replace(own, before=before)), True
+
+
+def confirm(holdings: Holdings, done: Holding) -> tuple[Holdings, bool]:
+    """Mark a skill as loaded; False when the entry is no longer the caller's."""
+    own = holdings.skills.get(done.manifest_id)
+    if own is None or own.token != done.token:
+        return holdings, False
+    if own.phase is Phase.LOADED:
+        return holdings, True
+    if own.phase is not Phase.LOADING:
+        return holdings, False
+    return holdings.with_skill(replace(done, phase=Phase.LOADED), finished=True), True
+
+
+def begin_removal(
+    holdings: Holdings, reference: str, token: str, now: int, attempted: Holding | None = None
+) -> tuple[Holdings, Reserved | Busy | Settled]:
+    """Mark a skill as going; `attempted` is what a failed load may have done, in place of all it meant to do."""
+    own = holdings.find(reference)
+    if own is None:
+        return holdings, Settled(None)
+    if own.phase is not Phase.LOADED and own.token != token and own.until > now:
+        return holdings, Busy()
+    if own.phase is Phase.UNLOADING and own.token == token:
+        return holdings, Reserved(own)
+    known = own if attempted is None else attempted
+    detach = tuple(
+        name
+        for name, tool in known.tools.items()
+        if not tool.foreign and not any(_keeps(one, name) for one in holdings.others(own.manifest_id))
+    )
+    entry = replace(known, phase=Phase.UNLOADING, token=token, until=now + HOLD, detach=detach)
+    return holdings.with_skill(entry), Reserved(entry)
+
+
+def end_removal(holdings: Holdings, manifest_id: str, token: str) -> Holdings:
+    """Forget a skill whose things are gone, if it is still the caller's to forget."""
+    own = holdings.skills.get(manifest_id)
+    if own is None or own.phase is not Phase.UNLOADING or own.token != token:
+        return holdings
+    return holdings.without(manifest_id)
+
+
+def give_up_removal(holdings: Holdings, manifest_id: str, token: str) -> Holdings:
+    """Leave a removal to whoever comes next."""
+    own = holdings.skills.get(manifest_id)
+    if own is None or own.token != token:
+        return holdings
+    return holdings.with_skill(replace(own, until=0))
+
+
+def _is_stale(one: Holding, now: int) -> bool:
+    return one.phase is not Phase.LOADED and one.until <= now
+
+
+def _keeps(one: Holding, tool: str) -> bool:
+    return one.phase is not Phase.UNLOADING and tool in one.tools
+
+
+def _is_in_the_way(one: Holding, wish: Holding) -> bool:
+    """Whether a skill under way uses a tool or label of ours: until it is done, whose it is cannot be told."""
+    if one.phase is Phase.LOADED:
+        return False
+    tools = one.tools if one.phase is Phase.LOADING else one.detach
+    return any(name in tools for name in wish.tools) or any(label in one.texts for label in wish.texts)
+
+
+def _refuse_same_labels(holdings: Holdings, wish: Holding) -> None:
+    for one in holdings.others(wish.manifest_id):
+        if any(label in one.texts for label in wish.texts):
+            raise Conflict(
+                f"The skill '{clip(one.manifest_id)}', which is loaded, brings data of the same names.",
+                "Unload it first; two versions of one skill cannot be loaded together.",
+            )
+
+
+def _hidden(holdings: Holdings, wish: Holding) -> list[str]:
+    return [
+        name
+        for name, tool in wish.tools.items()
+        for one in holdings.others(wish.manifest_id)
+        if _keeps(one, name) and one.tools[name].source != tool.source
+    ]
+
+
+def _inherited(holdings: Holdings, name: str, tool: HeldTool) -> HeldTool:
+    """Take over whose a tool is from a loaded skill that uses it already."""
+    for one in holdings.skills.values():
+        if _keeps(one, name):
+            return replace(tool, foreign=one.tools[name].foreign)
+    return tool

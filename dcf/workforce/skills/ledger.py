@@ -1,0 +1,95 @@
+"""The document that says what an agent has loaded: records to JSON and back, and its transactions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from typing import TypeVar
+
+from dcf.store import keys
+from dcf.store.documents import Documents, Verdict
+from dcf.values.json_text import Json
+from dcf.workforce.skills.holdings import HeldTool, Holding, Holdings, Phase
+
+Answer = TypeVar("Answer")
+
+
+class Ledger:
+    """What agents have loaded, by agent id."""
+
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+
+    def read(self, agent_id: str) -> Holdings:
+        """Return what the agent has."""
+        document, _ = self._documents.read(keys.skills(agent_id))
+        return _read(document)
+
+    def transact(self, agent_id: str, decide: Callable[[Holdings, int], tuple[Holdings, Answer]]) -> Answer:
+        """Change what the agent has by a pure decision on it and the server's time in microseconds."""
+
+        def judge(document: Json, now: int) -> Verdict[Answer]:
+            before = _read(document)
+            after, answer = decide(before, now)
+            return Verdict(answer=answer, changed=after is not before, write=_write(after))
+
+        return self._documents.transact(keys.skills(agent_id), judge)
+
+    def forget(self, agent_id: str) -> None:
+        """Drop what is known of an agent that is gone."""
+        self._documents.transact(
+            keys.skills(agent_id), lambda document, _: Verdict(answer=None, changed=bool(document))
+        )
+
+
+def _write(holdings: Holdings) -> Json:
+    if not holdings.skills and holdings.mirror_id is None:
+        return None
+    return {
+        "revision": holdings.revision,
+        "mirrored": holdings.mirrored,
+        "mirror_id": holdings.mirror_id,
+        "skills": {name: _write_holding(one) for name, one in holdings.skills.items()},
+    }
+
+
+def _write_holding(one: Holding) -> dict[str, Json]:
+    return {
+        "skillName": one.name,
+        "skillVersion": one.version,
+        "sha256": one.sha256,
+        "status": one.phase.value,
+        "token": one.token,
+        "until": one.until,
+        "texts": [[label, block_id] for label, block_id in one.texts.items()],
+        "tools": {name: asdict(tool) for name, tool in one.tools.items()},
+        "before": None if one.before is None else list(one.before),
+        "detach": list(one.detach),
+        "warnings": list(one.warnings),
+    }
+
+
+def _read(document: Mapping[str, Json] | None) -> Holdings:
+    if document is None:
+        return Holdings()
+    return Holdings(
+        skills={name: _read_holding(name, one) for name, one in document["skills"].items()},
+        revision=document["revision"],
+        mirrored=document["mirrored"],
+        mirror_id=document["mirror_id"],
+    )
+
+
+def _read_holding(manifest_id: str, found: Mapping[str, Json]) -> Holding:
+    return Holding(
+        manifest_id=manifest_id,
+        name=found["skillName"],
+        version=found["skillVersion"],
+        sha256=found["sha256"],
+        phase=Phase(found["status"]),
+        token=found["token"],
+        until=found["until"],
+        texts=dict(found["texts"]),
+        tools={name: HeldTool(**tool) for name, tool in found["tools"].items()},
+        before=None if found["before"] is None else tuple(found["before"]),
+        detach=tuple(found["detach"]),
+        warnings=tuple(found["warnings"]),
+    )

@@ -1,0 +1,68 @@
+"""Taking from an agent what one skill brought: the same for unloading, for undoing, and for repairing after a crash."""
+
+from dcf.errors import AgentUnknown, DcfError, Forbidden, PlatformUnavailable, ToolUnavailable
+from dcf.ports import Workforce
+from dcf.skills.manifest import ToolNeed
+from dcf.skills.policy import Policy
+from dcf.skills.servers import Registry
+from dcf.values.text_pieces import clip
+from dcf.workforce.skills import holdings as decisions
+from dcf.workforce.skills.holdings import HeldTool, Holding
+from dcf.workforce.skills.ledger import Ledger
+
+
+class Removal:
+    """Carries out what a removal's entry in the ledger says, then drops the entry."""
+
+    def __init__(self, platform: Workforce, ledger: Ledger, policy: Policy, registry: Registry) -> None:
+        self._platform = platform
+        self._ledger = ledger
+        self._policy = policy
+        self._registry = registry
+
+    def carry_out(self, agent_id: str, entry: Holding) -> tuple[str, ...]:
+        """Remove everything and forget the skill; tell what could not be removed.
+
+        Raise PlatformUnavailable when the platform is down: then the entry stays, and the next call goes on.
+        """
+        warnings: list[str] = []
+        try:
+            if entry.before is not None:
+                self._remove(agent_id, entry, entry.before, warnings)
+        except AgentUnknown:
+            self._ledger.forget(agent_id)
+            return tuple(warnings)
+        except DcfError:
+            self._ledger.transact(
+                agent_id, lambda all_, _: (decisions.give_up_removal(all_, entry.manifest_id, entry.token), None)
+            )
+            raise
+        self._ledger.transact(
+            agent_id, lambda all_, _: (decisions.end_removal(all_, entry.manifest_id, entry.token), None)
+        )
+        return tuple(warnings)
+
+    def _remove(self, agent_id: str, entry: Holding, before: tuple[str, ...], warnings: list[str]) -> None:
+        for name in entry.detach:
+            try:
+                self._detach(agent_id, entry.name, name, entry.tools[name], before)
+            except (ToolUnavailable, Forbidden):
+                warnings.append(f"The tool '{clip(name)}' could not be looked up, so it may still be attached.")
+        for label, block_id in reversed(list(entry.texts.items())):
+            # One that may be there or not is found by its label: adding the same label replaces it.
+            known = block_id if block_id is not None else self._platform.add_block(agent_id, label, "")
+            self._platform.remove_block(agent_id, known)
+
+    def _detach(self, agent_id: str, skill: str, name: str, tool: HeldTool, before: tuple[str, ...]) -> None:
+        tool_id = tool.tool_id
+        if tool_id is None:
+            need = ToolNeed(name=name, description="", definition=tool.definition)
+            tool_id = self._platform.attach_tool(agent_id, self._policy.wish(skill, need, self._registry))
+            if tool_id in before:
+                return
+        self._platform.detach_tool(agent_id, tool_id)
+
+
+def unavailable_warning(error: PlatformUnavailable) -> str:
+    """Say that the agent does not yet see what the store says."""
+    return f"The agent does not see the change yet: {error.message}"

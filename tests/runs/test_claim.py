@@ -1,0 +1,167 @@
+"""claim: the next ready state that an agent may take, one winner, in one call."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from dcf.core.answers import Leased, NothingReady, Refusal, Updated
+from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.runs.control_plane import ControlPlane
+from dcf.store import keys
+from dcf.store.runs import RunStore
+from tests.support.machines import chain, numbered_chain
+from tests.support.world import World, new_token
+
+
+def open_by_hand(world: World, run: str, states: list[str]) -> None:
+    """Enter states as parallel branches will: control stands in all of them."""
+    found = world.store.keys(run)
+    for number, state in enumerate(states):
+        world.ask("JSON.SET", found.state(state), "$.waits_for", "{}")
+        world.ask("JSON.SET", found.input(state), "$", f'"for {state}"')
+        world.ask("ZADD", found.timers, 1000 + number, keys.encode_state(state))
+
+
+def test_sixteen_claimants_of_one_state_have_one_winner(real: World) -> None:
+    run = real.create(chain("A"))
+    with ThreadPoolExecutor(16) as threads:
+        answers = list(threads.map(lambda number: real.claim(run, f"w{number}"), range(16)))
+    winners = [answer for answer in answers if isinstance(answer, Leased)]
+    assert len(winners) == 1
+    assert all(isinstance(answer, NothingReady) for answer in answers if answer not in winners)
+    assert real.doc(run, "A").attempts == 1
+    assert real.event_types(run).count("LeaseAcquired") == 1
+
+
+def test_only_a_state_that_the_agent_is_assigned_to_is_claimed(real: World) -> None:
+    """On the real server only: inside a script, fakeredis unwraps the list that a pool is."""
+    world = real
+    run = world.create(chain("A", "B"), agents={"A": "a", "B": ("b", "c")})
+    assert isinstance(world.claim(run, "b"), NothingReady)
+    world.do(run, "A", "a")
+    assert isinstance(world.claim(run, "a"), NothingReady)
+    assert isinstance(world.claim(run, "c"), Leased)
+
+
+def test_a_repeated_claim_finds_the_state_it_got_and_takes_no_second_one(world: World) -> None:
+    run, token = world.create(numbered_chain(4)), new_token()
+    open_by_hand(world, run, ["S1", "S2", "S3"])
+    first, again = world.claim(run, "w", token), world.claim(run, "w", token)
+    assert isinstance(first, Leased)
+    assert isinstance(again, Leased)
+    assert (first.outcome, again.outcome) == ("lease_acquired", "lease_already_held")
+    assert first.state == again.state
+    assert [doc.lease.token for doc in world.docs(run).values()].count(token) == 1
+
+
+def test_claiming_in_a_run_that_is_over_is_refused(world: World) -> None:
+    run = world.create(chain("A"))
+    world.finalize(run)
+    answer = world.claim(run, "w")
+    assert isinstance(answer, Refusal)
+    assert answer.code == "terminal"
+
+
+def test_an_expired_lease_is_claimed_by_another(world: World) -> None:
+    run = world.create(chain("A"))
+    world.acquire(run, "A", "dead")
+    assert isinstance(world.claim(run, "w"), NothingReady)
+    world.expire_lease(run, "A")
+    answer = world.claim(run, "w")
+    assert isinstance(answer, Leased)
+    assert answer.doc.attempts == 2
+
+
+def test_a_claim_does_not_overwrite_what_the_late_holder_writes_meanwhile(real: World) -> None:
+    run, rounds = real.create(chain("A"), agents={"A": ("late", "next")}), iter([1])
+    token = real.acquire(run, "A", "late")
+    real.expire_lease(run, "A")
+
+    def the_late_one_writes() -> None:
+        for _ in rounds:
+            real.update(run, "A", token, attempts=1, error="E", cause="not yet", request_id="r1")
+
+    slow = World(connections=real.connections)
+    slow.plane = ControlPlane(RunStore(real.connections, before_commit=the_late_one_writes), real.index)
+    assert isinstance(slow.claim(run, "next"), Leased)
+    doc = real.doc(run, "A")
+    assert (doc.lease.owner_agent_id, doc.attempts, doc.last_error) == ("next", 3, "E: not yet")
+    assert isinstance(real.update(run, "A", token, request_id="r1"), Updated), "it was applied, and is said to be"
+
+
+def test_a_claim_that_is_beaten_to_an_expired_lease_looks_for_other_work(world: World) -> None:
+    run, rounds = world.create(numbered_chain(3)), iter([1])
+    open_by_hand(world, run, ["S1", "S2"])
+    for state in ("S0", "S1", "S2"):
+        world.acquire(run, state, "dead")
+    for state in ("S0", "S2"):
+        world.expire_lease(run, state)
+
+    def somebody_is_faster() -> None:
+        for _ in rounds:
+            world.acquire(run, "S0", "fast")
+
+    slow = World(connections=world.connections)
+    slow.plane = ControlPlane(RunStore(world.connections, before_commit=somebody_is_faster), world.index)
+    answer = slow.claim(run, "slow")
+    assert isinstance(answer, Leased)
+    assert answer.state == "S2"
+    assert world.doc(run, "S0").lease.owner_agent_id == "fast"
+
+
+@pytest.mark.parametrize("number", [0, 31, 32, 63, 64, 79])
+def test_the_one_state_that_is_mine_is_found_on_whatever_page_it_stands(real: World, number: int) -> None:
+    mine = f"S{number}"
+    run = real.create(numbered_chain(80), agents={f"S{n}": "others" for n in range(80)} | {mine: "me"})
+    open_by_hand(real, run, [f"S{n}" for n in range(80)])
+    answer = real.claim(run, "me")
+    assert isinstance(answer, Leased)
+    assert (answer.state, answer.given) == (mine, f"for {mine}")
+    assert isinstance(real.claim(run, "me"), NothingReady)
+
+
+def test_eighty_open_states_are_claimed_by_eight_threads_once_each(real: World) -> None:
+    names = [f"S{n}" for n in range(80)]
+    run = real.create(numbered_chain(80))
+    open_by_hand(real, run, names)
+
+    def claim_until_nothing_is_left(owner: str) -> list[str]:
+        found: list[str] = []
+        while isinstance(answer := real.claim(run, owner), Leased):
+            found.append(answer.state)
+        return found
+
+    with ThreadPoolExecutor(8) as threads:
+        claimed = list(threads.map(claim_until_nothing_is_left, [f"w{n}" for n in range(8)]))
+    assert sorted(state for states in claimed for state in states) == sorted(names)
+    assert {doc.attempts for doc in real.docs(run).values()} == {1}
+
+
+def test_a_page_holds_the_documents_agents_and_inputs_of_its_states(real: World) -> None:
+    run = real.create(numbered_chain(5), agents={"S1": "x", "S2": ("y", "z")})
+    open_by_hand(real, run, [f"S{n}" for n in range(5)])
+    real.acquire(run, "S3")
+    seen: list[Snapshot] = []
+
+    def look(snapshot: Snapshot) -> Decision[Any]:
+        seen.append(snapshot)
+        return Decision(answer=None)
+
+    real.store.transact(run, Reads(open_states=(1, 2)), look)
+    real.store.transact(run, Reads(open_states=(3, 9)), look)
+    (page, rest) = seen
+    assert (list(page.states), dict(page.inputs)) == (["S1", "S2"], {"S1": "for S1", "S2": "for S2"})
+    assert page.meta is not None
+    assert page.meta.agents == {"S1": ("x",), "S2": ("y", "z")}
+    assert list(rest.states) == ["S4", "S3"], "what is held comes last: its lease ends in an hour"
+    assert dict(rest.inputs) == {"S4": "for S4"}, "nobody can take S3, so its input is not read"
+
+
+def test_an_entry_without_a_document_hides_no_other_state(real: World) -> None:
+    run = real.create(numbered_chain(40), agents={f"S{n}": "others" for n in range(39)} | {"S39": "me"})
+    open_by_hand(real, run, [f"S{n}" for n in range(40)])
+    real.ask("ZADD", real.store.keys(run).timers, 1, "ghost")
+    answer = real.claim(run, "me")
+    assert isinstance(answer, Leased)
+    assert answer.state == "S39"
