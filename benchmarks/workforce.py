@@ -5,13 +5,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+from dcf.workforce.crew.templates import read_staffing
+from dcf.workforce.crew.workers import CrewWish
+
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
 from dcf.application import Application
 from dcf.ports import AgentWish
-from dcf.workforce.crew.templates import read_staffing
-from dcf.workforce.crew.workers import CrewWish
 
 _AGENTS = Path(__file__).parents[1] / "agents"
 _FEW, _MANY = 10, 500
@@ -38,7 +39,7 @@ def _make_crews(app: Application, probe: Probe, existing: int, rounds: int) -> t
     for _ in range(rounds):
         wish = _wish(app)
         before = time.perf_counter()
-        spent = probe.spent(lambda wish=wish: app.workforce.create(wish))  # type: ignore[misc]
+        spent = probe.spent(lambda wish=wish: app.workers.create(wish))  # type: ignore[misc]
         times.append(time.perf_counter() - before)
         trips.append(spent.reads)
     return statistics.median(trips), statistics.median(times)

@@ -5,13 +5,14 @@ import secrets
 from collections.abc import Callable
 from typing import Any
 
-from dcf.core.answers import Leased, NothingReady, Refusal, Updated
+from dcf.core.answers import Leased, NothingReady, Updated
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
 from dcf.runs.control_plane import ControlPlane
+from dcf.values.refusal import Refusal
 
 AGENT = "bench"
 _numbers = itertools.count()

@@ -10,7 +10,7 @@ from dcf.data import find_directory, find_file
 from dcf.errors import InvalidArgument
 from dcf.files.items import ItemFiles
 from dcf.files.tree import FileTree
-from dcf.ports import Workforce
+from dcf.ports import AgentPlatform
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.notifications import Notifications
@@ -37,25 +37,25 @@ from dcf.store.runs import RunStore
 from dcf.validation.schema import configured_schema, read_schema
 from dcf.values.json_text import Json
 from dcf.workforce.assignment import Desk
-from dcf.workforce.crew.rosters import Rosters
+from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.skills.equipment import Equipment, Limits
-from dcf.workforce.skills.ledger import Ledger
+from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
     """Everything a tool or a command may use.
 
-    `workforce` makes and deletes the agents of runs on `platform`, `equipment` gives them skills out of `library`,
+    `workers` makes and deletes the agents of runs on `platform`, `equipment` gives them skills out of `library`,
     and at the `desk` they ask what is theirs to do. `documents` and `files` are what tools may touch beside runs;
     changes outside runs are told in the `audit` trail.
     """
 
     settings: Settings
     control_plane: ControlPlane
-    platform: Workforce
-    workforce: Workers
+    platform: AgentPlatform
+    workers: Workers
     equipment: Equipment
     desk: Desk
     library: Library
@@ -104,7 +104,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             settings=settings,
             control_plane=plane,
             platform=platform,
-            workforce=Workers(platform, Rosters(documents), store, assignments, equipment),
+            workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
             equipment=equipment,
             desk=Desk(plane, assignments, equipment, records, library),
             library=library,
@@ -125,7 +125,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
 @contextmanager
 def _open_platform(
     settings: Settings, connections: Connections, inbox: Inbox, records: AgentRecords
-) -> Iterator[Workforce]:
+) -> Iterator[AgentPlatform]:
     """Choose where agents are: on the Letta server that the settings name, or inboxes in Redis."""
     if settings.letta_base_url is None:
         yield Mailbox(inbox, records)
@@ -158,7 +158,7 @@ def _own_server(settings: Settings) -> dict[str, Json]:
     return {"name": "dcf", "transport": "streamable_http", "url": settings.server_url, "headers": headers}
 
 
-def open_equipment(settings: Settings, platform: Workforce, documents: Documents) -> Equipment:
+def open_equipment(settings: Settings, platform: AgentPlatform, documents: Documents) -> Equipment:
     """Make what loads skills into a platform's agents, by the rules that the settings give."""
     policy = Policy(
         egress=settings.skill_egress,
@@ -170,4 +170,4 @@ def open_equipment(settings: Settings, platform: Workforce, documents: Documents
     )
     registry = Registry(path=find_file(settings.skill_registry) or settings.skill_registry)
     limits = Limits(max_chars=settings.skill_max_text_chars, max_pieces=settings.skill_max_pieces)
-    return Equipment(platform, Ledger(documents), policy, registry, limits, settings.skill_state_label)
+    return Equipment(platform, HoldingsDocuments(documents), policy, registry, limits, settings.skill_state_label)

@@ -38,7 +38,7 @@ class NoItems:
         raise reader_failure("Nothing was given to read items from.")
 
 
-class AgentPlatform(Protocol):
+class Deliverer(Protocol):
     """A way to wake an agent."""
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
@@ -90,7 +90,7 @@ class ToolWish:
     description: str = ""
 
 
-class Workforce(AgentPlatform, Protocol):
+class AgentPlatform(Deliverer, Protocol):
     """A platform on which agents can be made and equipped.
 
     Every call either took effect or raises a DcfError: `AgentUnknown` (not there), `ToolUnavailable` (cannot be

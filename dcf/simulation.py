@@ -144,7 +144,7 @@ class _Due:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Scope:
+class _SimulatedScope:
     """The join of a scope that outlived the call that opened it."""
 
     results: dict[int, Json] = field(default_factory=dict)
@@ -162,7 +162,7 @@ class _Simulation:
     now: int = _START
     calls: int = 0
     visits: dict[str, Visit] = field(default_factory=dict)
-    scopes: dict[str, _Scope] = field(default_factory=dict)
+    scopes: dict[str, _SimulatedScope] = field(default_factory=dict)
     due: list[_Due] = field(default_factory=list)
     trace: list[Json] = field(default_factory=list)
     task_calls: list[Json] = field(default_factory=list)
@@ -243,7 +243,7 @@ class _Simulation:
                 self.due.append(_Due(at=step.until, what="wake", path=step.path))
             case OpenScope():
                 self.visits[step.path] = step
-                self.scopes[step.path] = _Scope()
+                self.scopes[step.path] = _SimulatedScope()
             case NeedItems():
                 self.visits[step.path] = step.entry
             case Ended() | Caught() | Closed() | Broke():

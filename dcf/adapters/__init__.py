@@ -1,1 +1,1 @@
-"""Ways to reach an agent behind the `AgentPlatform` port."""
+"""Ways to reach an agent behind the `Deliverer` port."""

@@ -6,7 +6,7 @@ The nesting of And, Or and Not is bounded here, so that neither this module nor 
 from typing import Final
 
 from dcf.asl.choice import AllOf, AnyOf, Condition, Negation, Never, PathTest, Presence, Rule, ValueTest
-from dcf.asl.fields import Fields, kind
+from dcf.asl.fields import DefinitionFields, kind
 from dcf.asl.operators import OPERATORS
 from dcf.asl.paths import Path
 from dcf.asl.templates import Literal
@@ -21,7 +21,7 @@ _TOP_ONLY: Final = ("Next", "Assign")
 _PLAIN: Final = frozenset({"Next", "Comment", "Assign"})
 
 
-def parse_rule(rule: Fields, depth: int = 1) -> Rule:
+def parse_rule(rule: DefinitionFields, depth: int = 1) -> Rule:
     """Compile one rule; `depth` 1 is a rule of the Choice state itself."""
     rule.text("Comment")
     if rule.jsonata:
@@ -36,7 +36,7 @@ def parse_rule(rule: Fields, depth: int = 1) -> Rule:
     return _condition(rule, depth)
 
 
-def _jsonata_rule(rule: Fields) -> Rule:
+def _jsonata_rule(rule: DefinitionFields) -> Rule:
     operators = frozenset({*_COMBINED, "Variable", "IsPresent", *OPERATORS})
     rule.allow(_PLAIN | {"Condition", "Output"}, operators)
     written = rule.document.get("Condition")
@@ -51,7 +51,7 @@ def _jsonata_rule(rule: Fields) -> Rule:
     return Never()
 
 
-def _condition(rule: Fields, depth: int) -> Rule:
+def _condition(rule: DefinitionFields, depth: int) -> Rule:
     subjects = [name for name in (*_COMBINED, "Variable") if name in rule.document]
     if len(subjects) != 1:
         what = " and ".join(subjects) or "none"
@@ -64,7 +64,7 @@ def _condition(rule: Fields, depth: int) -> Rule:
     return _combination(rule, subjects[0], depth)
 
 
-def _refuse_others(rule: Fields, subject: str) -> None:
+def _refuse_others(rule: DefinitionFields, subject: str) -> None:
     for field in rule.document:
         if field != subject and field not in _PLAIN:
             rule.note(
@@ -75,7 +75,7 @@ def _refuse_others(rule: Fields, subject: str) -> None:
             )
 
 
-def _combination(rule: Fields, name: str, depth: int) -> Rule:
+def _combination(rule: DefinitionFields, name: str, depth: int) -> Rule:
     if name == "Not":
         return Negation(rule=_nested(rule, "/Not", rule.document["Not"], depth))
     parts: list[Json] = rule.value(name, list, "an array of rules") or []
@@ -90,12 +90,12 @@ def _combination(rule: Fields, name: str, depth: int) -> Rule:
     return AllOf(rules=rules) if name == "And" else AnyOf(rules=rules)
 
 
-def _nested(rule: Fields, tail: str, part: Json, depth: int) -> Rule:
+def _nested(rule: DefinitionFields, tail: str, part: Json, depth: int) -> Rule:
     inner = rule.members(tail, part, rule.owner)
     return Never() if inner is None else parse_rule(inner, depth + 1)
 
 
-def _data_test(rule: Fields) -> Rule:
+def _data_test(rule: DefinitionFields) -> Rule:
     named = [field for field in rule.document if field not in _PLAIN and field != "Variable"]
     for field in named:
         if field != "IsPresent" and field not in OPERATORS:
@@ -110,7 +110,7 @@ def _data_test(rule: Fields) -> Rule:
     return Never()
 
 
-def _with_operand(rule: Fields, variable: Path, name: str) -> Rule:
+def _with_operand(rule: DefinitionFields, variable: Path, name: str) -> Rule:
     if name == "IsPresent":
         return Presence(variable=variable, expected=bool(rule.value(name, bool, "a boolean")))
     operator = OPERATORS.get(name)

@@ -8,7 +8,7 @@ it was opened. A failure of a state's data flow is an answer too, never an excep
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from dcf.asl.interpreter import Run
+from dcf.asl.interpreter import EngineCall
 from dcf.asl.machine import Machine, Map, Parallel, Task, Wait
 from dcf.asl.places import Place, resolve, split_scope
 from dcf.asl.steps import Advance, Entry, NeedItems, OpenScope, Visit
@@ -22,14 +22,14 @@ Visits: TypeAlias = Mapping[str, Visit]
 
 def start(machine: Machine, run_input: Json, context: Context, clock: Clock) -> Advance:
     """Begin a run."""
-    run = Run(machine=machine, context=context, clock=clock, visits={})
+    run = EngineCall(machine=machine, context=context, clock=clock, visits={})
     run.go(machine, "", machine.start_at, None, run_input, {}, None)
     return run.advance()
 
 
 def complete(machine: Machine, path: str, visits: Visits, result: Json, context: Context, clock: Clock) -> Advance:
     """Go on after the Task at `path` came to `result`."""
-    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     here = _place(machine, path, Task)
     run.worked(here, _entry(visits, path), result)
     return run.advance()
@@ -46,7 +46,7 @@ def fail(
 ) -> Advance:
     """Go on after the Task at `path` failed, or a Parallel or Map as a whole, such as one that could not read items."""
     here = _place(machine, path, Task, Parallel, Map)
-    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     if isinstance(visits.get(path), OpenScope):
         run.close(path, error, cause)
     else:
@@ -57,7 +57,7 @@ def fail(
 def wake(machine: Machine, path: str, visits: Visits, context: Context, clock: Clock) -> Advance:
     """Go on now that a Wait is over, or that the time of another try of a state has come."""
     here, entry = _place(machine, path), _entry(visits, path)
-    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     if isinstance(here.state, Wait):
         run.waited(here, entry)
     else:
@@ -70,7 +70,7 @@ def join(
 ) -> Advance:
     """Go on after all branches or iterations of the scope at `path` ended; TOLERATED stands for failed ones."""
     here = _place(machine, path, Parallel, Map)
-    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     run.joined(here, _entry(visits, path), list(results))
     return run.advance()
 
@@ -87,7 +87,7 @@ def branch_failed(
     """Close the Map of an iteration whose failure can no longer be tolerated."""
     owner, _ = _scope(scope)
     _place(machine, owner, Parallel, Map)
-    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     run.close(owner, error, cause)
     return run.advance()
 
@@ -98,7 +98,7 @@ def open_item(machine: Machine, path: str, index: int, visits: Visits, context: 
     opened = visits.get(path)
     if not isinstance(opened, OpenScope) or not 0 <= index < opened.size:
         raise InvalidArgument(f"'{path}' has no iteration {index}.")
-    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     run.open_iteration(path, index)
     return run.advance()
 
@@ -106,7 +106,7 @@ def open_item(machine: Machine, path: str, index: int, visits: Visits, context: 
 def wanted(machine: Machine, path: str, visits: Visits, context: Context, clock: Clock) -> NeedItems:
     """Tell once more what the Map at `path` wants read, after it answered with NeedItems."""
     here, entry = _place(machine, path, Map), _entry(visits, path)
-    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     found = run.wanted(here, None, entry)
     if found is None:
         raise InvalidArgument(f"'{path}' reads no items.")
@@ -116,7 +116,7 @@ def wanted(machine: Machine, path: str, visits: Visits, context: Context, clock:
 def supply_items(machine: Machine, path: str, visits: Visits, items: Json, context: Context, clock: Clock) -> Advance:
     """Open the Map at `path` with what its ItemReader brought."""
     here = _place(machine, path, Map)
-    run = Run(machine=machine, context=context, clock=clock, visits=visits)
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     run.supplied(here, _entry(visits, path), items)
     return run.advance()
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
-from dcf.asl.machine import Task, Worker
+from dcf.asl.machine import Task, Workable
 from dcf.asl.places import Place
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Chance, Clock, Context, Surroundings
@@ -45,7 +45,7 @@ def _token_read(context: Mapping[str, Json]) -> str:
 def _context(here: Place, entry: Entry, given: Mapping[str, Json], luck: str) -> dict[str, Json]:
     about: dict[str, Json] = {"Name": here.name, "EnteredTime": entry.entered_at}
     context: dict[str, Json] = {**given, "State": about}
-    if isinstance(here.state, Worker):
+    if isinstance(here.state, Workable):
         about["RetryCount"] = sum(entry.retries)
     if entry.item is not None:
         context["Map"] = {"Item": {"Index": entry.item[0], "Value": entry.item[1]}}

@@ -3,7 +3,7 @@
 import math
 from typing import TYPE_CHECKING, Final
 
-from dcf.asl.fields import MAX_SECONDS, Fields, token
+from dcf.asl.fields import MAX_SECONDS, DefinitionFields, token
 from dcf.asl.flow_syntax import read_assign
 from dcf.asl.machine import Catcher, Retrier
 from dcf.values.text_pieces import clip
@@ -41,17 +41,17 @@ _RETRY: Final = frozenset(
 _CATCH: Final = frozenset({"ErrorEquals", "Next", "Assign", "Comment"})
 
 
-def read_retriers(fields: Fields) -> tuple[Retrier, ...]:
+def read_retriers(fields: DefinitionFields) -> tuple[Retrier, ...]:
     """Compile Retry."""
     return tuple(_retrier(rule, last=last) for rule, last in _rules(fields, "Retry"))
 
 
-def read_catchers(fields: Fields) -> tuple[Catcher, ...]:
+def read_catchers(fields: DefinitionFields) -> tuple[Catcher, ...]:
     """Compile Catch."""
     return tuple(_catcher(rule, last=last) for rule, last in _rules(fields, "Catch"))
 
 
-def _rules(fields: Fields, name: str) -> list[tuple[Fields, bool]]:
+def _rules(fields: DefinitionFields, name: str) -> list[tuple[DefinitionFields, bool]]:
     written: list[Json] = fields.value(name, list, "an array") or []
     opened = [
         (fields.members(f"/{name}/{at}", rule, f"{fields.owner}, {name}"), at == len(written) - 1)
@@ -60,7 +60,7 @@ def _rules(fields: Fields, name: str) -> list[tuple[Fields, bool]]:
     return [(rule, last) for rule, last in opened if rule is not None]
 
 
-def _retrier(rule: Fields, *, last: bool) -> Retrier:
+def _retrier(rule: DefinitionFields, *, last: bool) -> Retrier:
     rule.allow(_RETRY)
     rule.text("Comment")
     interval, delay = rule.whole("IntervalSeconds", 1, MAX_SECONDS), rule.whole("MaxDelaySeconds", 1, MAX_DELAY)
@@ -78,14 +78,14 @@ def _retrier(rule: Fields, *, last: bool) -> Retrier:
     )
 
 
-def _rate(rule: Fields) -> float:
+def _rate(rule: DefinitionFields) -> float:
     rate = rule.document.get("BackoffRate", 2.0)
     if not rule.fits("BackoffRate", rate, 1, None, fraction=True) or not math.isfinite(rate):
         return 2.0
     return float(rate)
 
 
-def _catcher(rule: Fields, *, last: bool) -> Catcher:
+def _catcher(rule: DefinitionFields, *, last: bool) -> Catcher:
     mine, others = ("Output", "ResultPath") if rule.jsonata else ("ResultPath", "Output")
     rule.allow(_CATCH | {mine}, {others})
     rule.text("Comment")
@@ -98,7 +98,7 @@ def _catcher(rule: Fields, *, last: bool) -> Catcher:
     )
 
 
-def _errors(rule: Fields, *, last: bool) -> tuple[str, ...]:
+def _errors(rule: DefinitionFields, *, last: bool) -> tuple[str, ...]:
     names = rule.document.get("ErrorEquals")
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         message = "ErrorEquals must be a non-empty array of strings."

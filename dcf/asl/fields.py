@@ -36,7 +36,7 @@ class Findings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fields:
+class DefinitionFields:
     """A JSON object, where it stands, how a message calls it, its query language, and where its problems go."""
 
     document: dict[str, Json]
@@ -72,16 +72,18 @@ class Fields:
                 hint = f"Remove it or correct its spelling; these belong here: {', '.join(sorted(known))}."
                 self.note(name, "unknown_field", f"the field '{clip(name)}' does not belong here.", hint)
 
-    def members(self, tail: str, value: Json, owner: str) -> "Fields | None":
+    def members(self, tail: str, value: Json, owner: str) -> "DefinitionFields | None":
         """Open the object `value` that stands at `tail`; None with a problem noted when it is none."""
         if isinstance(value, dict):
             pointer = self.pointer + tail
-            return Fields(document=value, pointer=pointer, owner=owner, findings=self.findings, jsonata=self.jsonata)
+            return DefinitionFields(
+                document=value, pointer=pointer, owner=owner, findings=self.findings, jsonata=self.jsonata
+            )
         message = f"{owner}: an object is needed here, not {kind(value)}."
         self.report(tail, "wrong_type", message, "Write a JSON object.")
         return None
 
-    def part(self, name: str) -> "Fields | None":
+    def part(self, name: str) -> "DefinitionFields | None":
         """Open the object that stands in a field, when there is such a field."""
         if name not in self.document:
             return None

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from dcf.asl.fields import Fields, token
+from dcf.asl.fields import DefinitionFields, token
 from dcf.asl.flow import Flow
 from dcf.asl.paths import ROOT
 from dcf.asl.templates import Template
@@ -12,7 +12,7 @@ MAX_NAME: Final = 80
 RESERVED: Final = "states"
 
 
-def read_flow(fields: Fields, *, works: bool = False) -> Flow:
+def read_flow(fields: DefinitionFields, *, works: bool = False) -> Flow:
     """Compile the fields that are there; whether they may be was checked before. `works`: there is a result."""
     if fields.jsonata:
         seen = ("result",) if works else ()
@@ -32,7 +32,7 @@ def read_flow(fields: Fields, *, works: bool = False) -> Flow:
     )
 
 
-def read_assign(fields: Fields, *allowed: str) -> Template | None:
+def read_assign(fields: DefinitionFields, *allowed: str) -> Template | None:
     """Compile an Assign and check the names that it sets."""
     body = fields.value("Assign", dict, "an object")
     if body is None:

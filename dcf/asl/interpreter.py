@@ -12,7 +12,7 @@ from dcf.asl import mapping
 from dcf.asl.branching import Live, opened_map, opened_parallel
 from dcf.asl.entering import opened_task, surroundings
 from dcf.asl.limits import bounded
-from dcf.asl.machine import Catcher, Fail, Machine, Map, Parallel, Task, Wait, Worker
+from dcf.asl.machine import Catcher, Fail, Machine, Map, Parallel, Task, Wait, Workable
 from dcf.asl.places import Place, join, open_scope, resolve, split_scope
 from dcf.asl.retrying import RUNTIME, counted, delay_micros, first_match, used_up
 from dcf.asl.silent import caught_output, silent
@@ -68,7 +68,7 @@ class Arrival:
 
 
 @dataclass(slots=True, kw_only=True)
-class Run:
+class EngineCall:
     """The state of one call; `pending` is a stack, so that one branch is followed before the next."""
 
     machine: Machine
@@ -114,7 +114,7 @@ class Run:
     def worked(self, here: Place, entry: Entry, result: Json) -> None:
         """Go on after the work of a Task, Parallel or Map came to `result`."""
         state, around = here.state, self.around(here, entry)
-        assert isinstance(state, Worker), "only these states have results"
+        assert isinstance(state, Workable), "only these states have results"
         try:
             result = bounded(result)
             output = state.flow.work_output(entry.raw, result, around)
@@ -135,7 +135,7 @@ class Run:
     def failed(self, here: Place, entry: Entry, error: str | None, cause: str | None) -> None:
         """Decide what comes of a failure: another try, a Catcher, or the end of the scope around."""
         state = here.state
-        if isinstance(state, Worker):
+        if isinstance(state, Workable):
             found = first_match(state.retriers, error)
             if found is not None:
                 at, retrier = found
@@ -349,7 +349,7 @@ class Run:
     def _catch(self, here: Place, entry: Entry, catcher: Catcher, error: str | None, cause: str | None) -> None:
         around = self.around(here, entry)
         told = {"Error": error, "Cause": cause}
-        assert isinstance(here.state, Worker), "only these states catch"
+        assert isinstance(here.state, Workable), "only these states catch"
         try:
             output, sets = caught_output(here.state.flow, catcher, entry.raw, told, around)
         except StateError as failure:

@@ -43,7 +43,7 @@ class Catcher:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
+class Workable:
     """What Task, Parallel and Map share: work that may fail, be tried again or be caught. `next` None is End."""
 
     flow: Flow
@@ -59,7 +59,7 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task(Worker):
+class Task(Workable):
     """Work for an agent. Timeouts are in seconds, literal or read when the state is entered."""
 
     resource: str | None
@@ -75,14 +75,14 @@ class Task(Worker):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parallel(Worker):
+class Parallel(Workable):
     """Machines that run side by side on the same input."""
 
     branches: "tuple[Machine, ...]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reader:
+class ItemReader:
     """Where a Map's items come from when not from its input."""
 
     resource: str
@@ -110,7 +110,7 @@ class Writer:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Map(Worker):
+class Map(Workable):
     """One machine that runs once for every item."""
 
     processor: "Machine"
@@ -120,7 +120,7 @@ class Map(Worker):
     concurrency: Template | None
     tolerated_count: Template | None
     tolerated_percentage: Template | None
-    reader: Reader | None
+    reader: ItemReader | None
     batcher: Batcher | None
     writer: Writer | None
     label: str | None

@@ -7,7 +7,7 @@ that a state that cannot be compiled does not make its neighbours look unreachab
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from dcf.asl.fields import MAX_SECONDS, Fields, Findings, token
+from dcf.asl.fields import MAX_SECONDS, DefinitionFields, Findings, token
 from dcf.asl.flow_syntax import MAX_NAME
 from dcf.asl.limits import exceeds_depth
 from dcf.asl.machine import Machine, State
@@ -32,11 +32,11 @@ def parse_machine(document: Json, path: str = "") -> tuple[Machine | None, tuple
         code, message, hint = refusal
         return None, (Problem(path=path, code=code, message=message, hint=hint),)
     findings = Findings()
-    fields = Fields(document=document, pointer=path, owner="The machine", findings=findings)
+    fields = DefinitionFields(document=document, pointer=path, owner="The machine", findings=findings)
     fields.allow(_HEAD)
     fields.choice("Version", ("1.0",))
     timeout = fields.whole("TimeoutSeconds", 1, MAX_SECONDS)
-    reading = _Reading(findings=findings, jsonata=bool(read_language(fields)))
+    reading = _Parse(findings=findings, jsonata=bool(read_language(fields)))
     machine = reading.read(fields)
     if machine is None or findings.problems:
         return None, tuple(findings.problems[:MAX_PROBLEMS])
@@ -57,7 +57,7 @@ def _refusal(document: Json) -> tuple[str, str, str] | None:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Reading:
+class _Parse:
     """One look at a whole document: the names met so far, and the variables of the scopes around."""
 
     findings: Findings
@@ -65,14 +65,14 @@ class _Reading:
     names: set[str] = field(default_factory=set)
     scopes: Scopes = field(default_factory=Scopes)
 
-    def nested(self, fields: Fields) -> Machine:
+    def nested(self, fields: DefinitionFields) -> Machine:
         """Read a machine inside a state; an empty one stands in for what has problems."""
         fields = replace(fields, jsonata=self.jsonata)
         fields.allow(_INNER)
         read_language(fields)
         return self.read(fields) or Machine(start_at="", states={})
 
-    def read(self, fields: Fields) -> Machine | None:
+    def read(self, fields: DefinitionFields) -> Machine | None:
         """Read a machine; None when it has problems, which are noted."""
         before = len(self.findings.problems)
         fields = replace(fields, jsonata=self.jsonata)
@@ -89,7 +89,7 @@ class _Reading:
         states = self._states(fields, documents)
         return Machine(start_at=start_at, states=states) if len(self.findings.problems) == before else None
 
-    def _states(self, fields: Fields, documents: dict[str, Json]) -> dict[str, State]:
+    def _states(self, fields: DefinitionFields, documents: dict[str, Json]) -> dict[str, State]:
         states: dict[str, State] = {}
         edges: dict[str, list[Edge]] = {}
         for name in documents:
@@ -104,7 +104,7 @@ class _Reading:
         check_graph(fields, documents, edges)
         return states
 
-    def _check_name(self, fields: Fields, name: str) -> None:
+    def _check_name(self, fields: DefinitionFields, name: str) -> None:
         tail, owner = f"/States/{token(name)}", f"State '{clip(name)}'"
         if not 0 < len(name) <= MAX_NAME or not _is_unicode(name):
             message = f"{owner}: a state's name has 1 to {MAX_NAME} Unicode characters."

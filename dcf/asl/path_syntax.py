@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 from dcf.values.json_text import MAX_DEPTH
 from dcf.values.text_pieces import clip
 
-Step: TypeAlias = str | int
+PathStep: TypeAlias = str | int
 """A member name or an array index."""
 
 
@@ -22,7 +22,7 @@ class Spelling(NamedTuple):
 
     in_context: bool
     variable: str | None
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
     plain: bool
     rest: str
 
@@ -49,7 +49,7 @@ def scan(text: str) -> Spelling:
     in_context = text.startswith("$$")
     variable = None if in_context else _variable(text)
     position = 2 if in_context else 1 + len(variable or "")
-    steps: list[Step] = []
+    steps: list[PathStep] = []
     plain = True
     while position < len(text):
         if _SEVERAL.match(text, position) and not _QUOTED.match(text, position):
@@ -71,7 +71,7 @@ def _variable(text: str) -> str | None:
     return found.group()
 
 
-def _next_step(text: str, position: int) -> tuple[Step, bool, int]:
+def _next_step(text: str, position: int) -> tuple[PathStep, bool, int]:
     """Read one step: it, whether it holds reserved characters, and where the next one starts."""
     if found := _DOTTED.match(text, position):
         name = found.group(1)

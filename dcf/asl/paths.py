@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
-from dcf.asl.path_syntax import Step, scan
+from dcf.asl.path_syntax import PathStep, scan
 from dcf.asl.searches import Search, parse_search
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
@@ -16,11 +16,11 @@ from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
 
-class _Missing:
+class _Absent:
     """The type of MISSING; null is a value, so None cannot say "nothing there"."""
 
 
-MISSING: Final = _Missing()
+MISSING: Final = _Absent()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +33,7 @@ class Path:
     text: str
     in_context: bool
     variable: str | None
-    steps: tuple[Step, ...]
+    steps: tuple[PathStep, ...]
     plain: bool
     search: Search | None
 
@@ -93,13 +93,13 @@ class Path:
             return around.variables.get(self.variable, MISSING)
         return dict(around.context) if self.in_context else document
 
-    def _copy(self, container: Json, step: Step) -> Json:
+    def _copy(self, container: Json, step: PathStep) -> Json:
         wanted = dict if isinstance(step, str) else list
         if not isinstance(container, wanted):
             raise self._mismatch(f"'{step}' needs an {'object' if wanted is dict else 'array'} there")
         return wanted(container)
 
-    def _place(self, container: Json, step: Step, value: Json) -> None:
+    def _place(self, container: Json, step: PathStep, value: Json) -> None:
         if isinstance(step, str) or -len(container) <= step < len(container):
             container[step] = value
         elif step == len(container):
@@ -128,7 +128,7 @@ def parse_path(text: str) -> Path:
 ROOT: Final = parse_path("$")
 
 
-def _child(node: Json, step: Step) -> Json:
+def _child(node: Json, step: PathStep) -> Json:
     if isinstance(step, str):
         return node.get(step, MISSING) if isinstance(node, dict) else MISSING
     if isinstance(node, list) and -len(node) <= step < len(node):

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from dcf.asl.failure_syntax import read_catchers, read_retriers
-from dcf.asl.fields import Fields
+from dcf.asl.fields import DefinitionFields
 from dcf.asl.flow_syntax import read_flow
-from dcf.asl.machine import Batcher, Machine, Map, Parallel, Reader, Writer
+from dcf.asl.machine import Batcher, ItemReader, Machine, Map, Parallel, Writer
 from dcf.asl.templates import Template
 from dcf.values.text_pieces import clip
 
@@ -55,7 +55,9 @@ _LABEL_LIMIT: Final = 40
 _LABEL_REFUSED: Final = frozenset('?*<>{}[]:;,\\|^~$#%&`"')
 
 
-def read_parallel(fields: Fields, nest: Callable[[Fields], Machine], following: str | None) -> Parallel:
+def read_parallel(
+    fields: DefinitionFields, nest: Callable[[DefinitionFields], Machine], following: str | None
+) -> Parallel:
     """Compile a Parallel state."""
     written: list[Json] = fields.value("Branches", list, "an array of machines") or []
     if fields.document.get("Branches", []) == []:
@@ -72,7 +74,7 @@ def read_parallel(fields: Fields, nest: Callable[[Fields], Machine], following: 
     )
 
 
-def read_map(fields: Fields, nest: Callable[[Fields], Machine], following: str | None) -> Map:
+def read_map(fields: DefinitionFields, nest: Callable[[DefinitionFields], Machine], following: str | None) -> Map:
     """Compile a Map state."""
     processor, distributed = _processor(fields, nest)
     if not distributed:
@@ -96,10 +98,10 @@ def read_map(fields: Fields, nest: Callable[[Fields], Machine], following: str |
     )
 
 
-def _without_template(fields: Fields) -> Fields:
+def _without_template(fields: DefinitionFields) -> DefinitionFields:
     """Hide the deprecated Parameters of a Map, which are its ItemSelector and no part of its data flow."""
     document = {name: value for name, value in fields.document.items() if name not in ("Parameters", "Arguments")}
-    return Fields(
+    return DefinitionFields(
         document=document,
         pointer=fields.pointer,
         owner=fields.owner,
@@ -108,7 +110,7 @@ def _without_template(fields: Fields) -> Fields:
     )
 
 
-def _processor(fields: Fields, nest: Callable[[Fields], Machine]) -> tuple[Machine, bool]:
+def _processor(fields: DefinitionFields, nest: Callable[[DefinitionFields], Machine]) -> tuple[Machine, bool]:
     fields.exclusive("ItemProcessor", "Iterator")
     name = "Iterator" if "Iterator" in fields.document else "ItemProcessor"
     part = fields.part(name)
@@ -120,7 +122,7 @@ def _processor(fields: Fields, nest: Callable[[Fields], Machine]) -> tuple[Machi
     return nest(part), distributed
 
 
-def _mode(processor: Fields) -> bool:
+def _mode(processor: DefinitionFields) -> bool:
     config = processor.part("ProcessorConfig")
     if config is None:
         return False
@@ -135,14 +137,14 @@ def _mode(processor: Fields) -> bool:
     return distributed
 
 
-def _refuse_inline(fields: Fields) -> None:
+def _refuse_inline(fields: DefinitionFields) -> None:
     for name in _DISTRIBUTED_ONLY:
         if name in fields.document:
             message = f"{name} belongs to a Map of mode DISTRIBUTED only."
             fields.note(name, "conflicting_fields", message, "Set ItemProcessor.ProcessorConfig.Mode to DISTRIBUTED.")
 
 
-def _items(fields: Fields) -> Template | None:
+def _items(fields: DefinitionFields) -> Template | None:
     if not fields.jsonata:
         return fields.reference("ItemsPath") if "ItemsPath" in fields.document else None
     written = fields.document.get("Items", [])
@@ -152,20 +154,20 @@ def _items(fields: Fields) -> Template | None:
     return None
 
 
-def _selector(fields: Fields) -> Template | None:
+def _selector(fields: DefinitionFields) -> Template | None:
     if fields.jsonata:
         return fields.query("ItemSelector")
     fields.exclusive("ItemSelector", "Parameters")
     return fields.template("ItemSelector" if "ItemSelector" in fields.document else "Parameters")
 
 
-def _reader(reader: Fields | None) -> Reader | None:
+def _reader(reader: DefinitionFields | None) -> ItemReader | None:
     if reader is None:
         return None
     mine, others = _arguments(reader)
     reader.allow({"Resource", "ReaderConfig", mine}, {others})
     config = reader.part("ReaderConfig")
-    return Reader(
+    return ItemReader(
         resource=reader.required_text("Resource", "Name where the items come from."),
         arguments=reader.query(mine) if reader.jsonata else reader.template(mine),
         config={} if config is None else config.document,
@@ -173,12 +175,12 @@ def _reader(reader: Fields | None) -> Reader | None:
     )
 
 
-def _arguments(fields: Fields) -> tuple[str, str]:
+def _arguments(fields: DefinitionFields) -> tuple[str, str]:
     """Name the field that says what to read or write, and the one of the other query language."""
     return ("Arguments", "Parameters") if fields.jsonata else ("Parameters", "Arguments")
 
 
-def _reader_config(config: Fields) -> Template | None:
+def _reader_config(config: DefinitionFields) -> Template | None:
     config.allow(_READER_CONFIG - ({"MaxItemsPath"} if config.jsonata else set()), {"MaxItemsPath"})
     kind = config.choice("InputType", _INPUT_TYPES)
     config.choice("ManifestType", ("ATHENA_DATA", "S3_INVENTORY"))
@@ -196,7 +198,7 @@ def _reader_config(config: Fields) -> Template | None:
     return config.number("MaxItems", 0)
 
 
-def _check_table(config: Fields) -> None:
+def _check_table(config: DefinitionFields) -> None:
     config.choice("CSVDelimiter", _DELIMITERS)
     location = config.choice("CSVHeaderLocation", ("FIRST_ROW", "GIVEN"))
     headers = config.value("CSVHeaders", list, "an array of strings")
@@ -206,7 +208,7 @@ def _check_table(config: Fields) -> None:
         config.note(None, "missing_field", "CSVHeaders is missing.", "Name the columns, or use FIRST_ROW.")
 
 
-def _batcher(batcher: Fields | None) -> Batcher | None:
+def _batcher(batcher: DefinitionFields | None) -> Batcher | None:
     if batcher is None:
         return None
     limits = ("MaxItemsPerBatch", "MaxInputBytesPerBatch")
@@ -223,7 +225,7 @@ def _batcher(batcher: Fields | None) -> Batcher | None:
     )
 
 
-def _writer(writer: Fields | None) -> Writer | None:
+def _writer(writer: DefinitionFields | None) -> Writer | None:
     if writer is None:
         return None
     mine, others = _arguments(writer)
@@ -243,7 +245,7 @@ def _writer(writer: Fields | None) -> Writer | None:
     )
 
 
-def _label(fields: Fields) -> str | None:
+def _label(fields: DefinitionFields) -> str | None:
     label = fields.text("Label")
     if label is not None and (
         not 0 < len(label) <= _LABEL_LIMIT

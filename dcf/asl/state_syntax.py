@@ -10,7 +10,7 @@ from typing import Final
 
 from dcf.asl.choice_syntax import parse_rule
 from dcf.asl.failure_syntax import read_catchers, read_retriers
-from dcf.asl.fields import MAX_SECONDS, Fields
+from dcf.asl.fields import MAX_SECONDS, DefinitionFields
 from dcf.asl.flow_syntax import read_assign, read_flow
 from dcf.asl.intrinsic_syntax import Call
 from dcf.asl.machine import Branch, Choice, Fail, Machine, Pass, State, Succeed, Task, Wait
@@ -20,7 +20,7 @@ from dcf.asl.timestamps import instant
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
-Nest = Callable[[Fields], Machine]
+Nest = Callable[[DefinitionFields], Machine]
 """Reads a machine that stands inside a state."""
 
 _COMMON: Final = frozenset({"Type", "Comment", "QueryLanguage"})
@@ -70,7 +70,7 @@ _JSONATA: Final = {
 _LANGUAGES: Final = ("JSONPath", "JSONata")
 
 
-def parse_state(fields: Fields, nest: Nest) -> State | None:
+def parse_state(fields: DefinitionFields, nest: Nest) -> State | None:
     """Compile one state; `fields` has the language of its machine. None when its type is none of the eight."""
     kind = fields.required_text("Type", f"Use one of: {', '.join(_BOTH)}.")
     if kind not in _READERS:
@@ -85,13 +85,13 @@ def parse_state(fields: Fields, nest: Nest) -> State | None:
     return _READERS[kind](fields, nest)
 
 
-def read_language(fields: Fields) -> bool | None:
+def read_language(fields: DefinitionFields) -> bool | None:
     """Tell whether QueryLanguage says JSONata; None when there is none."""
     found = fields.choice("QueryLanguage", _LANGUAGES)
     return None if found is None else found == "JSONata"
 
 
-def _language(fields: Fields) -> bool:
+def _language(fields: DefinitionFields) -> bool:
     own = read_language(fields)
     if fields.jsonata and own is False and fields.document["QueryLanguage"] == "JSONPath":
         message = "QueryLanguage cannot be JSONPath in a machine of JSONata."
@@ -99,7 +99,7 @@ def _language(fields: Fields) -> bool:
     return fields.jsonata if own is None else own
 
 
-def _task(fields: Fields, _: Nest) -> Task:
+def _task(fields: DefinitionFields, _: Nest) -> Task:
     if "Resource" in fields.document:
         fields.required_text("Resource", "Name a resource, or leave the field out.")
         if str(fields.document["Resource"]).startswith("{%"):
@@ -122,7 +122,7 @@ def _task(fields: Fields, _: Nest) -> Task:
     )
 
 
-def _credentials(fields: Fields) -> Template | None:
+def _credentials(fields: DefinitionFields) -> Template | None:
     part = fields.part("Credentials")
     if part is None:
         return None
@@ -131,15 +131,15 @@ def _credentials(fields: Fields) -> Template | None:
     return fields.query("Credentials") if fields.jsonata else fields.template("Credentials")
 
 
-def _parallel(fields: Fields, nest: Nest) -> State:
+def _parallel(fields: DefinitionFields, nest: Nest) -> State:
     return read_parallel(fields, nest, _transition(fields))
 
 
-def _map(fields: Fields, nest: Nest) -> State:
+def _map(fields: DefinitionFields, nest: Nest) -> State:
     return read_map(fields, nest, _transition(fields))
 
 
-def _pass(fields: Fields, _: Nest) -> Pass:
+def _pass(fields: DefinitionFields, _: Nest) -> Pass:
     return Pass(
         flow=read_flow(fields),
         next=_transition(fields),
@@ -148,7 +148,7 @@ def _pass(fields: Fields, _: Nest) -> Pass:
     )
 
 
-def _wait(fields: Fields, _: Nest) -> Wait:
+def _wait(fields: DefinitionFields, _: Nest) -> Wait:
     names = ("Seconds", "Timestamp") if fields.jsonata else ("Seconds", "Timestamp", "SecondsPath", "TimestampPath")
     present = [name for name in names if name in fields.document]
     if not present:
@@ -165,7 +165,7 @@ def _wait(fields: Fields, _: Nest) -> Wait:
     )
 
 
-def _timestamp(fields: Fields, field: str) -> Template | None:
+def _timestamp(fields: DefinitionFields, field: str) -> Template | None:
     if field == "TimestampPath":
         return fields.reference(field)
     if fields.is_expression(field):
@@ -177,7 +177,7 @@ def _timestamp(fields: Fields, field: str) -> Template | None:
     return Literal(value=text)
 
 
-def _choice(fields: Fields, _: Nest) -> Choice:
+def _choice(fields: DefinitionFields, _: Nest) -> Choice:
     rules: list[Json] = fields.value("Choices", list, "an array of rules") or []
     if fields.document.get("Choices", []) == []:
         fields.note(None, "missing_field", "Choices needs at least one rule.", "Add a rule with a Next.")
@@ -189,7 +189,7 @@ def _choice(fields: Fields, _: Nest) -> Choice:
     )
 
 
-def _branch(fields: Fields, at: int, document: Json) -> Branch | None:
+def _branch(fields: DefinitionFields, at: int, document: Json) -> Branch | None:
     rule = fields.members(f"/Choices/{at}", document, fields.owner)
     if rule is None:
         return None
@@ -202,15 +202,15 @@ def _branch(fields: Fields, at: int, document: Json) -> Branch | None:
     )
 
 
-def _succeed(fields: Fields, _: Nest) -> Succeed:
+def _succeed(fields: DefinitionFields, _: Nest) -> Succeed:
     return Succeed(flow=read_flow(fields))
 
 
-def _fail(fields: Fields, _: Nest) -> Fail:
+def _fail(fields: DefinitionFields, _: Nest) -> Fail:
     return Fail(flow=read_flow(fields), error=_words(fields, "Error"), cause=_words(fields, "Cause"))
 
 
-def _words(fields: Fields, field: str) -> Template | None:
+def _words(fields: DefinitionFields, field: str) -> Template | None:
     by_path = f"{field}Path"
     if fields.jsonata or by_path not in fields.document:
         found = fields.text(field)
@@ -225,7 +225,7 @@ def _words(fields: Fields, field: str) -> Template | None:
     return source
 
 
-def _transition(fields: Fields) -> str | None:
+def _transition(fields: DefinitionFields) -> str | None:
     ends = fields.value("End", bool, "true")
     if "Next" in fields.document and ends:
         fields.note("End", "conflicting_fields", "Next and End exclude each other.", "Keep one of the two.")
@@ -235,7 +235,7 @@ def _transition(fields: Fields) -> str | None:
     return fields.text("Next")
 
 
-_READERS: Final[dict[str, Callable[[Fields, Nest], State]]] = {
+_READERS: Final[dict[str, Callable[[DefinitionFields, Nest], State]]] = {
     "Task": _task,
     "Parallel": _parallel,
     "Map": _map,

@@ -43,7 +43,7 @@ class Literal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class PathReference:
     """The value of a `.$` key; `key` is as written, for the message."""
 
     key: str
@@ -106,7 +106,7 @@ def variables_read(template: Template | None) -> Iterator[str]:
             yield name
         case Call():
             yield from variables_of(template)
-        case Reference(source=source):
+        case PathReference(source=source):
             yield from variables_read(source)
         case ObjectTemplate(members=members):
             for _, part in members:
@@ -141,7 +141,7 @@ def _reference(key: str, value: Json, problems: list[TemplateProblem], trail: tu
         problems.append(TemplateProblem(trail, "wrong_type", message))
         return Literal(value=None)
     try:
-        return Reference(key=key, source=read_reference(value))
+        return PathReference(key=key, source=read_reference(value))
     except ValueError as error:
         problems.append(TemplateProblem(trail, "invalid_path", str(error)))
     return Literal(value=None)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from dcf.asl.fields import Fields, token
+from dcf.asl.fields import DefinitionFields, token
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
@@ -27,7 +27,7 @@ def edges_of(state: Mapping[str, Json]) -> Iterator[Edge]:
             yield Edge(field, state[field])
 
 
-def check_graph(machine: Fields, documents: Mapping[str, Json], edges: Mapping[str, list[Edge]]) -> None:
+def check_graph(machine: DefinitionFields, documents: Mapping[str, Json], edges: Mapping[str, list[Edge]]) -> None:
     """Note everything wrong with the transitions of one machine."""
     start = machine.document.get("StartAt")
     if isinstance(start, str) and start and start not in documents:
@@ -46,7 +46,7 @@ def check_graph(machine: Fields, documents: Mapping[str, Json], edges: Mapping[s
             machine.report(f"/States/{token(name)}", "unreachable_state", message, hint)
 
 
-def _check_targets(machine: Fields, name: str, edges: list[Edge], documents: Mapping[str, Json]) -> None:
+def _check_targets(machine: DefinitionFields, name: str, edges: list[Edge], documents: Mapping[str, Json]) -> None:
     for field, target in edges:
         if isinstance(target, str) and target not in documents:
             message = f"State '{clip(name)}': {field} names '{clip(target)}', which is no state."
@@ -65,7 +65,7 @@ def _reachable(start: str, edges: Mapping[str, list[Edge]]) -> set[str]:
 
 
 def _check_end(
-    machine: Fields, reached: set[str], documents: Mapping[str, Json], edges: Mapping[str, list[Edge]]
+    machine: DefinitionFields, reached: set[str], documents: Mapping[str, Json], edges: Mapping[str, list[Edge]]
 ) -> None:
     # A state that leads to no state counts as an end: whatever it lacks is a problem of its own.
     onward = (any(edge.target in documents for edge in edges[name] if isinstance(edge.target, str)) for name in reached)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from dcf.asl.fields import Fields, token
+from dcf.asl.fields import DefinitionFields, token
 from dcf.errors import Problem
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
@@ -17,7 +17,7 @@ class Scopes:
     names: list[frozenset[str]] = field(default_factory=list)
 
     @contextmanager
-    def entered(self, machine: Fields, states: Mapping[str, Json]) -> Iterator[None]:
+    def entered(self, machine: DefinitionFields, states: Mapping[str, Json]) -> Iterator[None]:
         """Check one machine's variables; its states, and the machines inside them, are read meanwhile."""
         found = list(_assigned(states))
         self._check_outer(machine, found)
@@ -33,7 +33,7 @@ class Scopes:
             del reads[first:]
             self.names.pop()
 
-    def _check_outer(self, machine: Fields, found: list[tuple[str, str]]) -> None:
+    def _check_outer(self, machine: DefinitionFields, found: list[tuple[str, str]]) -> None:
         outer = frozenset().union(*self.names)
         for tail, name in found:
             if name in outer:
@@ -41,7 +41,7 @@ class Scopes:
                 machine.report(f"/States{tail}", "shadowed_variable", message, "Use another name.")
 
 
-def _doubt(machine: Fields, pointer: str, names: frozenset[str]) -> None:
+def _doubt(machine: DefinitionFields, pointer: str, names: frozenset[str]) -> None:
     for name in sorted(names):
         machine.findings.warnings.append(
             Problem(

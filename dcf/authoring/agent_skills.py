@@ -12,7 +12,7 @@ from dcf.authoring.files import SourceFiles
 from dcf.authoring.records import SkillEntry, ToolEntry
 from dcf.authoring.yaml_source import document, references, servers
 from dcf.authoring.yaml_text import read_yaml
-from dcf.values.located import Fields, Located, Members, Place
+from dcf.values.located import Located, LocatedFields, Members, SourcePlace
 
 SKILL_FILE: Final = "SKILL.md"
 SIDECAR: Final = "dcf.yaml"
@@ -48,7 +48,7 @@ def _read_folder(files: SourceFiles, folder: str) -> tuple[SkillEntry, list[Tool
     if parts is None:
         return None
     front, body = parts
-    fields = Fields(front, files.report, _FRONTMATTER)
+    fields = LocatedFields(front, files.report, _FRONTMATTER)
     _check_front(fields, folder, files)
     members: Members = {"name": fields.members.get("name", front), "directives": body}
     if "description" in fields:
@@ -68,15 +68,15 @@ def _split(text: str, name: str, files: SourceFiles) -> tuple[Located, Located] 
     end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
     if lines[0].rstrip() != _FENCE or end is None:
         message = "The file does not begin with frontmatter between two lines of ---."
-        files.report.refuse(Place(name, 1), "no_frontmatter", message, "Begin with ---, name, description, ---.")
+        files.report.refuse(SourcePlace(name, 1), "no_frontmatter", message, "Begin with ---, name, description, ---.")
         return None
     front = read_yaml("\n".join(lines[1:end]), name, files.report, first_line=2)
     if front is None:
         return None
-    return front, Located("\n".join(lines[end + 1 :]), Place(name, end + 2, "body"))
+    return front, Located("\n".join(lines[end + 1 :]), SourcePlace(name, end + 2, "body"))
 
 
-def _check_front(fields: Fields, folder: str, files: SourceFiles) -> None:
+def _check_front(fields: LocatedFields, folder: str, files: SourceFiles) -> None:
     """Check what the standard demands, and say what of it has no place in a manifest."""
     fields.require("name", "description")
     name = fields.text("name", longest=_LONGEST_NAME)
@@ -119,8 +119,10 @@ def _data_sources(files: SourceFiles, folder: str, described: dict[str, Located]
         files.report.refuse(described[stem].place, "unknown_reference", message, "Add it, or remove this entry.")
     for name in names:
         path = PurePosixPath(name)
-        place = Place(name)
-        extra = Fields(described.get(path.stem, Located({}, place)), files.report, ("description", "destination"))
+        place = SourcePlace(name)
+        extra = LocatedFields(
+            described.get(path.stem, Located({}, place)), files.report, ("description", "destination")
+        )
         members: Members = {
             **extra.members,
             "id": Located(path.stem, place),

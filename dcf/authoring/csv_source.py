@@ -14,7 +14,7 @@ from typing import Final
 from dcf.authoring.csv_text import Cell, Row, flag_cell, json_cell, list_cell, number_cell, read_table, text_cell
 from dcf.authoring.files import SourceFiles
 from dcf.authoring.records import SkillEntry, ToolEntry
-from dcf.values.located import Fields, Located, Members, Report
+from dcf.values.located import Located, LocatedFields, Members, Report
 
 SKILLS: Final = "skills.csv"
 REFERENCES: Final = "skill_tool_refs.csv"
@@ -114,7 +114,7 @@ def _grouped(rows: Sequence[Row], columns: Sequence[str], report: Report) -> dic
 
 def _has(row: Row, columns: Sequence[str], report: Report) -> bool:
     """Report the cells that tell what the row is about, where they are blank."""
-    return Fields(row, report, row.value).require(*columns)
+    return LocatedFields(row, report, row.value).require(*columns)
 
 
 def _key(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
@@ -123,7 +123,7 @@ def _key(row: Row, columns: Sequence[str]) -> tuple[str, ...]:
 
 def _skill(row: Row, references: Sequence[Row], report: Report) -> SkillEntry:
     cells: Members = row.value
-    Fields(row, report, cells).require("manifestId")
+    LocatedFields(row, report, cells).require("manifestId")
     _check_pair(row, "skillPackageId", "packageId", report)
     permissions = _renamed(cells, {f"permissions.{name}": name for name in ("egress", "secrets", "riskLevel")})
     names = {

@@ -6,28 +6,28 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from dcf.values.json_text import MAX_BYTES
-from dcf.values.located import Located, Place, Report, read_json
+from dcf.values.located import Located, Report, SourcePlace, read_json
 
 MAX_ROWS: Final = 20_000
 
-Cell = Callable[[str, Place, Report], Located | None]
+Cell = Callable[[str, SourcePlace, Report], Located | None]
 """Reads the text of a cell that is not blank; None, and a problem, when it cannot be used."""
 
 Row = Located
 """An object with a member for each cell that is not blank."""
 
 
-def text_cell(text: str, place: Place, _: Report) -> Located:
+def text_cell(text: str, place: SourcePlace, _: Report) -> Located:
     """Read a cell as the text it is."""
     return Located(text, place)
 
 
-def json_cell(text: str, place: Place, report: Report) -> Located | None:
+def json_cell(text: str, place: SourcePlace, report: Report) -> Located | None:
     """Read a cell as JSON."""
     return read_json(text, place, report, max_bytes=MAX_BYTES)
 
 
-def number_cell(text: str, place: Place, report: Report) -> Located | None:
+def number_cell(text: str, place: SourcePlace, report: Report) -> Located | None:
     """Read a cell as a number."""
     scratch = Report()
     found = read_json(text.strip(), place, scratch, max_bytes=100)
@@ -37,7 +37,7 @@ def number_cell(text: str, place: Place, report: Report) -> Located | None:
     return found
 
 
-def flag_cell(text: str, place: Place, report: Report) -> Located | None:
+def flag_cell(text: str, place: SourcePlace, report: Report) -> Located | None:
     """Read a cell as true or false."""
     word = text.strip().lower()
     if word not in {"true", "false"}:
@@ -46,7 +46,7 @@ def flag_cell(text: str, place: Place, report: Report) -> Located | None:
     return Located(word == "true", place)
 
 
-def list_cell(text: str, place: Place, _: Report) -> Located:
+def list_cell(text: str, place: SourcePlace, _: Report) -> Located:
     """Read a cell as a comma-separated list."""
     return Located([Located(part.strip(), place) for part in text.split(",") if part.strip()], place)
 
@@ -62,17 +62,20 @@ def read_table(text: str, file: str, columns: Mapping[str, Cell], required: Sequ
         line = reader.line_num + 1
         for cells in reader:
             if any(cell.strip() for cell in cells):
-                row = _read_row(cells, header, Place(file, line), columns, report)
+                row = _read_row(cells, header, SourcePlace(file, line), columns, report)
                 rows += [] if row is None else [row]
             line = reader.line_num + 1
             if len(rows) > MAX_ROWS:
                 report.refuse(
-                    Place(file, line), "too_many_rows", f"There are more than {MAX_ROWS} rows.", "Divide the table."
+                    SourcePlace(file, line),
+                    "too_many_rows",
+                    f"There are more than {MAX_ROWS} rows.",
+                    "Divide the table.",
                 )
                 break
     except csv.Error:
         hint = "Check the quotes around there; a quote inside a cell is written twice."
-        report.refuse(Place(file, reader.line_num), "invalid_csv", "This is not valid CSV.", hint)
+        report.refuse(SourcePlace(file, reader.line_num), "invalid_csv", "This is not valid CSV.", hint)
         return []
     return rows
 
@@ -84,17 +87,19 @@ def _check_header(
     for name in header:
         if name not in columns:
             hint = f"Remove it or correct its spelling; known here: {', '.join(columns)}."
-            report.refuse(Place(file, 1, name[:80]), "unknown_column", f"There is no column '{name[:80]}'.", hint)
+            report.refuse(SourcePlace(file, 1, name[:80]), "unknown_column", f"There is no column '{name[:80]}'.", hint)
         elif header.count(name) > 1:
-            report.refuse(Place(file, 1, name), "duplicate_column", "The column is there twice.", "Keep one of them.")
+            report.refuse(
+                SourcePlace(file, 1, name), "duplicate_column", "The column is there twice.", "Keep one of them."
+            )
     for name in required:
         if name not in header:
-            report.refuse(Place(file, 1, name), "missing_column", f"The column {name} is missing.", "Add it.")
+            report.refuse(SourcePlace(file, 1, name), "missing_column", f"The column {name} is missing.", "Add it.")
     return len(report.problems) == before
 
 
 def _read_row(
-    cells: Sequence[str], header: Sequence[str], place: Place, columns: Mapping[str, Cell], report: Report
+    cells: Sequence[str], header: Sequence[str], place: SourcePlace, columns: Mapping[str, Cell], report: Report
 ) -> Row | None:
     if len(cells) != len(header):
         message = f"The row has {len(cells)} cells, the header {len(header)}."
@@ -103,6 +108,6 @@ def _read_row(
     members: dict[str, Located] = {}
     for name, cell in zip(header, cells, strict=True):
         if cell.strip():
-            at = Place(place.file, place.line, name)
+            at = SourcePlace(place.file, place.line, name)
             members[name] = columns[name](cell, at, report) or Located(None, at)
     return Located(members, place)

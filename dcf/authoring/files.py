@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dcf.values.located import Place, Report
+from dcf.values.located import Report, SourcePlace
 
 MAX_FILE: Final = 4 * 1024 * 1024
 MAX_FILES: Final = 5_000
@@ -37,12 +37,12 @@ class SourceFiles:
         found = {name for pattern in patterns for name in self._matching(pattern)}
         if len(found) > MAX_FILES:
             message = f"There are more than {MAX_FILES} files."
-            self.report.refuse(Place(self.root.name), "too_many_files", message, "Divide the source.")
+            self.report.refuse(SourcePlace(self.root.name), "too_many_files", message, "Divide the source.")
         return sorted(found)[:MAX_FILES]
 
-    def read(self, name: str, *, named_at: Place | None = None, max_bytes: int = MAX_FILE) -> str | None:
+    def read(self, name: str, *, named_at: SourcePlace | None = None, max_bytes: int = MAX_FILE) -> str | None:
         """Read a text file; `named_at` is where a source names it. None, and a problem, when it cannot be used."""
-        place = named_at or Place(name)
+        place = named_at or SourcePlace(name)
         path = self._confined(name)
         if path is None:
             hint = "Name a file below the source's directory by its path from there."
@@ -63,12 +63,12 @@ class SourceFiles:
             return None
         return self._decoded(content, place)
 
-    def _decoded(self, content: bytes, place: Place) -> str | None:
+    def _decoded(self, content: bytes, place: SourcePlace) -> str | None:
         try:
             text = content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
             line = content[: error.start].count(b"\n") + 1
-            where = Place(place.file, place.line or line, place.column)
+            where = SourcePlace(place.file, place.line or line, place.column)
             self.report.refuse(where, "not_utf8", "The file is not UTF-8 text.", "Save it as UTF-8.")
             return None
         if "\0" in text:

@@ -14,7 +14,7 @@ from dcf.authoring.output import Output
 from dcf.authoring.records import SkillEntry, SkillRecord, ToolEntry, read_skill
 from dcf.stub.config import StubConfig, StubTool, read_tool
 from dcf.values.json_text import Json
-from dcf.values.located import Located, Place, Report, SourceProblem
+from dcf.values.located import Located, Report, SourcePlace, SourceProblem
 
 _MAX_CATALOG: Final = 4 * 1024 * 1024
 
@@ -61,7 +61,7 @@ def generate(root: Path) -> Generation:
         tools += csv_source.read_tools(files, csv_source.TOOLS, cases)
     if not (skills or tools or files.report.problems):
         hint = "Write skills.csv, a *.skill.yaml file, or a folder with SKILL.md."
-        files.report.refuse(Place(root.name or "."), "no_sources", "The directory holds no sources.", hint)
+        files.report.refuse(SourcePlace(root.name or "."), "no_sources", "The directory holds no sources.", hint)
     return _generation(skills, tools, files)
 
 
@@ -154,7 +154,7 @@ def _tools(entries: Iterable[ToolEntry], report: Report) -> dict[tuple[str, str]
 
 def _check_unique(records: Iterable[SkillRecord], report: Report) -> None:
     """Refuse two skills of one id, or of one name and version; files on some disks know no upper case."""
-    seen: dict[str, Place] = {}
+    seen: dict[str, SourcePlace] = {}
     for record in records:
         for name in (record.manifest_id.casefold(), f"{record.name}@{record.version}".casefold()):
             first = seen.setdefault(name, record.place)

@@ -11,7 +11,7 @@ from dcf.skills.manifest import judge
 from dcf.stub.config import StubTool
 from dcf.validation.pointers import steps_of
 from dcf.values.json_text import Json
-from dcf.values.located import Place, Report
+from dcf.values.located import Report, SourcePlace
 from dcf.values.text_pieces import clip
 
 Tools: TypeAlias = Mapping[tuple[str, str], StubTool]
@@ -99,7 +99,7 @@ def _judge(manifest: Mapping[str, Json], record: SkillRecord, report: Report) ->
             place = record.data_sources[int(steps[1])].place
         if (place.file, place.line) in told:
             continue  # what is wrong with the source is said already; the manifest only repeats it
-        where = Place(place.file, place.line, finding.path[1:] or place.column)
+        where = SourcePlace(place.file, place.line, finding.path[1:] or place.column)
         report.refuse(where, finding.code, finding.message, finding.hint)
     for warning in judgement.warnings:
         report.warn(record.place, warning)

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from dcf.authoring.files import SourceFiles
 from dcf.values.json_text import Json
-from dcf.values.located import Fields, Located, Place
+from dcf.values.located import Located, LocatedFields, SourcePlace
 
 MAX_DATA: Final = 500_000
 """Characters of one data source."""
@@ -63,7 +63,7 @@ class ToolReference:
     required: bool
     description: str
     schema: Json
-    place: Place
+    place: SourcePlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,14 +74,14 @@ class DataSource:
     description: str
     destination: str
     text: str
-    place: Place
+    place: SourcePlace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillRecord:
     """One skill."""
 
-    place: Place
+    place: SourcePlace
     manifest_id: str
     package_id: str | None
     name: str
@@ -102,7 +102,7 @@ class SkillRecord:
 
 def read_skill(entry: SkillEntry, files: SourceFiles) -> SkillRecord:
     """Read a skill; the record may be used only if the report of `files` stays empty."""
-    fields = Fields(entry.node, files.report, _FIELDS)
+    fields = LocatedFields(entry.node, files.report, _FIELDS)
     fields.require("name", "version", "directives")
     name, version = fields.text("name", longest=128), fields.text("version", longest=100)
     record = SkillRecord(
@@ -126,8 +126,8 @@ def read_skill(entry: SkillEntry, files: SourceFiles) -> SkillRecord:
     return record
 
 
-def _permissions(fields: Fields) -> dict[str, Json]:
-    inner = Fields(fields.part("permissions"), fields.report, ("egress", "secrets", "riskLevel"))
+def _permissions(fields: LocatedFields) -> dict[str, Json]:
+    inner = LocatedFields(fields.part("permissions"), fields.report, ("egress", "secrets", "riskLevel"))
     found: dict[str, Json] = {
         "egress": inner.choice("egress", EGRESS, "none"),
         "secrets": list(inner.texts("secrets")),
@@ -137,9 +137,9 @@ def _permissions(fields: Fields) -> dict[str, Json]:
     return found
 
 
-def _references(fields: Fields) -> Iterator[ToolReference]:
+def _references(fields: LocatedFields) -> Iterator[ToolReference]:
     for node in fields.items("tools"):
-        inner = Fields(node, fields.report, ("server", "tool", "required", "description", "schema"))
+        inner = LocatedFields(node, fields.report, ("server", "tool", "required", "description", "schema"))
         inner.require("server", "tool")
         yield ToolReference(
             server=inner.text("server", longest=100),
@@ -151,10 +151,10 @@ def _references(fields: Fields) -> Iterator[ToolReference]:
         )
 
 
-def _data_sources(fields: Fields, folder: str, files: SourceFiles) -> Iterator[DataSource]:
+def _data_sources(fields: LocatedFields, folder: str, files: SourceFiles) -> Iterator[DataSource]:
     seen: set[str] = set()
     for node in fields.items("dataSources"):
-        inner = Fields(node, fields.report, ("id", "description", "destination", "text", "file"))
+        inner = LocatedFields(node, fields.report, ("id", "description", "destination", "text", "file"))
         inner.require("id")
         ident = inner.text("id", longest=100)
         if ident in seen:
@@ -170,7 +170,7 @@ def _data_sources(fields: Fields, folder: str, files: SourceFiles) -> Iterator[D
         )
 
 
-def _text_of(fields: Fields, folder: str, files: SourceFiles) -> str:
+def _text_of(fields: LocatedFields, folder: str, files: SourceFiles) -> str:
     """Take the text that is written there, or that of the file; exactly one of them must be given."""
     if ("text" in fields) == ("file" in fields):
         message = "A data source has either text or file."

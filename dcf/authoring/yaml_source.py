@@ -11,7 +11,7 @@ from typing import Final
 from dcf.authoring.files import SourceFiles
 from dcf.authoring.records import SkillEntry, ToolEntry
 from dcf.authoring.yaml_text import read_yaml
-from dcf.values.located import Fields, Located, Members, Place, Report
+from dcf.values.located import Located, LocatedFields, Members, Report, SourcePlace
 
 INDEX: Final = "tools/_index.yaml"
 _METADATA: Final = ("manifestId", "packageId", "name", "version", "description", "tags")
@@ -48,7 +48,7 @@ def tool_files(files: SourceFiles) -> list[str]:
     listed = _listed(files)
     for name in sorted(set(beside) - set(listed)):
         message = f"{INDEX} does not list this file."
-        files.report.refuse(Place(name), "unlisted_file", message, "Add it to files, or remove it.")
+        files.report.refuse(SourcePlace(name), "unlisted_file", message, "Add it to files, or remove it.")
     return own + listed
 
 
@@ -62,28 +62,28 @@ def read_tools(files: SourceFiles) -> list[ToolEntry]:
     return [entry for name in tool_files(files) for entry in _read_tools(files, name)]
 
 
-def document(files: SourceFiles, name: str, version: str, kind: str, *known: str) -> Fields | None:
+def document(files: SourceFiles, name: str, version: str, kind: str, *known: str) -> LocatedFields | None:
     """Read a file whose apiVersion and kind must be these."""
     text = files.read(name)
     node = None if text is None else read_yaml(text, name, files.report)
     if node is None:
         return None
-    fields = Fields(node, files.report, ("apiVersion", "kind", *known))
+    fields = LocatedFields(node, files.report, ("apiVersion", "kind", *known))
     if fields.require("apiVersion", "kind"):
         fields.choice("apiVersion", (version,), version)
         fields.choice("kind", (kind,), kind)
     return fields
 
 
-def servers(fields: Fields) -> Iterator[ToolEntry]:
+def servers(fields: LocatedFields) -> Iterator[ToolEntry]:
     """Read the tools below `servers` of a file."""
     for server, part in fields.pairs("servers"):
-        inner = Fields(part, fields.report, ("description", "tools"))
+        inner = LocatedFields(part, fields.report, ("description", "tools"))
         for name, node in inner.pairs("tools"):
             yield ToolEntry(server, name, _tool(node, fields.report))
 
 
-def references(fields: Fields) -> Located:
+def references(fields: LocatedFields) -> Located:
     """Read `tools` of a skill: each names its tool as `ref: server:tool`."""
     found = [_reference(node, fields.report) for node in fields.items("tools")]
     return Located(found, fields.place_of("tools"))
@@ -99,8 +99,8 @@ def _read_skill(files: SourceFiles, name: str) -> SkillEntry | None:
     fields = document(files, name, "skill/v1", "Skill", "metadata", "spec")
     if fields is None or not fields.require("metadata", "spec"):
         return None
-    metadata = Fields(fields.part("metadata"), files.report, _METADATA)
-    spec = Fields(fields.part("spec"), files.report, _SPEC)
+    metadata = LocatedFields(fields.part("metadata"), files.report, _METADATA)
+    spec = LocatedFields(fields.part("spec"), files.report, _SPEC)
     members: Members = {**metadata.members, **spec.members}
     if "tools" in spec:
         members["tools"] = references(spec)
@@ -108,7 +108,7 @@ def _read_skill(files: SourceFiles, name: str) -> SkillEntry | None:
 
 
 def _reference(node: Located, report: Report) -> Located:
-    fields = Fields(node, report, ("ref", "required", "description"))
+    fields = LocatedFields(node, report, ("ref", "required", "description"))
     fields.require("ref")
     place = fields.place_of("ref")
     server, separator, tool = fields.text("ref", longest=200).partition(":")
@@ -125,8 +125,8 @@ def _read_tools(files: SourceFiles, name: str) -> list[ToolEntry]:
 
 def _tool(node: Located, report: Report) -> Located:
     """Rename the fields of a tool to those of the stub's configuration."""
-    fields = Fields(node, report, (*_TOOL, "defaults", "cases"))
-    defaults = Fields(fields.part("defaults"), report, (*_DEFAULTS, "latencyMs"))
+    fields = LocatedFields(node, report, (*_TOOL, "defaults", "cases"))
+    defaults = LocatedFields(fields.part("defaults"), report, (*_DEFAULTS, "latencyMs"))
     members = _renamed(fields.members, _TOOL) | _renamed(defaults.members, _DEFAULTS)
     if "latencyMs" in defaults:
         latency = defaults.members["latencyMs"]
@@ -136,8 +136,8 @@ def _tool(node: Located, report: Report) -> Located:
 
 
 def _case(node: Located, report: Report) -> Located:
-    fields = Fields(node, report, (*_CASE, "match"))
-    match = Fields(fields.part("match"), report, ("strategy", "path", "value"))
+    fields = LocatedFields(node, report, (*_CASE, "match"))
+    match = LocatedFields(fields.part("match"), report, ("strategy", "path", "value"))
     matched = _renamed(match.members, {"strategy": "strategy", "path": "expr", "value": "value"})
     return Located(_renamed(fields.members, _CASE) | {"match": Located(matched, match.place)}, node.place)
 

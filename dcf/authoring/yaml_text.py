@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 import yaml
 
 from dcf.values.json_text import MAX_DEPTH, Json
-from dcf.values.located import Located, Place, Report
+from dcf.values.located import Located, Report, SourcePlace
 
 MAX_YAML: Final = 256 * 1024
 """Bytes of one file: PyYAML's scanner takes about a second for these."""
@@ -45,7 +45,7 @@ for _tag, _form, _first in (
     _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_tag}", re.compile(rf"(?:{_form})\Z"), _first)
 
 
-class _Refused(Exception):
+class _NotYaml(Exception):
     """The document is YAML, and refused all the same."""
 
     def __init__(self, node: yaml.Node, code: str, message: str, hint: str) -> None:
@@ -60,32 +60,36 @@ def read_yaml(text: str, file: str, report: Report, *, first_line: int = 1) -> L
     """Read one document; None, and a problem, when it cannot be used. `first_line` is where it begins in its file."""
     if len(text.encode()) > MAX_YAML:
         message = f"The YAML text is larger than {MAX_YAML} bytes."
-        report.refuse(Place(file, first_line), "file_too_large", message, "Divide it into several files.")
+        report.refuse(SourcePlace(file, first_line), "file_too_large", message, "Divide it into several files.")
         return None
     try:
         node = yaml.compose(text, Loader=_Loader)
         if node is None:
             report.refuse(
-                Place(file, first_line), "empty_file", "The file holds nothing.", "Write a document or remove it."
+                SourcePlace(file, first_line), "empty_file", "The file holds nothing.", "Write a document or remove it."
             )
             return None
-        return _Reading(file, first_line).located(node, "", 1)
-    except _Refused as error:
-        place = Place(file, first_line + error.node.start_mark.line)
+        return _YamlReading(file, first_line).located(node, "", 1)
+    except _NotYaml as error:
+        place = SourcePlace(file, first_line + error.node.start_mark.line)
         report.refuse(place, error.code, error.message, error.hint)
     except RecursionError:
-        report.refuse(Place(file), "too_deep", f"It is nested deeper than {MAX_DEPTH} levels.", "Make it flatter.")
+        report.refuse(
+            SourcePlace(file), "too_deep", f"It is nested deeper than {MAX_DEPTH} levels.", "Make it flatter."
+        )
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = None if mark is None else first_line + mark.line
         hint = "Check indentation, quotes and colons around there; one document per file."
-        report.refuse(Place(file, line), "invalid_yaml", "This is not valid YAML.", hint)
+        report.refuse(SourcePlace(file, line), "invalid_yaml", "This is not valid YAML.", hint)
     except ValueError:
-        report.refuse(Place(file), "invalid_yaml", "The YAML holds a value that cannot be read.", "Put it into quotes.")
+        report.refuse(
+            SourcePlace(file), "invalid_yaml", "The YAML holds a value that cannot be read.", "Put it into quotes."
+        )
     return None
 
 
-class _Reading:
+class _YamlReading:
     """Turns the nodes of one document into values, and counts them."""
 
     def __init__(self, file: str, first_line: int) -> None:
@@ -98,10 +102,10 @@ class _Reading:
         self._count += 1
         if self._count > MAX_VALUES:
             hint = "Write fewer aliases, or divide the file."
-            raise _Refused(node, "too_many_values", f"The document has more than {MAX_VALUES} values.", hint)
+            raise _NotYaml(node, "too_many_values", f"The document has more than {MAX_VALUES} values.", hint)
         if depth > MAX_DEPTH:
-            raise _Refused(node, "too_deep", f"It is nested deeper than {MAX_DEPTH} levels.", "Make it flatter.")
-        place = Place(self._file, self._first_line + node.start_mark.line, column or None)
+            raise _NotYaml(node, "too_deep", f"It is nested deeper than {MAX_DEPTH} levels.", "Make it flatter.")
+        place = SourcePlace(self._file, self._first_line + node.start_mark.line, column or None)
         if isinstance(node, yaml.MappingNode) and node.tag == "tag:yaml.org,2002:map":
             return Located(self._members(node, place, depth), place)
         if isinstance(node, yaml.SequenceNode) and node.tag == "tag:yaml.org,2002:seq":
@@ -109,16 +113,16 @@ class _Reading:
             return Located(items, place)
         return Located(_scalar(node), place)
 
-    def _members(self, node: yaml.MappingNode, place: Place, depth: int) -> dict[str, Located]:
+    def _members(self, node: yaml.MappingNode, place: SourcePlace, depth: int) -> dict[str, Located]:
         members: dict[str, Located] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag != "tag:yaml.org,2002:str":
-                raise _Refused(key, "invalid_key", "A key must be a text.", "Put it into quotes.")
+                raise _NotYaml(key, "invalid_key", "A key must be a text.", "Put it into quotes.")
             if key.value == "<<":
-                raise _Refused(key, "merge_key", "Merge keys (<<) are not read.", "Write the fields out.")
+                raise _NotYaml(key, "merge_key", "Merge keys (<<) are not read.", "Write the fields out.")
             if key.value in members:
                 hint = "Keep one of them."
-                raise _Refused(key, "duplicate_key", f"The key '{key.value[:80]}' is written twice.", hint)
+                raise _NotYaml(key, "duplicate_key", f"The key '{key.value[:80]}' is written twice.", hint)
             members[key.value] = self.located(value, place.at(key.value).column or "", depth + 1)
         return members
 
@@ -126,10 +130,10 @@ class _Reading:
 def _scalar(node: yaml.Node) -> Json:
     read = _SCALARS.get(node.tag)
     if not isinstance(node, yaml.ScalarNode) or read is None:
-        raise _Refused(node, "tag_refused", f"The tag {node.tag[:80]} is not read.", "Write plain values.")
+        raise _NotYaml(node, "tag_refused", f"The tag {node.tag[:80]} is not read.", "Write plain values.")
     if read in {int, float} and len(node.value) > _LONGEST_NUMBER:
-        raise _Refused(node, "invalid_value", "The number is too long.", "Put it into quotes.")
+        raise _NotYaml(node, "invalid_value", "The number is too long.", "Put it into quotes.")
     value = read(node.value)
     if isinstance(value, float) and not math.isfinite(value):
-        raise _Refused(node, "invalid_value", "The number is too large.", "Put it into quotes.")
+        raise _NotYaml(node, "invalid_value", "The number is too large.", "Put it into quotes.")
     return value

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from dcf import __version__
 from dcf.application import Application, open_application
 from dcf.cli import audit, functions, graphs, keys, language, queries, reference, running, skills, stub, views
-from dcf.cli.crew import hold_leash
+from dcf.cli.child_processes import hold_leash
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument

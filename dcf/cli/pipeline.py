@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from dcf.application import Application, open_application
 from dcf.cli import queries
-from dcf.cli.crew import Crew
+from dcf.cli.child_processes import ChildProcesses
 from dcf.core.definition import Definition
 from dcf.errors import PASSING, DcfError, InvalidArgument
 from dcf.settings import Settings
@@ -62,7 +62,7 @@ class Job:
 class Planner:
     """Calls tools for the run, and calls again while the server is being restarted."""
 
-    def __init__(self, tools: "ToolClient", crew: Crew, deadline: float) -> None:
+    def __init__(self, tools: "ToolClient", crew: ChildProcesses, deadline: float) -> None:
         self._tools = tools
         self._crew = crew
         self._deadline = deadline
@@ -117,7 +117,7 @@ def _start(job: Job, logs: Path, deadline: float, stack: ExitStack) -> Planner:
     """Start the server and the workers; they end with the stack."""
     listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=512))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
-    crew = stack.enter_context(Crew(logs, {**_OWN_SERVER, "DCF_SERVER_URL": url}))
+    crew = stack.enter_context(ChildProcesses(logs, {**_OWN_SERVER, "DCF_SERVER_URL": url}))
     fd = listener.fileno()
     crew.start("server", ["serve", "--leash", "--transport", "http", "--fd", str(fd)], inherit=(fd,))
     for state, agent_ids in _agents(job).items():

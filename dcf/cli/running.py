@@ -8,8 +8,8 @@ import typer
 from dcf.cli import functions, views
 from dcf.cli.documents import MAX_WORKFLOW, read_json
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
+from dcf.cli.live_progress import LiveProgress
 from dcf.cli.pipeline import Job, execute, new_run_id
-from dcf.cli.progress import Progress
 from dcf.cli.text import json_text
 from dcf.core.definition import read_definition
 from dcf.errors import DcfError
@@ -50,7 +50,7 @@ def run(
     """
     try:
         job = _job(workflow, input_file, workers, run_id, timeout, lease_ttl, copies)
-        with Progress(quiet=as_json) as show:
+        with LiveProgress(quiet=as_json) as show:
             result, logs = _execute(job, show)
     except DcfError as error:
         if as_json:
@@ -86,7 +86,7 @@ def _job(
     )
 
 
-def _execute(job: Job, progress: Progress) -> tuple[dict[str, Json], Path | None]:
+def _execute(job: Job, progress: LiveProgress) -> tuple[dict[str, Json], Path | None]:
     try:
         return execute(job, read_settings(), progress)
     except KeyboardInterrupt:

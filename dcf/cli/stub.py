@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from dcf.cli.crew import hold_leash
+from dcf.cli.child_processes import hold_leash
 from dcf.cli.text import json_text
 from dcf.data import find_file
 from dcf.errors import InvalidArgument

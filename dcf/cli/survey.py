@@ -15,7 +15,7 @@ from dcf.asl.places import resolve
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
 from dcf.core import needs
 from dcf.core.decision import Reads, Snapshot
-from dcf.core.model import Scope, StateDoc
+from dcf.core.model import ScopeBounds, StateDoc
 from dcf.core.scopes import fenced, with_scopes
 from dcf.drawing import Share
 from dcf.store.runs import RunStore
@@ -40,7 +40,7 @@ class Survey:
     left_out: int
 
 
-class _Reader:
+class _PageReader:
     """Reads documents of a run page by page, as long as there may be more."""
 
     def __init__(self, store: RunStore, workflow_id: str, most: int) -> None:
@@ -64,7 +64,7 @@ def survey(found: Application, workflow_id: str, most: int) -> Survey:
     plane = found.control_plane
     meta = plane.read(workflow_id, ()).meta_document or {}
     definition = plane.run(workflow_id).definition
-    reader = _Reader(plane.store, workflow_id, most)
+    reader = _PageReader(plane.store, workflow_id, most)
     inside = [path for path in plane.store.open_states(workflow_id) if needs.place_of(definition, path) is not None]
     left_out = reader.read(with_scopes((*definition.paths, *inside)))
     left_out += _read_inside(reader, definition.machine)
@@ -101,7 +101,7 @@ def _is_of_this_visit(doc: StateDoc, owner: str, index: int, kept: Docs, latest:
     return (doc.scope_epoch or 0) == epoch
 
 
-def _read_inside(reader: _Reader, machine: Machine) -> int:
+def _read_inside(reader: _PageReader, machine: Machine) -> int:
     """Read what stands in the scopes that were opened, the outer ones first; tell how much was left out."""
     left_out = 0
     pending, seen = deque(reader.snapshot.states), set(reader.snapshot.states)
@@ -117,7 +117,7 @@ def _read_inside(reader: _Reader, machine: Machine) -> int:
     return left_out
 
 
-def _read_members(reader: _Reader, inner: Sequence[Machine], path: str, scope: Scope) -> int:
+def _read_members(reader: _PageReader, inner: Sequence[Machine], path: str, scope: ScopeBounds) -> int:
     """Read the states in the branches or iterations of a scope.
 
     Iteration i + concurrency begins only when iteration i has ended: where so many in a row have no document, there is

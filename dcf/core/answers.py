@@ -5,20 +5,14 @@ from dataclasses import dataclass
 
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
-    """A definite no; nothing was changed.
+class StateRefusal(Refusal):
+    """A refusal that shows the state as it is to a caller who may see it."""
 
-    `retry_after_s` is given where waiting helps. `doc` is the state as it is, where the caller may see it.
-    """
-
-    code: str
-    message: str
-    hint: str
-    retry_after_s: float | None = None
-    doc: StateDoc | None = None
+    doc: StateDoc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,11 +5,12 @@ Pure. The open states of a run are read together (watched as a set), ordered by 
 
 from dataclasses import replace
 
-from dcf.core.answers import Leased, NothingReady, Refusal
+from dcf.core.answers import Leased, NothingReady
 from dcf.core.decision import Decision, Snapshot
 from dcf.core.lease import Acquire, acquire
 from dcf.core.model import RunStatus
 from dcf.core.refusals import run_closed
+from dcf.values.refusal import Refusal
 
 
 def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady | Refusal]:

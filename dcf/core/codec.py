@@ -7,7 +7,7 @@ not know are kept. The writer is canonical. It may not decide anything.
 from typing import Any
 
 from dcf.asl.steps import Entry, Tolerance
-from dcf.core.model import DEFAULT_MAX_ATTEMPTS, Lease, Meta, RunStatus, Scope, StateDoc, Status
+from dcf.core.model import DEFAULT_MAX_ATTEMPTS, Lease, Meta, RunStatus, ScopeBounds, StateDoc, Status
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, dump, load
 
@@ -151,7 +151,7 @@ def _lease(found: Json) -> Lease:
     )
 
 
-def _write_scope(scope: Scope) -> dict[str, Json]:
+def _write_scope(scope: ScopeBounds) -> dict[str, Json]:
     written: dict[str, Json] = {"size": scope.size, "concurrency": scope.concurrency}
     tolerance = scope.tolerance
     rare = {
@@ -161,10 +161,10 @@ def _write_scope(scope: Scope) -> dict[str, Json]:
     return written | {name: value for name, value in rare.items() if value is not None}
 
 
-def _read_scope(found: Json) -> Scope | None:
+def _read_scope(found: Json) -> ScopeBounds | None:
     if not isinstance(found, dict):
         return None
-    return Scope(
+    return ScopeBounds(
         size=_count(found.get("size")),
         concurrency=_count(found.get("concurrency")) or 1,
         tolerance=Tolerance(count=found.get("tolerated_count"), percentage=found.get("tolerated_percentage")),

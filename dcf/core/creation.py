@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from dcf.asl import engine
 from dcf.asl.state_paths import join
-from dcf.core.answers import Created, Refusal
+from dcf.core.answers import Created
 from dcf.core.context import context_of
 from dcf.core.decision import Decision, Event, Snapshot
 from dcf.core.definition import Definition
@@ -18,6 +18,7 @@ from dcf.core.refusals import conflict
 from dcf.core.transition import Transition, clock_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcf.asl.machine import Machine, State, Task, Worker, every_state
+from dcf.asl.machine import Machine, State, Task, Workable, every_state
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join
@@ -75,7 +75,7 @@ def read_definition(document: Json) -> Definition:
 
 
 def _is_retried(state: State) -> bool:
-    return isinstance(state, Worker) and bool(state.retriers)
+    return isinstance(state, Workable) and bool(state.retriers)
 
 
 def _is_stateful(asl: Json) -> bool:

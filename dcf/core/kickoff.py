@@ -4,13 +4,14 @@ Pure. Owed in the outbox like every notification; giving the signal twice owes t
 drop by their id.
 """
 
-from dcf.core.answers import Owed, Refusal
+from dcf.core.answers import Owed
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.model import RunStatus
 from dcf.core.refusals import run_closed
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
 
 
 def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> Decision[Owed | Refusal]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dcf.core import refusals
-from dcf.core.answers import Leased, Refusal, Released
+from dcf.core.answers import Leased, Released
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.codec import write_lease
 from dcf.core.decision import Changes, Decision, Event, Snapshot
@@ -16,6 +16,7 @@ from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
 
 _DEFAULT_TTL_S = 300
 """Length of a renewed lease that came without a readable one."""

@@ -78,7 +78,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class ScopeBounds:
     """An open Parallel or Map: how many branches or iterations must end, how many run at once, how many may fail."""
 
     size: int
@@ -107,7 +107,7 @@ class StateDoc:
     deadline: int | None = None
     heartbeat_s: int | None = None
     scope_epoch: int | None = None
-    scope: Scope | None = None
+    scope: ScopeBounds | None = None
     last: Mapping[str, Json] = field(default_factory=dict)
     extra: Mapping[str, Json] = field(default_factory=dict)
 

@@ -10,7 +10,7 @@ from dcf.asl import engine
 from dcf.asl.steps import Advance
 from dcf.core import refusals
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
-from dcf.core.answers import Leased, Refusal, Updated
+from dcf.core.answers import Leased, Updated
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.lease import Release, cleared, forgotten_claim, release, without_claim
@@ -19,6 +19,7 @@ from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.values.digest import fingerprint, next_token
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
 _TOLD_BY_DEFAULT = {"complete": Status.SUCCEEDED, "release": Status.PENDING, "update": Status.RUNNING}

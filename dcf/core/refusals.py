@@ -16,9 +16,10 @@
 Kept in one place so that the codes stay stable and the sentences alike.
 """
 
-from dcf.core.answers import Refusal
+from dcf.core.answers import StateRefusal
 from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.values.instants import seconds
+from dcf.values.refusal import Refusal
 
 
 def run_closed(status: RunStatus) -> Refusal:
@@ -30,9 +31,9 @@ def run_closed(status: RunStatus) -> Refusal:
     )
 
 
-def state_terminal(state: str, doc: StateDoc) -> Refusal:
+def state_terminal(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse: the state is over."""
-    return Refusal(
+    return StateRefusal(
         code="terminal",
         message=f"State '{state}' is already {doc.status.value}.",
         hint="Drop this event; the work is done or closed. get_my_assignment says what is left for you, if anything.",
@@ -40,10 +41,10 @@ def state_terminal(state: str, doc: StateDoc) -> Refusal:
     )
 
 
-def not_ready(state: str, doc: StateDoc) -> Refusal:
+def not_ready(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse: something it waits for has not happened."""
     waiting = ", ".join(sorted(name for name, epoch in doc.waits_for.items() if not epoch)[:5])
-    return Refusal(
+    return StateRefusal(
         code="not_ready",
         message=f"State '{state}' waits for {waiting}.",
         hint="Wait for the workflow event of this state (await_workflow_event) instead of polling.",
@@ -51,9 +52,9 @@ def not_ready(state: str, doc: StateDoc) -> Refusal:
     )
 
 
-def goes_by_itself(state: str, doc: StateDoc) -> Refusal:
+def goes_by_itself(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse: nobody works on it."""
-    return Refusal(
+    return StateRefusal(
         code="not_ready",
         message=f"State '{state}' is a {doc.kind} that goes on by itself; nobody works on it.",
         hint="Work on the Task states; inside a Parallel or Map they are named by path, as in Each/0/Name.",
@@ -61,10 +62,10 @@ def goes_by_itself(state: str, doc: StateDoc) -> Refusal:
     )
 
 
-def not_due(state: str, doc: StateDoc, now: int) -> Refusal:
+def not_due(state: str, doc: StateDoc, now: int) -> StateRefusal:
     """Refuse: it may not be taken before a point in time."""
     wait = seconds((doc.not_before or now) - now)
-    return Refusal(
+    return StateRefusal(
         code="not_ready",
         message=f"State '{state}' may be taken in {wait:g} s.",
         hint="Call again after retry_after_s.",
@@ -73,9 +74,9 @@ def not_due(state: str, doc: StateDoc, now: int) -> Refusal:
     )
 
 
-def owner_mismatch(state: str, assigned: str, caller: str, doc: StateDoc) -> Refusal:
+def owner_mismatch(state: str, assigned: str, caller: str, doc: StateDoc) -> StateRefusal:
     """Refuse: another agent is meant."""
-    return Refusal(
+    return StateRefusal(
         code="owner_mismatch",
         message=f"State '{state}' belongs to '{assigned}', not to '{caller}'.",
         hint="Use the agent id that the state is assigned to in meta.agents, or leave the state alone.",
@@ -83,10 +84,10 @@ def owner_mismatch(state: str, assigned: str, caller: str, doc: StateDoc) -> Ref
     )
 
 
-def lease_held(state: str, doc: StateDoc, now: int) -> Refusal:
+def lease_held(state: str, doc: StateDoc, now: int) -> StateRefusal:
     """Refuse: somebody works on it."""
     left = max(0.0, seconds((doc.lease.expires_at or now) - now))
-    return Refusal(
+    return StateRefusal(
         code="lease_held",
         message=f"State '{state}' is leased to '{doc.lease.owner_agent_id}' for another {left:g} s.",
         hint="Leave the state to its holder; if it dies, the lease expires and you are told.",
@@ -95,11 +96,11 @@ def lease_held(state: str, doc: StateDoc, now: int) -> Refusal:
     )
 
 
-def lease_lost(state: str, doc: StateDoc) -> Refusal:
+def lease_lost(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse: the token is not the current one."""
     holder = doc.lease.owner_agent_id
     now_held = f"it is now leased to '{holder}'" if doc.lease.token else f"nobody holds it and it is {doc.status.value}"
-    return Refusal(
+    return StateRefusal(
         code="lease_lost",
         message=f"This token does not hold state '{state}': {now_held}.",
         hint="Stop working on this state and discard the result; whoever holds the lease does the work.",
@@ -107,9 +108,9 @@ def lease_lost(state: str, doc: StateDoc) -> Refusal:
     )
 
 
-def token_used(state: str, doc: StateDoc) -> Refusal:
+def token_used(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse: the token held the state in the past; with it, old requests would act on the new lease."""
-    return Refusal(
+    return StateRefusal(
         code="token_used",
         message=f"This lease_token has held state '{state}' before, and released or completed it.",
         hint="Acquire without a lease_token, or with a new one, to hold the state again.",
@@ -135,9 +136,9 @@ def token_required(state: str) -> Refusal:
     )
 
 
-def attempts_exhausted(state: str, doc: StateDoc) -> Refusal:
+def attempts_exhausted(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse: it was tried as often as allowed."""
-    return Refusal(
+    return StateRefusal(
         code="attempts_exhausted",
         message=f"State '{state}' was leased {doc.attempts} times without finishing.",
         hint="Look at last_error and the run's events; the run fails with DCF.AttemptsExhausted.",

@@ -15,8 +15,8 @@ from dcf.core.inspection import HIDDEN_TOKEN
 from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_agents, check_id
-from dcf.values.json_paths import Obstacle
 from dcf.values.json_text import Json, dump
+from dcf.values.refusal import Refusal
 
 _META_FREE: Final = frozenset({"agents", "skills", "planner_agent_id", "max_attempts", "retention_s", "finalize_note"})
 _META_FIXED: Final = frozenset(
@@ -75,11 +75,11 @@ def visible(kind: str, document: Json) -> Json:
     return shown | ({"lease": lease} if "lease" in document else {})
 
 
-def judge(before: Json, after: Json, hand: Hand, found: Circumstances) -> Obstacle | None:
+def judge(before: Json, after: Json, hand: Hand, found: Circumstances) -> Refusal | None:
     """Say why this change of a document, both as `visible` shows them, may not be made; None when it may."""
-    obstacle = _judge_run(found)
-    if obstacle is not None:
-        return obstacle
+    refusal = _judge_run(found)
+    if refusal is not None:
+        return refusal
     if found.kind == "meta":
         return _judge_meta(before, after, hand, found)
     if not hand.is_operator:
@@ -107,7 +107,7 @@ def look_now(before: Json, after: Json, found: Circumstances) -> bool:
 _LOOK: Final = "Read it with json_read; to do the work again, create a new run."
 
 
-def _judge_run(found: Circumstances) -> Obstacle | None:
+def _judge_run(found: Circumstances) -> Refusal | None:
     if found.meta is None:
         return _no("not_found", "The document belongs to no run that exists.", "Check the key.")
     if found.meta.status is not RunStatus.RUNNING:
@@ -115,7 +115,7 @@ def _judge_run(found: Circumstances) -> Obstacle | None:
     return None
 
 
-def _judge_meta(before: Json, after: Json, hand: Hand, found: Circumstances) -> Obstacle | None:
+def _judge_meta(before: Json, after: Json, hand: Hand, found: Circumstances) -> Refusal | None:
     if not isinstance(after, dict):
         return _no("invalid_edit", "The meta document must stay an object.", "Change single fields of it.")
     changed = _changed(before, after)
@@ -161,9 +161,9 @@ def _is_list_of_texts(value: Json) -> bool:
     return isinstance(value, list) and all(isinstance(one, str) for one in value)
 
 
-def _judge_state(before: Json, after: Json, found: Circumstances) -> Obstacle | None:
+def _judge_state(before: Json, after: Json, found: Circumstances) -> Refusal | None:
     doc = _free(found)
-    if isinstance(doc, Obstacle):
+    if isinstance(doc, Refusal):
         return doc
     if doc.status.is_terminal:
         return _no("terminal", f"The state is {doc.status.value} and stays as it is.", _LOOK)
@@ -182,21 +182,21 @@ def _judge_state(before: Json, after: Json, found: Circumstances) -> Obstacle | 
 _FORMS: Final = "Counts are whole numbers above 0; times are like 2026-01-02T03:04:05.000006Z; texts are strings."
 
 
-def _judge_input(_: Json, __: Json, found: Circumstances) -> Obstacle | None:
+def _judge_input(_: Json, __: Json, found: Circumstances) -> Refusal | None:
     doc = _free(found)
-    if isinstance(doc, Obstacle):
+    if isinstance(doc, Refusal):
         return doc
     if doc.status.is_terminal or doc.kind is not None:
         return _no("terminal", "The state has used its input already.", _LOOK)
     return None
 
 
-def _judge_output(_: Json, __: Json, found: Circumstances) -> Obstacle | None:
+def _judge_output(_: Json, __: Json, found: Circumstances) -> Refusal | None:
     doc = _free(found)
-    return doc if isinstance(doc, Obstacle) else None
+    return doc if isinstance(doc, Refusal) else None
 
 
-_RULES: Final[Mapping[str, Callable[[Json, Json, Circumstances], Obstacle | None]]] = {
+_RULES: Final[Mapping[str, Callable[[Json, Json, Circumstances], Refusal | None]]] = {
     "state": _judge_state,
     "input": _judge_input,
     "output": _judge_output,
@@ -204,7 +204,7 @@ _RULES: Final[Mapping[str, Callable[[Json, Json, Circumstances], Obstacle | None
 """What may be corrected of a state, by the kind of the document."""
 
 
-def _free(found: Circumstances) -> StateDoc | Obstacle:
+def _free(found: Circumstances) -> StateDoc | Refusal:
     """Return the state whose document or data is corrected, unless somebody works on it."""
     doc = found.state
     if doc is None:
@@ -225,12 +225,12 @@ def _text(document: Mapping[str, Json], name: str) -> str | None:
     return dump(document[name]) if name in document else None
 
 
-def _fixed(kind: str, name: str, free: AbstractSet[str]) -> Obstacle:
+def _fixed(kind: str, name: str, free: AbstractSet[str]) -> Refusal:
     hint = _VERBS.get(name, f"By hand these can be changed: {', '.join(sorted(free))}, and fields of your own.")
     return _no("invalid_edit", f"The field '{name[:80]}' of the {kind} document is not changed by hand.", hint)
 
 
-def _operator_only() -> Obstacle:
+def _operator_only() -> Refusal:
     return _no(
         "forbidden",
         "Documents of runs are written by hand only by an operator; the planner of the run may write meta.agents.",
@@ -238,5 +238,5 @@ def _operator_only() -> Obstacle:
     )
 
 
-def _no(code: str, message: str, hint: str) -> Obstacle:
-    return Obstacle(code=code, message=message, hint=hint)
+def _no(code: str, message: str, hint: str) -> Refusal:
+    return Refusal(code=code, message=message, hint=hint)

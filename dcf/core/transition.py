@@ -34,7 +34,7 @@ from dcf.core.answers import Leased
 from dcf.core.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
 from dcf.core.decision import Changes, Event, Notice, Tally
 from dcf.core.lease import acquired_event, granted
-from dcf.core.model import Lease, Meta, RunStatus, Scope, StateDoc, StateInput, Status
+from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.scopes import cancelled
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
@@ -186,7 +186,7 @@ class Transition:
         if doc is None or not entered:
             doc = replace(self._opened(step.path, step.source, Status.RUNNING), kind=step.kind, started_at=self.now)
             self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
-        scope = Scope(size=step.size, concurrency=step.concurrency, tolerance=step.tolerance)
+        scope = ScopeBounds(size=step.size, concurrency=step.concurrency, tolerance=step.tolerance)
         self.states[step.path] = replace(doc, scope=scope)
         self.inputs[step.path] = self._given(step.entry, step.effective)
         self.timers[step.path] = self.now + JOIN_DELAY

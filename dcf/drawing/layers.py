@@ -64,7 +64,7 @@ class Link:
 
 
 @dataclass(slots=True, kw_only=True)
-class Plan:
+class LayerPlan:
     """The slots, the nodes first, the links between them, the layers from left to right, and where layers begin."""
 
     slots: list[Slot]
@@ -75,11 +75,11 @@ class Plan:
     height: float = 0.0
 
 
-def arrange(sizes: Sequence[tuple[float, float]], wires: Sequence[Wire]) -> Plan:
+def arrange(sizes: Sequence[tuple[float, float]], wires: Sequence[Wire]) -> LayerPlan:
     """Find a place for every node; wires from a node to itself are the caller's matter."""
     back = _leading_back(len(sizes), wires)
     ranks = _ranks(len(sizes), wires, back)
-    plan = Plan(slots=[Slot(rank=ranks[at], width=w, height=h, node=at) for at, (w, h) in enumerate(sizes)])
+    plan = LayerPlan(slots=[Slot(rank=ranks[at], width=w, height=h, node=at) for at, (w, h) in enumerate(sizes)])
     _thread(plan, wires, back)
     if len(plan.slots) > MAX_SLOTS:
         raise InvalidArgument("The workflow is too entangled to be drawn.", "Draw it as text.")
@@ -132,7 +132,7 @@ def _ranks(count: int, wires: Sequence[Wire], back: set[int]) -> list[int]:
     return ranks
 
 
-def _thread(plan: Plan, wires: Sequence[Wire], back: set[int]) -> None:
+def _thread(plan: LayerPlan, wires: Sequence[Wire], back: set[int]) -> None:
     """Lead every wire through the layers between its ends."""
     shared: dict[tuple[int, int, bool], int] = {}
     links: dict[tuple[int, int, bool], Link] = {}
@@ -164,7 +164,7 @@ def _between(first: int, last: int) -> range:
     return range(first + 1, last) if first < last else range(first - 1, last, -1)
 
 
-def _order(plan: Plan) -> None:
+def _order(plan: LayerPlan) -> None:
     """Order each layer so that few lines cross: by the mean place of the neighbours, up and down, the best kept."""
     layers: list[list[int]] = [[] for _ in range(max(slot.rank for slot in plan.slots) + 1)]
     for at in _from_the_top(plan):
@@ -183,7 +183,7 @@ def _order(plan: Plan) -> None:
     plan.layers = best
 
 
-def _from_the_top(plan: Plan) -> Iterator[int]:
+def _from_the_top(plan: LayerPlan) -> Iterator[int]:
     """List the slots so that what hangs together stays together."""
     _, below = _neighbours(plan)
     seen: set[int] = set()
@@ -197,7 +197,7 @@ def _from_the_top(plan: Plan) -> Iterator[int]:
                 stack += reversed(below[at])
 
 
-def _neighbours(plan: Plan) -> tuple[list[list[int]], list[list[int]]]:
+def _neighbours(plan: LayerPlan) -> tuple[list[list[int]], list[list[int]]]:
     above: list[list[int]] = [[] for _ in plan.slots]
     below: list[list[int]] = [[] for _ in plan.slots]
     for link in plan.links:
@@ -206,14 +206,14 @@ def _neighbours(plan: Plan) -> tuple[list[list[int]], list[list[int]]]:
     return above, below
 
 
-def _sort_by_neighbours(layer: list[int], layers: list[list[int]], near: list[list[int]], plan: Plan) -> None:
+def _sort_by_neighbours(layer: list[int], layers: list[list[int]], near: list[list[int]], plan: LayerPlan) -> None:
     place = {at: index for other in (layers[_rank_near(layer, near, plan)],) for index, at in enumerate(other)}
     own = {at: index for index, at in enumerate(layer)}
     mean = {at: sum(place[one] for one in near[at]) / len(near[at]) if near[at] else float(own[at]) for at in layer}
     layer.sort(key=lambda at: (mean[at], own[at]))
 
 
-def _rank_near(layer: list[int], near: list[list[int]], plan: Plan) -> int:
+def _rank_near(layer: list[int], near: list[list[int]], plan: LayerPlan) -> int:
     return next((plan.slots[near[at][0]].rank for at in layer if near[at]), plan.slots[layer[0]].rank)
 
 
@@ -231,7 +231,7 @@ def _crossings(layers: list[list[int]], below: list[list[int]]) -> int:
     return total
 
 
-def _place_across(plan: Plan) -> None:
+def _place_across(plan: LayerPlan) -> None:
     """Move every slot towards the middle of its neighbours, as far as those beside it let it."""
     above, below = _neighbours(plan)
     for layer in plan.layers:
@@ -251,7 +251,7 @@ def _place_across(plan: Plan) -> None:
     plan.width = max(slot.x + slot.width / 2 for slot in plan.slots)
 
 
-def _straighten(plan: Plan, above: list[list[int]], below: list[list[int]]) -> None:
+def _straighten(plan: LayerPlan, above: list[list[int]], below: list[list[int]]) -> None:
     """Make long lines upright wherever their neighbours leave room."""
     beside = {
         at: (before, after)
@@ -275,12 +275,12 @@ def _straighten(plan: Plan, above: list[list[int]], below: list[list[int]]) -> N
         _align(plan, run, least, most)
 
 
-def _sole(plan: Plan, near: list[int]) -> int | None:
+def _sole(plan: LayerPlan, near: list[int]) -> int | None:
     """Tell the one neighbour on a side, if it is a piece of a line too."""
     return near[0] if len(near) == 1 and plan.slots[near[0]].node is None else None
 
 
-def _room(plan: Plan, at: int, before: int | None, after: int | None) -> tuple[float, float]:
+def _room(plan: LayerPlan, at: int, before: int | None, after: int | None) -> tuple[float, float]:
     """Tell between which places a slot may be moved."""
     slot, low, high = plan.slots[at], -math.inf, math.inf
     if before is not None:
@@ -290,13 +290,13 @@ def _room(plan: Plan, at: int, before: int | None, after: int | None) -> tuple[f
     return min(low, slot.x), max(high, slot.x)
 
 
-def _align(plan: Plan, run: list[int], least: float, most: float) -> None:
+def _align(plan: LayerPlan, run: list[int], least: float, most: float) -> None:
     wanted = sum(plan.slots[at].x for at in run) / len(run)
     for at in run:
         plan.slots[at].x = min(max(wanted, least), most)
 
 
-def _pulled(plan: Plan, at: int, near: list[int]) -> float:
+def _pulled(plan: LayerPlan, at: int, near: list[int]) -> float:
     """Where its neighbours would have a slot."""
     slot = plan.slots[at]
     total, mass = (slot.x, 1.0) if not near else (0.0, 0.0)
@@ -306,7 +306,7 @@ def _pulled(plan: Plan, at: int, near: list[int]) -> float:
     return total / mass
 
 
-def _settle(plan: Plan, layer: list[int], wanted: list[float]) -> None:
+def _settle(plan: LayerPlan, layer: list[int], wanted: list[float]) -> None:
     """Place a layer as near to the wanted places as its order and the gaps allow (pool adjacent violators)."""
     slots = [plan.slots[at] for at in layer]
     offset, offsets = 0.0, []
@@ -326,7 +326,7 @@ def _settle(plan: Plan, layer: list[int], wanted: list[float]) -> None:
         slot.x = place + shift
 
 
-def _place_down(plan: Plan) -> None:
+def _place_down(plan: LayerPlan) -> None:
     top = 0.0
     for layer in plan.layers:
         height = max(plan.slots[at].height for at in layer)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dcf.drawing.layers import Link, Plan, Slot, Wire, arrange
+from dcf.drawing.layers import LayerPlan, Link, Slot, Wire, arrange
 from dcf.drawing.scene import MARKERS, Arrow, Graph, Node
 from dcf.drawing.words import printable, width_of
 
@@ -102,7 +102,7 @@ class _Sheet:
     title: str
     blocks: tuple[_Block, ...]
     wires: tuple[int, ...]
-    plan: Plan
+    plan: LayerPlan
 
     @property
     def width(self) -> float:
@@ -259,7 +259,7 @@ def _lines(sheet: _Sheet, boxes: Sequence[Box], origin: Point) -> list[Line]:
 
 
 def _ends(
-    plan: Plan, slot_index: int, port: float | None, origin: Point, boxes: Sequence[Box], *, below: bool
+    plan: LayerPlan, slot_index: int, port: float | None, origin: Point, boxes: Sequence[Box], *, below: bool
 ) -> tuple[Point, Point]:
     """Where a line leaves a slot, and where it leaves the layer."""
     slot = plan.slots[slot_index]
@@ -273,7 +273,7 @@ def _ends(
     return (x, rect.y + (rect.height if below else 0.0)), (x, edge)
 
 
-def _ports(plan: Plan, links: Sequence[Link], boxes: Sequence[Box], *, below: bool) -> dict[int, float]:
+def _ports(plan: LayerPlan, links: Sequence[Link], boxes: Sequence[Box], *, below: bool) -> dict[int, float]:
     """Spread the lines along the lower or upper side of their nodes; all that arrive there share one place."""
     sides: dict[int, list[int]] = {}
     for at, link in enumerate(links):
@@ -286,7 +286,7 @@ def _ports(plan: Plan, links: Sequence[Link], boxes: Sequence[Box], *, below: bo
     return found
 
 
-def _spread(plan: Plan, links: Sequence[Link], members: list[int], rect: Rect, *, below: bool) -> dict[int, float]:
+def _spread(plan: LayerPlan, links: Sequence[Link], members: list[int], rect: Rect, *, below: bool) -> dict[int, float]:
     bundles: dict[int, list[int]] = {}
     for at in members:
         arrives = links[at].up if below else not links[at].up

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dcf.core.answers import Refusal
+from dcf.values.refusal import Refusal
 
 STEP: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -45,7 +45,7 @@ def failed(code: str, what: str, error: OSError) -> Stopped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class RootedPath:
     """A place at or below a root: `root` is where it really is, `steps` lead down from there."""
 
     root: Path
@@ -61,7 +61,7 @@ class Place:
         """All names from the top of the file system."""
         return (*self.root.parts, *self.steps)
 
-    def inside(self, other: "Place") -> bool:
+    def inside(self, other: "RootedPath") -> bool:
         """Whether it is the other place or lies below it."""
         return self.parts[: len(other.parts)] == other.parts
 
@@ -125,7 +125,7 @@ class Roots:
     read: tuple[Path, ...]
     write: tuple[Path, ...]
 
-    def place(self, text: str, *, write: bool = False) -> Place:
+    def place(self, text: str, *, write: bool = False) -> RootedPath:
         """Find the place that a caller names; raise Stopped where it is none of ours."""
         known = self._known()
         if not known:
@@ -145,9 +145,9 @@ class Roots:
         """List the roots, where they really are."""
         return sorted(self._known())
 
-    def refuse_root(self, place: Place) -> None:
+    def refuse_root(self, place: RootedPath) -> None:
         """Refuse to delete, move or replace a root or what holds one."""
-        roots = [Place(root=root, steps=()) for root in self._known()]
+        roots = [RootedPath(root=root, steps=()) for root in self._known()]
         if any(root.inside(place) for root in roots):
             raise Stopped(
                 "forbidden", f"'{place.text}' is, or holds, a configured directory.", "Name what is inside it."
@@ -175,10 +175,10 @@ class Roots:
             )
         return next(iter(known)).joinpath(*steps)
 
-    def _governed(self, path: Path, known: dict[Path, bool]) -> Place:
+    def _governed(self, path: Path, known: dict[Path, bool]) -> RootedPath:
         """Take the innermost root around a path: a read-only one inside a writable one stays so."""
         root = max((root for root in known if path.is_relative_to(root)), key=lambda one: len(one.parts))
-        return Place(root=root, steps=path.parts[len(root.parts) :])
+        return RootedPath(root=root, steps=path.parts[len(root.parts) :])
 
     def _outside(self, text: str) -> Stopped:
         return Stopped(

@@ -15,11 +15,11 @@ from functools import wraps
 from pathlib import Path
 from typing import Concatenate, Final, ParamSpec, TypeVar
 
-from dcf.core.answers import Refusal
 from dcf.files.appending import append_to
-from dcf.files.roots import STEP, Place, Roots, Stopped, descend, failed
-from dcf.files.walking import Entry, describe, walk
+from dcf.files.roots import STEP, RootedPath, Roots, Stopped, descend, failed
+from dcf.files.walking import DirectoryEntry, describe, walk
 from dcf.values.json_text import dump
+from dcf.values.refusal import Refusal
 
 MAX_BYTES: Final = 1024 * 1024
 
@@ -36,7 +36,7 @@ class Listing:
     """What is in a directory, in order. `cursor` is where the next page begins; `skipped` names are no Unicode."""
 
     path: str
-    entries: tuple[Entry, ...]
+    entries: tuple[DirectoryEntry, ...]
     cursor: str | None = None
     skipped: int = 0
 
@@ -79,7 +79,7 @@ class FileTree:
             return Listing(path=path, entries=tuple(describe(str(one), str(one), one.stat()) for one in self._there()))
         place = self._roots.place(path)
         begun = None if after is None else tuple(after.split("/"))
-        entries: list[Entry] = []
+        entries: list[DirectoryEntry] = []
         skipped = 0
         with place.open_directory() as directory:
             for steps, about in walk(directory, recursive=recursive, hidden=hidden, after=begun):
@@ -181,7 +181,7 @@ class FileTree:
                     _Move(from_directory, name, to_directory, last, about).carry_out(overwrite=overwrite)
         return old.text, new.text
 
-    def _inner(self, path: str) -> Place:
+    def _inner(self, path: str) -> RootedPath:
         """Find a writable place that is no root."""
         place = self._roots.place(path, write=True)
         if not place.steps:

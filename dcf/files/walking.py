@@ -13,11 +13,11 @@ _MOST: Final = 100_000
 _MAX_DEPTH: Final = 64
 _MICRO: Final = 1000
 
-Steps: TypeAlias = tuple[str, ...]
+DirectorySteps: TypeAlias = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class DirectoryEntry:
     """One thing in a directory; `modified` is UTC."""
 
     name: str
@@ -27,10 +27,10 @@ class Entry:
     modified: str
 
 
-def describe(name: str, path: str, about: os.stat_result) -> Entry:
+def describe(name: str, path: str, about: os.stat_result) -> DirectoryEntry:
     """Say what a thing is, by itself: a link is a link, wherever it leads."""
     kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
-    return Entry(
+    return DirectoryEntry(
         name=name,
         path=path,
         type=kinds.get(stat.S_IFMT(about.st_mode), "other"),
@@ -40,8 +40,8 @@ def describe(name: str, path: str, about: os.stat_result) -> Entry:
 
 
 def walk(
-    directory: int, *, recursive: bool, hidden: bool, after: Steps | None, around: Steps = ()
-) -> Iterator[tuple[Steps, os.stat_result | None]]:
+    directory: int, *, recursive: bool, hidden: bool, after: DirectorySteps | None, around: DirectorySteps = ()
+) -> Iterator[tuple[DirectorySteps, os.stat_result | None]]:
     """Go through a directory by name, a directory before what is in it; None for a name that is no Unicode.
 
     What is hidden is neither told nor entered.
@@ -68,8 +68,8 @@ def walk(
 
 
 def _inside(
-    directory: int, name: str, steps: Steps, *, hidden: bool, after: Steps | None
-) -> Iterator[tuple[Steps, os.stat_result | None]]:
+    directory: int, name: str, steps: DirectorySteps, *, hidden: bool, after: DirectorySteps | None
+) -> Iterator[tuple[DirectorySteps, os.stat_result | None]]:
     try:
         inner = os.open(name, STEP, dir_fd=directory)
     except OSError:

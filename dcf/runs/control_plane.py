@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from dcf.asl.places import Place
 from dcf.core import attention, claim, creation, finalization, kickoff, lease, needs, progress
-from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Refusal, Released, Updated
+from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.joining import NOTHING_JOINED, completer_of
@@ -26,6 +26,7 @@ from dcf.runs.transactions import Run, Transactions
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
 from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
 

@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dcf.core import codec, run_edits
-from dcf.core.answers import Refusal
 from dcf.core.decision import Event
 from dcf.core.run_edits import Circumstances, Hand
 from dcf.errors import Forbidden, InvalidArgument, UnknownRun
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.edits import Edits, Found, Outcome, Written
+from dcf.store.edits import EditedDocument, EditOutcome, Edits, Found
 from dcf.store.keys import RunDocument, document_of
 from dcf.values.digest import fingerprint
 from dcf.values.json_edits import Edited, refuse_growth
-from dcf.values.json_paths import MISSING, Obstacle, Steps, find, spell
+from dcf.values.json_paths import MISSING, JsonSteps, find, spell
 from dcf.values.json_text import Json, dump
+from dcf.values.refusal import Refusal
 
-Operation: TypeAlias = Callable[[Json], Edited | Obstacle]
+Operation: TypeAlias = Callable[[Json], Edited | Refusal]
 """What a change does, on the document as its readers see it."""
 
 _KEY = re.compile(r"[A-Za-z0-9_.:@#/-]{1,300}\Z", re.ASCII)
@@ -41,7 +41,7 @@ class Wish:
 
     key: str
     operation: str
-    path: Steps
+    path: JsonSteps
     hand: Hand
     digest: str
     request_id: str | None = None
@@ -56,7 +56,7 @@ class Changed:
     """
 
     key: str
-    at: Steps
+    at: JsonSteps
     value: Json
     document: Json
     was_changed: bool
@@ -87,13 +87,13 @@ class JsonDocuments:
                 "The documents of a run are not made one by one.", "Create runs with create_workflow_control_plane."
             )
 
-        def decide(found: Found) -> Outcome[Changed | Refusal]:
+        def decide(found: Found) -> EditOutcome[Changed | Refusal]:
             told = _repetition(wish, found)
             if told is not None:
-                return Outcome(answer=told)
+                return EditOutcome(answer=told)
             if found.document is not MISSING and not overwrite:
                 hint = "Choose another redis_key, or change the document with json_set or json_merge."
-                return Outcome(answer=_refusal("already_exists", f"Key already exists: {wish.key}", hint))
+                return EditOutcome(answer=_refusal("already_exists", f"Key already exists: {wish.key}", hint))
             return self._outcome(wish, found, Edited(document=document, at=()))
 
         return self._edits.transact(wish.key, _receipt_id(wish), decide)
@@ -103,16 +103,16 @@ class JsonDocuments:
         of = self._admit(wish.key)
         tasks = self._tasks(of)
 
-        def decide(found: Found) -> Outcome[Changed | Refusal]:
+        def decide(found: Found) -> EditOutcome[Changed | Refusal]:
             told = _repetition(wish, found)
             if told is not None:
-                return Outcome(answer=told)
+                return EditOutcome(answer=told)
             if found.document is MISSING:
-                return Outcome(answer=_no_key(wish.key))
+                return EditOutcome(answer=_no_key(wish.key))
             before = found.document if of is None else run_edits.visible(of.kind, found.document)
             edited = operate(before)
-            if isinstance(edited, Obstacle):
-                return Outcome(answer=_refusal(edited.code, edited.message, edited.hint))
+            if isinstance(edited, Refusal):
+                return EditOutcome(answer=edited)
             if of is None:
                 return self._outcome(wish, found, edited)
             return self._outcome_in_run(wish, found, edited, before, _circumstances(of, found, tasks))
@@ -121,17 +121,17 @@ class JsonDocuments:
 
     def _outcome_in_run(
         self, wish: Wish, found: Found, edited: Edited, before: Json, around: Circumstances
-    ) -> Outcome[Changed | Refusal]:
-        obstacle = run_edits.judge(before, edited.document, wish.hand, around)
-        if obstacle is not None:
-            if obstacle.code == "forbidden":
-                raise Forbidden(obstacle.message, obstacle.hint)
-            return Outcome(answer=_refusal(obstacle.code, obstacle.message, obstacle.hint))
+    ) -> EditOutcome[Changed | Refusal]:
+        refusal = run_edits.judge(before, edited.document, wish.hand, around)
+        if refusal is not None:
+            if refusal.code == "forbidden":
+                raise Forbidden(refusal.message, refusal.hint)
+            return EditOutcome(answer=refusal)
         return self._outcome(wish, found, edited, around)
 
     def _outcome(
         self, wish: Wish, found: Found, edited: Edited, around: Circumstances | None = None
-    ) -> Outcome[Changed | Refusal]:
+    ) -> EditOutcome[Changed | Refusal]:
         """Answer, and write unless everything is as asked; `edited` is the document as its readers see it."""
         kind = None if around is None else around.kind
         before = found.document if kind is None else run_edits.visible(kind, found.document)
@@ -139,18 +139,18 @@ class JsonDocuments:
         value = find(edited.document, edited.at)
         answer = Changed(key=wish.key, at=edited.at, value=value, document=edited.document, was_changed=was_changed)
         if not was_changed:
-            return Outcome(answer=answer)
-        obstacle = refuse_growth(before, edited.document, self.max_bytes)
-        if obstacle is not None:
-            return Outcome(answer=_refusal(obstacle.code, obstacle.message, obstacle.hint))
-        written = Written(
+            return EditOutcome(answer=answer)
+        refusal = refuse_growth(before, edited.document, self.max_bytes)
+        if refusal is not None:
+            return EditOutcome(answer=refusal)
+        written = EditedDocument(
             document=edited.document if kind is None else run_edits.restored(kind, found.document, edited.document),
             receipt=_receipt(wish, answer),
             life_s=_LOOP_S if wish.request_id is None else _REMEMBERED_S,
             event=None if kind is None else _event(wish),
             look_now=around is not None and run_edits.look_now(before, edited.document, around),
         )
-        return Outcome(answer=answer, written=written)
+        return EditOutcome(answer=answer, written=written)
 
     def _tasks(self, of: RunDocument | None) -> frozenset[str]:
         if of is None or of.kind != "meta":

@@ -34,7 +34,7 @@ _MOST = 1_000
 
 _SWEPT_AT_ONCE = 100
 
-Outcome: TypeAlias = Joined | None
+FollowedUp: TypeAlias = Joined | None
 GoOn: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[Joined | More | None]]
 
 
@@ -95,7 +95,7 @@ class FollowUps:
         self._transactions.by_definition(workflow_id, reads, lambda _, snapshot: finalization.skip_unreached(snapshot))
         self._in_pages(workflow_id, "", finalization.skip_unreached)
 
-    def _do(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[Outcome]:
+    def _do(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[FollowedUp]:
         match wanted.what:
             case "join":
                 return self._go_on(workflow_id, wanted, partial(joining.join, by=by), by)
@@ -109,21 +109,21 @@ class FollowUps:
                 self.skip_unreached(workflow_id)
         return Committed(answer=None)
 
-    def _go_on(self, workflow_id: str, wanted: FollowUp, decide: GoOn, by: Completer | None) -> Committed[Outcome]:
+    def _go_on(self, workflow_id: str, wanted: FollowUp, decide: GoOn, by: Completer | None) -> Committed[FollowedUp]:
         claims = by is not None and by.claimant is not None
 
         def reads(run: Run) -> Reads:
             told = None if by is None else by.path
             return needs.to_join(run.definition, wanted.path, wanted.size, told, claims=claims)
 
-        def guarded(run: Run, snapshot: Snapshot) -> Decision[Outcome | More]:
+        def guarded(run: Run, snapshot: Snapshot) -> Decision[FollowedUp | More]:
             if not joining.is_visit(snapshot, wanted):
                 return Decision(answer=None)
             return decide(snapshot, wanted.path, run.definition, run.context)
 
         return self._transactions.by_definition(workflow_id, reads, guarded, wanted.path)
 
-    def _supply(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[Outcome]:
+    def _supply(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[FollowedUp]:
         """Read the items between two transactions: no file is read while others wait."""
         needed = self._wanted_items(workflow_id, wanted)
         if needed is None:

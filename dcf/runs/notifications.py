@@ -14,9 +14,9 @@ from dcf.asl.state_paths import inside
 from dcf.core.decision import Event, Snapshot
 from dcf.core.inspection import is_ready
 from dcf.errors import DcfError, NotFound, StoreUnavailable
-from dcf.ports import AgentPlatform, Delivery
+from dcf.ports import Deliverer, Delivery
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.outbox import Attention, Entry, Outbox
+from dcf.store.outbox import Attention, Outbox, OutboxEntry
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 
@@ -46,7 +46,7 @@ class Target:
 class Notifications:
     """Delivers what runs owe."""
 
-    def __init__(self, plane: ControlPlane, outbox: Outbox, platform: AgentPlatform) -> None:
+    def __init__(self, plane: ControlPlane, outbox: Outbox, platform: Deliverer) -> None:
         self._plane = plane
         self._outbox = outbox
         self._platform = platform
@@ -75,7 +75,7 @@ class Notifications:
         doc = snapshot.states.get(state)
         if doc is None:  # it stands in a scope that has not opened it
             return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
-        entry = Entry(
+        entry = OutboxEntry(
             entry_id="",
             type=f"nudge-{snapshot.now}",
             state=state,
@@ -168,7 +168,7 @@ class Notifications:
         found = here.machine.task_successors(here.name)
         return tuple(inside(here.scope, path) for path in found) if here.scope else found
 
-    def _settle(self, workflow_id: str, entry: Entry, snapshot: Snapshot, payload: Json) -> Target | None:
+    def _settle(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Target | None:
         if _is_stale(entry, snapshot):
             self._outbox.settle(workflow_id, entry, None)
             return None
@@ -190,10 +190,12 @@ class Notifications:
         assert snapshot.meta is not None, "read() raises for a run that does not exist"
         if not is_ready(snapshot.meta, doc, snapshot.now):
             return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
-        entry = Entry(entry_id="", type="state_ready", state=state, epoch=doc.lease.epoch, source=source, reason=reason)
+        entry = OutboxEntry(
+            entry_id="", type="state_ready", state=state, epoch=doc.lease.epoch, source=source, reason=reason
+        )
         return self._send(workflow_id, entry, snapshot, payload)
 
-    def _send(self, workflow_id: str, entry: Entry, snapshot: Snapshot, payload: Json) -> Target:
+    def _send(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Target:
         event_id = f"{workflow_id}:{entry.state or 'run'}:{entry.epoch}:{entry.type}"
         agent_id = _recipient(entry, snapshot, event_id)
         if agent_id is None:
@@ -208,7 +210,9 @@ class Notifications:
             delivery=delivery,
         )
 
-    def _event(self, workflow_id: str, entry: Entry, event_id: str, now: int, payload: Json) -> Mapping[str, Json]:
+    def _event(
+        self, workflow_id: str, entry: OutboxEntry, event_id: str, now: int, payload: Json
+    ) -> Mapping[str, Json]:
         """Make the seed's event, with an id by which receivers drop repetitions."""
         keys = self._plane.store.keys(workflow_id)
         event: dict[str, Json] = {
@@ -232,7 +236,7 @@ class Notifications:
         return event
 
 
-def _recipient(entry: Entry, snapshot: Snapshot, event_id: str) -> str | None:
+def _recipient(entry: OutboxEntry, snapshot: Snapshot, event_id: str) -> str | None:
     """One agent: the planner, the assigned one, or one of the pool, another for another event."""
     if entry.state is None:
         planner = (snapshot.meta_document or {}).get("planner_agent_id")
@@ -247,7 +251,7 @@ def _is_of_a_scope(state: str | None, source: str | None) -> bool:
     return state is not None and ("/" in state or "/" in (source or ""))
 
 
-def _is_stale(entry: Entry, snapshot: Snapshot) -> bool:
+def _is_stale(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     """Whether the state, or the whole run, has moved on since the entry was written."""
     if entry.state is None:
         return False
@@ -255,5 +259,5 @@ def _is_stale(entry: Entry, snapshot: Snapshot) -> bool:
     return doc is None or meta is None or doc.lease.epoch != entry.epoch or not is_ready(meta, doc, snapshot.now)
 
 
-def _told(entry: Entry, target: Target) -> dict[str, Json]:
+def _told(entry: OutboxEntry, target: Target) -> dict[str, Json]:
     return {"agent": target.agent_id, "reason": entry.reason, "epoch": entry.epoch}

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from dcf.errors import InvalidArgument, SkillUnknown
 from dcf.skills.manifest import MAX_MANIFEST, Manifest, read_manifest
-from dcf.validation.files import Reader, Unreadable
+from dcf.validation.files import ImportReader, Unreadable
 from dcf.validation.manifests import SCHEME, aliases_of, look_up, manifests_in
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
@@ -26,7 +26,7 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class LibraryEntry:
     """A file of the directory as it was when it was read: its manifests, or why there are none."""
 
     path: str
@@ -44,9 +44,9 @@ class Library:
 
     directory: Path
     schema: Mapping[str, Json] | None = None
-    _entries: dict[str, Entry] = field(default_factory=dict)
+    _entries: dict[str, LibraryEntry] = field(default_factory=dict)
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[LibraryEntry]:
         """List the files, by name; raise InvalidArgument where there is no such directory."""
         known, entries = self._entries, {}
         for name, stamp in self._files():
@@ -84,7 +84,7 @@ class Library:
 
     def _file(self, uri: str) -> Json:
         try:
-            content, _ = Reader(base=self.directory, left=MAX_MANIFEST).read(uri, None)
+            content, _ = ImportReader(base=self.directory, left=MAX_MANIFEST).read(uri, None)
             documents = manifests_in(content) if isinstance(content, dict) and "skills" in content else [content]
         except Unreadable as error:
             raise InvalidArgument(f"The manifest file cannot be used: {error}", _WRITE_A_NAME) from None
@@ -104,13 +104,13 @@ class Library:
                 "The directory of skill manifests cannot be read.", "Generate the manifests, or set DCF_MANIFESTS_DIR."
             ) from None
 
-    def _read(self, name: str, stamp: tuple[int, int]) -> Entry:
+    def _read(self, name: str, stamp: tuple[int, int]) -> LibraryEntry:
         path = str(self.directory / name)
         try:
-            content, _ = Reader(base=self.directory, left=MAX_MANIFEST).read(name, None)
-            return Entry(path=path, stamp=stamp, documents=tuple(manifests_in(content)))
+            content, _ = ImportReader(base=self.directory, left=MAX_MANIFEST).read(name, None)
+            return LibraryEntry(path=path, stamp=stamp, documents=tuple(manifests_in(content)))
         except Unreadable as error:
-            return Entry(path=path, stamp=stamp, error=str(error))
+            return LibraryEntry(path=path, stamp=stamp, error=str(error))
 
 
 def index_of(documents: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
@@ -124,7 +124,7 @@ def index_of(documents: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
 
 def imported_manifests(definition: Mapping[str, Json], directory: Path) -> list[dict[str, Json]]:
     """Read the manifests that a workflow imports; what cannot be read is left out, since validation names it."""
-    reader, found = Reader(base=directory), list[dict[str, Json]]()
+    reader, found = ImportReader(base=directory), list[dict[str, Json]]()
     imports = definition.get("skill_imports")
     for entry in imports if isinstance(imports, list) else ():
         uri = entry.get("uri") if isinstance(entry, dict) else None

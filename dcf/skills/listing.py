@@ -8,7 +8,7 @@ from typing import Final
 from dcf.errors import InvalidArgument
 from dcf.skills.library import Library
 from dcf.skills.manifest import MAX_MANIFEST, judge
-from dcf.validation.files import Reader, Unreadable
+from dcf.validation.files import ImportReader, Unreadable
 from dcf.validation.manifests import aliases_of, manifests_in
 from dcf.values.json_text import Json
 
@@ -39,7 +39,7 @@ def list_directory(library: Library, schema: Mapping[str, Json] | None, preview:
 
 def list_catalog(catalog: Path, root: Path, schema: Mapping[str, Json] | None, preview: int | None) -> Skillset:
     """List the manifests that a catalogue names; they must lie below `root` or beside the catalogue."""
-    reader = Reader(base=catalog.parent, others=(root,))
+    reader = ImportReader(base=catalog.parent, others=(root,))
     try:
         content, _ = reader.read(catalog.name, None)
     except Unreadable as error:
@@ -62,10 +62,10 @@ _SET_CATALOG: Final = "Generate the catalogue, or set DCF_SKILLS_CATALOG; get_sk
 
 
 def _catalogued(
-    reader: Reader, path: str, schema: Mapping[str, Json] | None, preview: int | None
+    reader: ImportReader, path: str, schema: Mapping[str, Json] | None, preview: int | None
 ) -> Iterator[dict[str, Json]]:
     try:
-        content, _ = Reader(base=reader.base, others=reader.others, left=MAX_MANIFEST).read(path, None)
+        content, _ = ImportReader(base=reader.base, others=reader.others, left=MAX_MANIFEST).read(path, None)
         documents = manifests_in(content)
     except Unreadable as error:
         yield _broken(path, str(error))

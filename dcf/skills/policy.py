@@ -69,7 +69,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class SkillPlan:
     """What loading a skill comes to: texts, tools that it must have, and why optional ones are left out."""
 
     directives: Piece
@@ -78,7 +78,7 @@ class Plan:
     warnings: tuple[str, ...]
 
 
-def plan(manifest: Manifest, policy: Policy, registry: Registry, *, max_chars: int, max_pieces: int) -> Plan:
+def plan(manifest: Manifest, policy: Policy, registry: Registry, *, max_chars: int, max_pieces: int) -> SkillPlan:
     """Work out what is to be attached, before anything is; raise Forbidden, ToolUnavailable or InvalidArgument."""
     policy.check(manifest)
     tools, warnings = list[tuple[ToolNeed, ToolWish]](), list[str]()
@@ -96,7 +96,7 @@ def plan(manifest: Manifest, policy: Policy, registry: Registry, *, max_chars: i
             "Shorten its data sources, or ask an operator to raise DCF_SKILL_MAX_PIECES.",
         )
     directives = Piece(label=f"skill_directives_{manifest.name}_{manifest.manifest_id}", value=manifest.directives)
-    return Plan(directives=directives, data=data, tools=tuple(tools), warnings=tuple(warnings))
+    return SkillPlan(directives=directives, data=data, tools=tuple(tools), warnings=tuple(warnings))
 
 
 def left_out(name: str, error: DcfError) -> str:

@@ -26,7 +26,7 @@ _NO_KEY: Final = b"none"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class DocumentContext:
     """What stands around a document of a run: its meta (None: no run), the state's document, when it is looked at."""
 
     meta: Mapping[str, Json] | None = None
@@ -41,11 +41,11 @@ class Found:
     now: int
     document: Json
     receipt: Json = None
-    around: Surroundings
+    around: DocumentContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class EditedDocument:
     """What is to be written together: the document, the receipt and, for a run, the event.
 
     `look_now` has the clock look at the state at once.
@@ -59,11 +59,11 @@ class Written:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome(Generic[Answer]):
+class EditOutcome(Generic[Answer]):
     """The answer of a decision; without `written` nothing is."""
 
     answer: Answer
-    written: Written | None = None
+    written: EditedDocument | None = None
 
 
 class Edits:
@@ -79,12 +79,14 @@ class Edits:
         found = self._connections.send(("JSON.GET", key, "$"))[0] if kind == _JSON_TYPE else None
         return _document(key, kind, found)
 
-    def transact(self, key: str, request: str, decide: Callable[[Found], Outcome[Answer]]) -> Answer:
+    def transact(self, key: str, request: str, decide: Callable[[Found], EditOutcome[Answer]]) -> Answer:
         """Read, decide, commit; again while somebody else was faster. Raise when the outcome stays unknown."""
         subject = _Subject(key=key, receipt=keys.edit(key, request), of=keys.document_of(key))
         return self._attempts.until_done(lambda connection: self._once(connection, subject, decide))
 
-    def _once(self, connection: Connection, subject: "_Subject", decide: Callable[[Found], Outcome[Answer]]) -> Answer:
+    def _once(
+        self, connection: Connection, subject: "_Subject", decide: Callable[[Found], EditOutcome[Answer]]
+    ) -> Answer:
         found = subject.found(exchange(connection, subject.opening()))
         outcome = decide(found)
         if outcome.written is None:
@@ -128,7 +130,7 @@ class _Subject:
             around=_surroundings([checked(one) for one in around]),
         )
 
-    def commands(self, written: Written, around: Surroundings) -> list[Command]:
+    def commands(self, written: EditedDocument, around: DocumentContext) -> list[Command]:
         """Write the document, what goes with it, and the receipt."""
         commands: list[Command] = [("JSON.SET", self.key, "$", dump(written.document))]
         if self.of is not None:
@@ -154,12 +156,12 @@ def _document(key: str, kind: Reply, found: Reply) -> Json:
     return MISSING if checked(found) is None else load(found)[0]
 
 
-def _surroundings(replies: list[Reply]) -> Surroundings:
+def _surroundings(replies: list[Reply]) -> DocumentContext:
     if not replies:
-        return Surroundings()
+        return DocumentContext()
     meta, *more = replies
     state, due = more or (None, None)
-    return Surroundings(
+    return DocumentContext(
         meta=None if meta is None else load(meta)[0],
         state=None if state is None else load(state)[0],
         due=None if due is None else int(float(due)),

@@ -20,7 +20,7 @@ _PAGE = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class OutboxEntry:
     """One notification owed. `state` None means the planner."""
 
     entry_id: str
@@ -51,28 +51,28 @@ class Outbox:
         self._connections = connections
         self._clustered = clustered
 
-    def take(self, workflow_id: str, deliverer: str) -> list[Entry]:
+    def take(self, workflow_id: str, deliverer: str) -> list[OutboxEntry]:
         """Entries nobody has taken yet, now taken by this deliverer."""
         key = self._keys(workflow_id).outbox
         command = ("XREADGROUP", "GROUP", _GROUP, deliverer, "COUNT", _PAGE, "STREAMS", key, ">")
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for _, found in reply or () for entry_id, fields in found]
 
-    def take_over(self, workflow_id: str, deliverer: str, idle_s: float) -> list[Entry]:
+    def take_over(self, workflow_id: str, deliverer: str, idle_s: float) -> list[OutboxEntry]:
         """Entries that another deliverer took and did not settle for this long."""
         key = self._keys(workflow_id).outbox
         command = ("XAUTOCLAIM", key, _GROUP, deliverer, int(idle_s * 1000), "0-0", "COUNT", _PAGE)
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for entry_id, fields in (reply[1] if reply else ()) if fields]
 
-    def postpone(self, workflow_id: str, entry: Entry, deliverer: str, idle_s: float) -> None:
+    def postpone(self, workflow_id: str, entry: OutboxEntry, deliverer: str, idle_s: float) -> None:
         """Count an entry that could not be delivered as idle for so long already, so that it is soon taken over."""
         key = self._keys(workflow_id).outbox
         self._connections.send(
             ("XCLAIM", key, _GROUP, deliverer, 0, entry.entry_id, "IDLE", int(idle_s * 1000), "JUSTID")
         )
 
-    def settle(self, workflow_id: str, entry: Entry, event: Event | None) -> None:
+    def settle(self, workflow_id: str, entry: OutboxEntry, event: Event | None) -> None:
         """Take out an entry that is dealt with; the history says how."""
         run = self._keys(workflow_id)
         told = [] if event is None else [event_command(run, event)]
@@ -122,9 +122,9 @@ class Outbox:
         return RunKeys(workflow_id, self._clustered)
 
 
-def _entry(entry_id: bytes, fields: list[bytes]) -> Entry:
+def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:
     named = dict(zip(map(bytes.decode, fields[::2]), map(bytes.decode, fields[1::2]), strict=True))
-    return Entry(
+    return OutboxEntry(
         entry_id=entry_id.decode(),
         type=named.get("type", ""),
         state=named.get("state"),

@@ -16,7 +16,7 @@ from referencing.jsonschema import EMPTY_REGISTRY
 from dcf.stub.matching import STRATEGIES, Predicate, compile_match, compile_path
 from dcf.stub.templates import Rendering, compile_template
 from dcf.values.json_text import Json
-from dcf.values.located import Fields, Located, Report
+from dcf.values.located import Located, LocatedFields, Report
 
 SERVER_NAME: Final = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+){0,20}")
 TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -116,11 +116,11 @@ class StubConfig:
 
 def read_config(node: Located, report: Report) -> StubConfig:
     """Read a configuration document; it may be used only if the report stays empty."""
-    root = Fields(node, report, ("servers",))
+    root = LocatedFields(node, report, ("servers",))
     root.require("servers")
     servers: dict[str, dict[str, StubTool]] = {}
     for server, part in sorted(root.pairs("servers")):
-        inner = Fields(part, report, ("description", "tools"))
+        inner = LocatedFields(part, report, ("description", "tools"))
         found = {name: read_tool(server, name, tool, report) for name, tool in sorted(inner.pairs("tools"))}
         servers[server] = found
     return StubConfig(servers=servers)
@@ -128,7 +128,7 @@ def read_config(node: Located, report: Report) -> StubConfig:
 
 def read_tool(server: str, name: str, node: Located, report: Report) -> StubTool:
     """Read one tool."""
-    fields = Fields(node, report, _TOOL_FIELDS)
+    fields = LocatedFields(node, report, _TOOL_FIELDS)
     _check_name(fields, SERVER_NAME, server, "server id", SERVER_RULE)
     _check_name(fields, TOOL_NAME, name, "tool name", TOOL_RULE)
     fields.require("description")
@@ -153,7 +153,7 @@ def read_tool(server: str, name: str, node: Located, report: Report) -> StubTool
     return _written(tool, fields, cases)
 
 
-def _written(tool: StubTool, fields: Fields, cases: tuple[Case, ...]) -> StubTool:
+def _written(tool: StubTool, fields: LocatedFields, cases: tuple[Case, ...]) -> StubTool:
     """Add the tool's document, with every default written out."""
     document: dict[str, Json] = {
         "version": fields.text("version", "0.1.0", longest=100),
@@ -169,17 +169,17 @@ def _written(tool: StubTool, fields: Fields, cases: tuple[Case, ...]) -> StubToo
     return replace(tool, document=document)
 
 
-def _check_name(fields: Fields, pattern: re.Pattern[str], name: str, what: str, rule: str) -> None:
+def _check_name(fields: LocatedFields, pattern: re.Pattern[str], name: str, what: str, rule: str) -> None:
     if not pattern.fullmatch(name) or len(name) > _LONGEST_NAME:
         message = f"The {what} '{name[:80]}' cannot be used."
         fields.report.refuse(fields.place, "invalid_name", message, f"Use {rule}.")
 
 
-def _inner(fields: Fields, name: str, inner: str, default: float, high: float) -> float:
-    return Fields(fields.part(name), fields.report, (inner,)).number(inner, default, high=high)
+def _inner(fields: LocatedFields, name: str, inner: str, default: float, high: float) -> float:
+    return LocatedFields(fields.part(name), fields.report, (inner,)).number(inner, default, high=high)
 
 
-def _schema(fields: Fields, name: str) -> dict[str, Json] | None:
+def _schema(fields: LocatedFields, name: str) -> dict[str, Json] | None:
     """Read a JSON Schema for objects, which is what MCP asks for."""
     if name not in fields:
         return None
@@ -216,7 +216,7 @@ def validator(schema: Mapping[str, Json]) -> Draft202012Validator:
     return Draft202012Validator(schema, registry=EMPTY_REGISTRY)
 
 
-def _read_cases(fields: Fields) -> Iterator[Case]:
+def _read_cases(fields: LocatedFields) -> Iterator[Case]:
     seen: set[str] = set()
     for node in fields.items("cases", most=_MAX_CASES):
         case = _read_case(node, fields.report)
@@ -228,9 +228,9 @@ def _read_cases(fields: Fields) -> Iterator[Case]:
 
 
 def _read_case(node: Located, report: Report) -> Case:
-    fields = Fields(node, report, _CASE_FIELDS)
+    fields = LocatedFields(node, report, _CASE_FIELDS)
     fields.require("caseId", "match")
-    match = Fields(fields.part("match"), report, ("strategy", "expr", "value"))
+    match = LocatedFields(fields.part("match"), report, ("strategy", "expr", "value"))
     if "match" in fields:
         match.require("strategy")
     # What is wrong is told once: an unknown strategy is then taken as one that needs no value.
@@ -261,7 +261,7 @@ def _read_case(node: Located, report: Report) -> Case:
     return replace(case, document=_shown(case, fields, matched))
 
 
-def _shown(case: Case, fields: Fields, match: Mapping[str, Json]) -> dict[str, Json]:
+def _shown(case: Case, fields: LocatedFields, match: Mapping[str, Json]) -> dict[str, Json]:
     """Write a case; what it does not have is left out."""
     name = "responseTemplate" if "responseTemplate" in fields else "response"
     optional: dict[str, Json] = {
@@ -276,7 +276,7 @@ def _shown(case: Case, fields: Fields, match: Mapping[str, Json]) -> dict[str, J
     return shown | {key: value for key, value in optional.items() if value is not None}
 
 
-def _predicate(match: Fields, strategy: str, expr: str, value: Json) -> Predicate:
+def _predicate(match: LocatedFields, strategy: str, expr: str, value: Json) -> Predicate:
     column = "expr"
     try:
         compile_path(expr)
@@ -288,7 +288,7 @@ def _predicate(match: Fields, strategy: str, expr: str, value: Json) -> Predicat
         return lambda _: False
 
 
-def _rendering(fields: Fields) -> Rendering:
+def _rendering(fields: LocatedFields) -> Rendering:
     if "responseTemplate" not in fields:
         fixed = fields.members["response"].plain() if "response" in fields else None
         return lambda _: fixed
@@ -300,7 +300,7 @@ def _rendering(fields: Fields) -> Rendering:
         return lambda _: None
 
 
-def _check_answers(fields: Fields, result: Mapping[str, Json] | None) -> None:
+def _check_answers(fields: LocatedFields, result: Mapping[str, Json] | None) -> None:
     """Refuse a fixed answer that the tool's own result schema refuses: clients check it too."""
     if result is None:
         return
@@ -323,7 +323,7 @@ def _is_valid(check: Draft202012Validator, value: Json) -> bool:
         return False
 
 
-def _check_reachable(fields: Fields, ordered: tuple[Case, ...]) -> None:
+def _check_reachable(fields: LocatedFields, ordered: tuple[Case, ...]) -> None:
     """Refuse cases behind one that takes every call."""
     taker = next((at for at, case in enumerate(ordered) if case.always), len(ordered))
     places = {

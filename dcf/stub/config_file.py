@@ -9,7 +9,7 @@ from typing import Final
 
 from dcf.errors import InvalidArgument
 from dcf.stub.config import StubConfig, read_config
-from dcf.values.located import Place, Report, read_json
+from dcf.values.located import Report, SourcePlace, read_json
 
 MAX_CONFIG: Final = 16 * 1024 * 1024
 
@@ -58,7 +58,7 @@ def _load(path: Path) -> tuple[StubConfig | None, str | None]:
     except (OSError, UnicodeDecodeError):
         return None, "it cannot be read as UTF-8 text."
     report = Report()
-    node = read_json(text, Place(path.name), report, max_bytes=MAX_CONFIG)
+    node = read_json(text, SourcePlace(path.name), report, max_bytes=MAX_CONFIG)
     config = None if node is None else read_config(node, report)
     if report.problems:
         more = f" ({len(report.problems) - 1} more)" if len(report.problems) > 1 else ""

@@ -28,7 +28,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from dcf import __version__
 from dcf.settings import Settings
 from dcf.stub.config import StubTool
-from dcf.stub.service import Outcome, Service
+from dcf.stub.service import Service, StubOutcome
 from dcf.values.json_text import Json, dump
 
 Sleep = Callable[[float], Awaitable[None]]
@@ -141,7 +141,7 @@ def _listed(name: str, tool: StubTool) -> Tool:
     )
 
 
-def _result(outcome: Outcome) -> CallToolResult:
+def _result(outcome: StubOutcome) -> CallToolResult:
     """Show a payload: an object also as structured content, text as it is, anything else as JSON text."""
     if outcome.error is not None:
         return CallToolResult(content=[TextContent(type="text", text=outcome.error)], is_error=True)

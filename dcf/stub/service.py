@@ -29,7 +29,7 @@ _SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class StubOutcome:
     """What becomes of a call. `wait_s` is the time to let pass first; with an `error`, there is no payload."""
 
     payload: Json = None
@@ -67,16 +67,16 @@ class Service:
             return list(config.servers.get(server, {}).items())
         return [(f"{tool.server}{SEPARATOR}{tool.name}", tool) for tool in config.tools]
 
-    def decide(self, server: str | None, name: str, arguments: Json) -> Outcome:
+    def decide(self, server: str | None, name: str, arguments: Json) -> StubOutcome:
         """Decide one call; counts it."""
         found = _find(self.file.current(), server, name)
         if isinstance(found, str):
             self.metrics.failed("unknown", "unknown_tool")
-            return Outcome(error=found)
+            return StubOutcome(error=found)
         self.metrics.called(found.key)
         return self._limited(found) or _refused(self.metrics, found, arguments) or self._answered(found, arguments)
 
-    def _limited(self, tool: StubTool) -> Outcome | None:
+    def _limited(self, tool: StubTool) -> StubOutcome | None:
         if tool.rps <= 0:
             return None
         with self._lock:
@@ -88,21 +88,21 @@ class Service:
         if not wait_s:
             return None
         self.metrics.failed(tool.key, "rate_limited")
-        return Outcome(error=f"rate_limited: {tool.rps:g} calls per second are allowed; retry after {wait_s:.3f} s")
+        return StubOutcome(error=f"rate_limited: {tool.rps:g} calls per second are allowed; retry after {wait_s:.3f} s")
 
-    def _answered(self, tool: StubTool, arguments: Json) -> Outcome:
+    def _answered(self, tool: StubTool, arguments: Json) -> StubOutcome:
         case = next((one for one in tool.cases if one.fits(arguments)), None)
         self.metrics.hit(tool.key, DEFAULT_CASE if case is None else case.case_id)
         wait_s = tool.latency_ms / 1000
         if case is None:
-            return Outcome(payload=tool.default_response, wait_s=wait_s)
+            return StubOutcome(payload=tool.default_response, wait_s=wait_s)
         if case.latency_ms is not None:
             wait_s = case.latency_ms / 1000
         failure = self._failure(tool, case)
         if failure is not None:
             self.metrics.failed(tool.key, case.error_mode or "error")
             waits = TIMEOUT_MS / 1000 if case.error_mode == "timeout" and case.latency_ms is None else wait_s
-            return Outcome(error=failure, wait_s=waits)
+            return StubOutcome(error=failure, wait_s=waits)
         return self._rendered(tool, case, arguments, wait_s)
 
     def _failure(self, tool: StubTool, case: Case) -> str | None:
@@ -118,14 +118,14 @@ class Service:
             return "stub_flaky_error (random failure)" if unlucky else None
         return None
 
-    def _rendered(self, tool: StubTool, case: Case, arguments: Json, wait_s: float) -> Outcome:
+    def _rendered(self, tool: StubTool, case: Case, arguments: Json, wait_s: float) -> StubOutcome:
         try:
             with self._lock:
                 occasion = Occasion(arguments=arguments, now=self._now().isoformat(), chance=self._chance(tool))
-                return Outcome(payload=case.render(occasion), wait_s=wait_s)
+                return StubOutcome(payload=case.render(occasion), wait_s=wait_s)
         except TemplateFailed as error:
             self.metrics.failed(tool.key, "template")
-            return Outcome(error=f"stub_template_error: {error}", wait_s=wait_s)
+            return StubOutcome(error=f"stub_template_error: {error}", wait_s=wait_s)
 
     def _chance(self, tool: StubTool) -> Chance:
         return self._chances.setdefault(tool.key, Chance(f"{self._seed}:{tool.key}"))
@@ -153,15 +153,15 @@ def _unknown(name: str, known: Iterable[str]) -> str:
     return f"unknown tool '{name[:80]}'; there are: {', '.join(names[:_SHOWN])}{more}"
 
 
-def _refused(metrics: Metrics, tool: StubTool, arguments: Json) -> Outcome | None:
+def _refused(metrics: Metrics, tool: StubTool, arguments: Json) -> StubOutcome | None:
     """Refuse arguments that the tool's own schema refuses, as a real tool would."""
     try:
         error = next(iter(validator(tool.params_schema).iter_errors(arguments)), None)
     except (Unresolvable, RecursionError):
         metrics.failed(tool.key, "invalid_schema")
-        return Outcome(error="invalid_schema: paramsSchema refers to a place in it that does not exist")
+        return StubOutcome(error="invalid_schema: paramsSchema refers to a place in it that does not exist")
     if error is None:
         return None
     metrics.failed(tool.key, "invalid_arguments")
     where = ".".join(str(step) for step in error.absolute_path) or "the arguments"
-    return Outcome(error=f"invalid_arguments: {where} breaks the rule '{error.validator}' of paramsSchema")
+    return StubOutcome(error=f"invalid_arguments: {where} breaks the rule '{error.validator}' of paramsSchema")

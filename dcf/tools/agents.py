@@ -28,7 +28,7 @@ from dcf.values.json_text import Json, parse
 from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
 from dcf.workforce.crew.names import WORKER_TAG, runs_of
 from dcf.workforce.crew.templates import read_staffing
-from dcf.workforce.crew.workers import Crew, CrewWish, Staffed
+from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Staffed
 
 _MAX_TAGS = 20
 _MAX_TAG = 100
@@ -92,7 +92,7 @@ def create_worker_agents(app: Application, args: CreateWorkerAgents) -> WorkersC
         suffix=args.agent_name_suffix,
     )
     _refuse_other_definition(app, workflow_id, document)
-    crew = app.workforce.create(
+    crew = app.workers.create(
         CrewWish(
             workflow_id=workflow_id,
             staffing=staffing,
@@ -146,7 +146,7 @@ def _is_tag(tag: Json) -> bool:
     return isinstance(tag, str) and 0 < len(tag) <= _MAX_TAG and tag.isprintable() and not tag.startswith(reserved)
 
 
-def _crew(workflow_id: str, crew: Crew) -> WorkersCreated:
+def _crew(workflow_id: str, crew: MadeWorkers) -> WorkersCreated:
     shown: dict[str, Any] = {
         "workflow_id": workflow_id,
         "agents_map": dict(crew.agents),
@@ -285,7 +285,7 @@ class AgentResolved(Answer):
 @tool(toolset="agents", scope=Scope.READ, arguments=ResolveAgentNameToId, answer=AgentResolved, read_only=True)
 def resolve_agent_name_to_id(app: Application, args: ResolveAgentNameToId) -> AgentResolved:
     """Look an agent up by name."""
-    agent_id = app.workforce.resolve(args.agent_name)
+    agent_id = app.workers.resolve(args.agent_name)
     return AgentResolved(status="The agent was found.", agent_id=agent_id)
 
 
@@ -320,10 +320,10 @@ def delete_agent(app: Application, args: DeleteAgent) -> AgentDeleted:
     """Delete one agent."""
     if (args.agent_name is None) == (args.agent_id is None):
         raise InvalidArgument("Exactly one of agent_name and agent_id is needed.", "Pass one of the two.")
-    agent_id = args.agent_id if args.agent_name is None else app.workforce.resolve(args.agent_name)
+    agent_id = args.agent_id if args.agent_name is None else app.workers.resolve(args.agent_name)
     assert agent_id is not None, "one of the two is given"
     _refuse_foreign(app, agent_id, "Deleting")
-    if not app.workforce.delete_agent(agent_id):
+    if not app.workers.delete_agent(agent_id):
         return AgentDeleted(status="The agent was gone already.")
     return AgentDeleted(status="The agent was deleted.", deleted_agent_id=agent_id)
 
@@ -364,6 +364,6 @@ def remove_tool_return_limits(app: Application, args: RemoveToolReturnLimits) ->
     caller = current_caller()
     if caller.agent_id not in {None, args.agent_id}:
         _refuse_foreign(app, args.agent_id, "Changing the tools of")
-    count = app.workforce.lift_return_limits(args.agent_id)
+    count = app.workers.lift_return_limits(args.agent_id)
     status = f"{count} tool(s) changed." if count else "There is nothing to do: no tool of this agent has such a limit."
     return LimitsRemoved(status=status, updated_count=count)

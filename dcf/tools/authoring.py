@@ -70,7 +70,7 @@ class CsvToStubConfig(Arguments):
     out_path: str | None = Field(default=None, max_length=1000, description=_TARGET.format("Configuration file"))
 
 
-class Written(Answer):
+class WrittenFiles(Answer):
     """What both generators answer, the seed's pattern A: exit_code is 0, or 4 when nothing was written."""
 
     ok: bool = False
@@ -79,14 +79,14 @@ class Written(Answer):
     problems: list[dict[str, Any]] = Field(default_factory=list)
 
 
-class ManifestsWritten(Written):
+class ManifestsWritten(WrittenFiles):
     """The manifests, each with manifestId, skillName, skillVersion and path."""
 
     written_files: list[str] = Field(default_factory=list)
     manifests: list[dict[str, str]] = Field(default_factory=list)
 
 
-class StubConfigWritten(Written):
+class StubConfigWritten(WrittenFiles):
     """The configuration, and how much is in it."""
 
     written_file: str | None = None

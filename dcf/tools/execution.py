@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.answers import Refusal, Updated
+from dcf.core.answers import Updated
 from dcf.core.codec import write_lease
 from dcf.core.inspection import is_ready, public_state
 from dcf.core.model import Status
@@ -29,6 +29,7 @@ from dcf.tools.registry import (
     tool,
 )
 from dcf.values.json_text import Json, parse
+from dcf.values.refusal import Refusal
 
 _CHUNK: Final = 200
 """States read in one packet."""

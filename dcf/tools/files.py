@@ -9,9 +9,9 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.answers import Refusal
 from dcf.errors import InvalidArgument
 from dcf.tools.registry import Answer, Arguments, refused, tool
+from dcf.values.refusal import Refusal
 from dcf.values.text_pieces import LONGEST, utf8_piece
 
 _PLACE = "Absolute, or relative where one directory is configured."

@@ -9,13 +9,14 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core import lease
 from dcf.core.access import Scope
-from dcf.core.answers import Leased, NothingReady, Refusal
+from dcf.core.answers import Leased, NothingReady, StateRefusal
 from dcf.core.codec import write_lease
 from dcf.core.inspection import holder_state, public_state
 from dcf.core.refusals import nothing_ready
 from dcf.errors import InvalidArgument
 from dcf.tools.callers import require
 from dcf.tools.registry import AgentId, Answer, Arguments, LeaseToken, StateName, Ttl, WorkflowId, refused, tool
+from dcf.values.refusal import Refusal
 
 
 class AcquireStateLease(Arguments):
@@ -69,7 +70,7 @@ def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseAnswe
     )
     answer = app.control_plane.acquire(args.workflow_id, request)
     if isinstance(answer, Refusal):
-        ready = None if answer.doc is None else answer.doc.is_ready
+        ready = answer.doc.is_ready if isinstance(answer, StateRefusal) else None
         return _refused_lease(answer, args.workflow_id, args.state, ready=ready)
     return _leased(answer, args.workflow_id, ready=True)
 
@@ -197,7 +198,7 @@ def _leased(answer: Leased, workflow_id: str, *, ready: bool | None = None) -> L
 
 
 def _refused_lease(refusal: Refusal, workflow_id: str, state: str | None, *, ready: bool | None = None) -> LeaseAnswer:
-    shown = None if refusal.doc is None else public_state(refusal.doc)
+    shown = public_state(refusal.doc) if isinstance(refusal, StateRefusal) else None
     return refused(
         LeaseAnswer,
         refusal,

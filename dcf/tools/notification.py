@@ -7,7 +7,6 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.answers import Refusal
 from dcf.core.inspection import is_ready
 from dcf.core.model import StateDoc, Status
 from dcf.errors import AgentUnknown, InvalidArgument
@@ -15,6 +14,7 @@ from dcf.runs.notifications import Target
 from dcf.tools.callers import require, require_part, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 from dcf.values.json_text import Json, parse
+from dcf.values.refusal import Refusal
 
 _MAX_PAYLOAD = 16 * 1024
 _STREAM_ID_LIMIT = 2**64
@@ -22,7 +22,7 @@ _STREAM_ID_LIMIT = 2**64
 Role = Literal["system", "user", "assistant"]
 
 
-class _Message(Arguments):
+class _AwaitedEvent(Arguments):
     """How the event is handed over; only agent platforms that run the agent look at these."""
 
     reason: str | None = Field(default=None, max_length=200, description="Why, in a word; default: what happened.")
@@ -34,7 +34,7 @@ class _Message(Arguments):
     max_steps: int | None = Field(default=None, ge=1, le=1000, description="Step limit, where the platform has one.")
 
 
-class NotifyNextWorkerAgent(_Message):
+class NotifyNextWorkerAgent(_AwaitedEvent):
     """Wake whoever comes next: call it without source_state to start a run, with it after completing a state.
 
     Without source_state it kicks the run off (planner, once after creating it); with source_state it tells the agents
@@ -83,7 +83,7 @@ def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> W
     return answer.model_copy(update={"status": f"Notified {sent} target(s) for run '{args.workflow_id}'."})
 
 
-class NotifyIfReady(_Message):
+class NotifyIfReady(_AwaitedEvent):
     """Wake the agent of one state again, if the state can be taken: use it when a run does not move.
 
     Does nothing when the state waits, is held or is over; skip_reason says which.

@@ -6,7 +6,6 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.answers import Refusal
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
@@ -16,6 +15,7 @@ from dcf.tools.callers import require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, parse
+from dcf.values.refusal import Refusal
 
 
 class CreateWorkflowControlPlane(Arguments):
@@ -170,7 +170,7 @@ def _delete_workers(app: Application, args: FinalizeWorkflow, warnings: list[str
     planner = (app.control_plane.read(args.workflow_id, ()).meta_document or {}).get("planner_agent_id")
     spare = (planner,) if args.preserve_planner and isinstance(planner, str) else ()
     try:
-        results = app.workforce.delete_workers(args.workflow_id, spare)
+        results = app.workers.delete_workers(args.workflow_id, spare)
     except DcfError as error:
         warnings.append(f"The run's agents could not be deleted: {error.message} Repeat the call to delete them.")
         return []

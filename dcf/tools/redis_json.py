@@ -10,7 +10,6 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.answers import Refusal
 from dcf.core.run_edits import Hand
 from dcf.errors import InvalidArgument
 from dcf.runs.editing import Changed, Operation, Wish
@@ -18,8 +17,9 @@ from dcf.tools.callers import current_caller
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, refused, tool
 from dcf.values import json_edits
 from dcf.values.json_pages import page
-from dcf.values.json_paths import MISSING, Obstacle, Steps, find, parse_path, spell
+from dcf.values.json_paths import MISSING, JsonSteps, find, parse_path, spell
 from dcf.values.json_text import Json, dump, parse
+from dcf.values.refusal import Refusal
 
 _PAGE: Final = 64 * 1024
 """Characters of a value that one answer holds."""
@@ -142,8 +142,8 @@ def json_read(app: Application, args: JsonRead) -> DocumentRead:
         return DocumentRead(status="nothing at this path", success=True, redis_key=key, path=path, value_json="null")
     longest = min(_PAGE, app.settings.max_result_bytes // _GROWTH)
     part = page(value, args.cursor, longest)
-    if isinstance(part, Obstacle):
-        return refused(DocumentRead, _refusal(part), redis_key=key, path=path, found=True)
+    if isinstance(part, Refusal):
+        return refused(DocumentRead, part, redis_key=key, path=path, found=True)
     return DocumentRead(
         status="read" if part.cursor is None else "read in part",
         success=True,
@@ -297,12 +297,14 @@ def may_write_runs() -> bool:
     return Scope.OPERATE in current_caller().scopes
 
 
-def _change(app: Application, args: Change, steps: Steps, value: Json, operate: Operation, name: str) -> DocumentAnswer:
+def _change(
+    app: Application, args: Change, steps: JsonSteps, value: Json, operate: Operation, name: str
+) -> DocumentAnswer:
     wish = _wish(args, name, steps, value, key=args.redis_key)
     return _presented(app.documents.change(wish, operate), wish)
 
 
-def _wish(args: Change, operation: str, steps: Steps, value: Json, *, key: str) -> Wish:
+def _wish(args: Change, operation: str, steps: JsonSteps, value: Json, *, key: str) -> Wish:
     caller, agent_id = current_caller(), getattr(args, "agent_id", None)
     may_plan = Scope.PLAN in caller.scopes
     asked = args.model_dump(exclude=_NOT_ASKED)
@@ -363,14 +365,10 @@ def _number(delta: str | float) -> json_edits.Number:
     return given
 
 
-def _ends(args: Transfer) -> tuple[Steps, Steps]:
+def _ends(args: Transfer) -> tuple[JsonSteps, JsonSteps]:
     return parse_path(args.from_path, name="from_path"), parse_path(args.to_path, name="to_path")
 
 
 def _drawn(request_id: str | None) -> str:
     """Draw a name; for a repeated request the same one again."""
     return secrets.token_hex(16) if request_id is None else hashlib.sha256(request_id.encode()).hexdigest()[:32]
-
-
-def _refusal(obstacle: Obstacle) -> Refusal:
-    return Refusal(code=obstacle.code, message=obstacle.message, hint=obstacle.hint)

@@ -13,10 +13,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.answers import Refusal
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_state
 from dcf.values.json_text import Json, parse
+from dcf.values.refusal import Refusal
 
 ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 STATE_PATTERN = r"^[^\x00-\x1f\x7f]+$"

@@ -33,7 +33,7 @@ class Unreadable(Exception):
 
 
 @dataclass(slots=True, kw_only=True)
-class Reader:
+class ImportReader:
     """Reads JSON files below a directory, or one of several; all of them together are bounded."""
 
     base: Path

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from dcf.validation.files import Reader, Unreadable
+from dcf.validation.files import ImportReader, Unreadable
 from dcf.validation.manifests import aliases_of, manifests_in
 from dcf.validation.verdict import Finding, found
 from dcf.values.json_text import Json
@@ -20,7 +20,7 @@ _DEFAULT_HINT: Final = "Correct the file or the import."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Agents:
+class ImportedAgents:
     """The agents by id and by name, each with the ids of its bundle; the first of several wins."""
 
     by_id: dict[str, str] = field(default_factory=dict)
@@ -43,8 +43,8 @@ class Agents:
 class Imported:
     """What a document can refer to, and how each import went."""
 
-    agents: Agents = field(default_factory=Agents)
-    declared: Agents = field(default_factory=Agents)
+    agents: ImportedAgents = field(default_factory=ImportedAgents)
+    declared: ImportedAgents = field(default_factory=ImportedAgents)
     skills: dict[str, str] = field(default_factory=dict)
     records: dict[str, list[Json]] = field(default_factory=lambda: {"af_imports": [], "skill_imports": []})
     problems: list[Finding] = field(default_factory=list)
@@ -69,7 +69,7 @@ _Index = Callable[[str, Json, Imported], dict[str, Json]]
 
 
 def _load(document: Mapping[str, Json], name: str, bases: Sequence[Path], imported: Imported, index: _Index) -> None:
-    reader = Reader(base=bases[0], others=tuple(bases[1:]))
+    reader = ImportReader(base=bases[0], others=tuple(bases[1:]))
     entries = document.get(name)
     for at, entry in enumerate(entries if isinstance(entries, list) else ()):
         if not isinstance(entry, dict) or not isinstance(entry.get("uri"), str):

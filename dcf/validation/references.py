@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from dcf.asl.fields import token
-from dcf.validation.imports import Agents, Imported
+from dcf.validation.imports import Imported, ImportedAgents
 from dcf.validation.manifests import look_up
 from dcf.validation.verdict import Finding, found
 from dcf.values.json_text import Json
@@ -73,7 +73,9 @@ def _named(reference: Json) -> bool:
     return isinstance(reference, dict) and any(isinstance(reference.get(key), str) for key in ("id", "name"))
 
 
-def _check_agent(path: str, reference: Mapping[str, Json], indexes: tuple[Agents, ...], references: References) -> None:
+def _check_agent(
+    path: str, reference: Mapping[str, Json], indexes: tuple[ImportedAgents, ...], references: References
+) -> None:
     ident, name = (reference.get(key) if isinstance(reference.get(key), str) else None for key in ("id", "name"))
     shown = clip(str(name or ident))
     for index in indexes:

@@ -7,8 +7,9 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from dcf.values.json_paths import MISSING, Obstacle, Steps, find, kind_of, pinned, put, remove, shown
+from dcf.values.json_paths import MISSING, JsonSteps, find, kind_of, pinned, put, remove, shown
 from dcf.values.json_text import MAX_DEPTH, Json, dump
+from dcf.values.refusal import Refusal
 
 _INT_LIMIT: Final = 2**63
 _EXACT: Final = 2**53
@@ -22,15 +23,15 @@ class Edited:
     """The next document, and where in it the changed value stands."""
 
     document: Json
-    at: Steps
+    at: JsonSteps
 
 
-def set_value(document: Json, steps: Steps, value: Json) -> Edited | Obstacle:
+def set_value(document: Json, steps: JsonSteps, value: Json) -> Edited | Refusal:
     """Put a value in place; missing parents are created as objects."""
     return _edited(put(document, steps, value), steps)
 
 
-def ensure(document: Json, steps: Steps, default: Json) -> Edited | Obstacle:
+def ensure(document: Json, steps: JsonSteps, default: Json) -> Edited | Refusal:
     """Put the default where nothing or null is."""
     present = find(document, steps)
     if present is MISSING or present is None:
@@ -38,23 +39,23 @@ def ensure(document: Json, steps: Steps, default: Json) -> Edited | Obstacle:
     return Edited(document=document, at=steps)
 
 
-def append(document: Json, steps: Steps, value: Json, *, spread: bool = False) -> Edited | Obstacle:
+def append(document: Json, steps: JsonSteps, value: Json, *, spread: bool = False) -> Edited | Refusal:
     """Add to the end of an array, which is made where nothing is, or of a string."""
     present = find(document, steps)
     if isinstance(present, str):
         if isinstance(value, str):
             return set_value(document, steps, present + value)
-        return _obstacle("wrong_type", f"To the string at {shown(steps)} only a string can be appended.", "Send text.")
+        return _refuse("wrong_type", f"To the string at {shown(steps)} only a string can be appended.", "Send text.")
     if present is not MISSING and not isinstance(present, list):
         hint = "Append to an array or a string, or replace the value with json_set."
-        return _obstacle("wrong_type", f"At {shown(steps)} is {kind_of(present)}: Target is not an array.", hint)
+        return _refuse("wrong_type", f"At {shown(steps)} is {kind_of(present)}: Target is not an array.", hint)
     if spread and not isinstance(value, list):
-        return _obstacle("invalid_argument", "spread=true needs an array.", "Send an array, or leave out spread.")
+        return _refuse("invalid_argument", "spread=true needs an array.", "Send an array, or leave out spread.")
     more = value if spread else [value]
     return set_value(document, steps, [*([] if present is MISSING else present), *more])
 
 
-def merge(document: Json, steps: Steps, patch: Json) -> Edited | Obstacle:
+def merge(document: Json, steps: JsonSteps, patch: Json) -> Edited | Refusal:
     """Apply a JSON Merge Patch (RFC 7386) at a path; nothing there counts as an empty object."""
     present = find(document, steps)
     return set_value(document, steps, merge_patch(None if present is MISSING else present, patch))
@@ -73,21 +74,21 @@ def merge_patch(target: Json, patch: Json) -> Json:
     return merged
 
 
-def increment(document: Json, steps: Steps, delta: Number) -> Edited | Obstacle:
+def increment(document: Json, steps: JsonSteps, delta: Number) -> Edited | Refusal:
     """Add to a number, exactly; nothing there counts as 0."""
     present = find(document, steps)
     present = 0 if present is MISSING else present
     if isinstance(present, bool) or not isinstance(present, int | float):
         hint = "Set a number there first (json_set), or name another path."
-        return _obstacle("wrong_type", f"At {shown(steps)} is {kind_of(present)}: Target is not numeric.", hint)
+        return _refuse("wrong_type", f"At {shown(steps)} is {kind_of(present)}: Target is not numeric.", hint)
     total = _sum(present, delta)
     if total is None:
         hint = "Integers are exact up to 64 bits, and together with fractions up to 2^53; use smaller numbers."
-        return _obstacle("out_of_range", f"The sum at {shown(steps)} cannot be written without rounding.", hint)
+        return _refuse("out_of_range", f"The sum at {shown(steps)} cannot be written without rounding.", hint)
     return set_value(document, steps, total)
 
 
-def delete(document: Json, steps: Steps) -> Edited | Obstacle:
+def delete(document: Json, steps: JsonSteps) -> Edited | Refusal:
     """Take a value out; the whole document becomes an empty object, and nothing there is no error."""
     if not steps:
         return Edited(document={}, at=())
@@ -96,44 +97,42 @@ def delete(document: Json, steps: Steps) -> Edited | Obstacle:
     return Edited(document=remove(document, steps), at=steps)
 
 
-def copy(document: Json, source: Steps, target: Steps, *, overwrite: bool) -> Edited | Obstacle:
+def copy(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: bool) -> Edited | Refusal:
     """Put the value of one path at another as well."""
     value = _source(document, source, target, overwrite=overwrite)
-    if isinstance(value, Obstacle):
+    if isinstance(value, Refusal):
         return value
     return set_value(document, target, find(document, source))
 
 
-def move(document: Json, source: Steps, target: Steps, *, overwrite: bool) -> Edited | Obstacle:
+def move(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: bool) -> Edited | Refusal:
     """Put the value of one path at another and take it away there; both paths are those of the document before."""
     source, target = pinned(document, source), pinned(document, target)
     value = _source(document, source, target, overwrite=overwrite)
-    if isinstance(value, Obstacle):
+    if isinstance(value, Refusal):
         return value
     if source == target:
         return Edited(document=document, at=target)
     if target[: len(source)] == source:
         hint = "Move it elsewhere first, or copy it with json_copy."
-        return _obstacle("invalid_argument", "A value cannot move into itself.", hint)
+        return _refuse("invalid_argument", "A value cannot move into itself.", hint)
     placed = put(document, target, find(document, source))
-    if isinstance(placed, Obstacle):
+    if isinstance(placed, Refusal):
         return placed
     if source[: len(target)] == target:  # it replaced what it stood in
         return Edited(document=placed, at=target)
     return Edited(document=remove(placed, source), at=_after_removal(source, target))
 
 
-def refuse_growth(before: Json, after: Json, max_bytes: int) -> Obstacle | None:
+def refuse_growth(before: Json, after: Json, max_bytes: int) -> Refusal | None:
     """Refuse a document that became too large or too deep; one that was so before may shrink."""
     size = len(dump(after).encode())
     if size > max_bytes and (before is MISSING or size > len(dump(before).encode())):
         hint = "Store the data elsewhere and keep a reference to it, or use several documents."
-        return _obstacle("too_large", f"The document would have {size} bytes; {max_bytes} are allowed.", hint)
+        return _refuse("too_large", f"The document would have {size} bytes; {max_bytes} are allowed.", hint)
     levels = depth(after)
     if levels > MAX_DEPTH and (before is MISSING or levels > depth(before)):
-        return _obstacle(
-            "too_large", f"The document would be nested deeper than {MAX_DEPTH} levels.", "Keep it flatter."
-        )
+        return _refuse("too_large", f"The document would be nested deeper than {MAX_DEPTH} levels.", "Keep it flatter.")
     return None
 
 
@@ -152,20 +151,20 @@ def _parts(value: Json) -> list[Json]:
     return value if isinstance(value, list) else []
 
 
-def _source(document: Json, source: Steps, target: Steps, *, overwrite: bool) -> Obstacle | None:
+def _source(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: bool) -> Refusal | None:
     """Say why a value cannot be taken from one path to the other."""
     if not source:
-        return _obstacle("invalid_argument", "from_path cannot be '$' or empty.", "Name a value inside the document.")
+        return _refuse("invalid_argument", "from_path cannot be '$' or empty.", "Name a value inside the document.")
     if find(document, source) is MISSING:
-        return _obstacle("not_found", f"from_path not found: nothing is at {shown(source)}.", "Look with json_read.")
+        return _refuse("not_found", f"from_path not found: nothing is at {shown(source)}.", "Look with json_read.")
     is_same = pinned(document, source) == pinned(document, target)
     if not overwrite and not is_same and find(document, target) is not MISSING:
         hint = "Choose another to_path, or allow overwrite."
-        return _obstacle("already_exists", f"Destination exists and overwrite=False: {shown(target)}.", hint)
+        return _refuse("already_exists", f"Destination exists and overwrite=False: {shown(target)}.", hint)
     return None
 
 
-def _after_removal(source: Steps, target: Steps) -> Steps:
+def _after_removal(source: JsonSteps, target: JsonSteps) -> JsonSteps:
     """Say where the target stands once an element of an array before it is gone."""
     level = len(source) - 1
     if source[:level] != target[:level] or len(target) <= level:
@@ -188,9 +187,9 @@ def _sum(present: Number, delta: Number) -> Number | None:
     return None if was_lost or not math.isfinite(result) else result
 
 
-def _edited(document: Json | Obstacle, at: Steps) -> Edited | Obstacle:
-    return document if isinstance(document, Obstacle) else Edited(document=document, at=at)
+def _edited(document: Json | Refusal, at: JsonSteps) -> Edited | Refusal:
+    return document if isinstance(document, Refusal) else Edited(document=document, at=at)
 
 
-def _obstacle(code: str, message: str, hint: str) -> Obstacle:
-    return Obstacle(code=code, message=message, hint=hint)
+def _refuse(code: str, message: str, hint: str) -> Refusal:
+    return Refusal(code=code, message=message, hint=hint)

@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from dcf.values.json_paths import Obstacle
 from dcf.values.json_text import Json, dump
+from dcf.values.refusal import Refusal
 
 _PUNCTUATION: Final = 2
 
@@ -19,12 +19,12 @@ class Page:
     total: int | None = None
 
 
-def page(value: Json, start: int, longest: int) -> Page | Obstacle:
+def page(value: Json, start: int, longest: int) -> Page | Refusal:
     """Take what fits into so many characters of JSON text, from an element, member or character on."""
     total = len(value) if isinstance(value, dict | list | str) else None
     if start > (total or 0):
         hint = "Use the next_cursor of the answer before, or begin with 0."
-        return Obstacle(code="out_of_range", message=f"There is nothing at cursor {start}.", hint=hint)
+        return Refusal(code="out_of_range", message=f"There is nothing at cursor {start}.", hint=hint)
     if total is None or (start == 0 and len(dump(value)) <= longest):
         return Page(value=value, total=total)
     if isinstance(value, str):
@@ -55,6 +55,6 @@ def _page(value: Json, end: int, total: int) -> Page:
     return Page(value=value, cursor=end if end < total else None, total=total)
 
 
-def _too_large(start: int) -> Obstacle:
+def _too_large(start: int) -> Refusal:
     hint = "Read inside it: name its path."
-    return Obstacle(code="too_large", message=f"What stands at number {start} alone is too large.", hint=hint)
+    return Refusal(code="too_large", message=f"What stands at number {start} alone is too large.", hint=hint)

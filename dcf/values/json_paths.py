@@ -7,17 +7,17 @@ changed, new ones are made that share what stayed the same.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum
 from typing import Final, TypeAlias
 
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_DEPTH, Json
+from dcf.values.refusal import Refusal
 
-Step: TypeAlias = str | int
+JsonStep: TypeAlias = str | int
 """A member's name or an element's number."""
 
-Steps: TypeAlias = tuple[Step, ...]
+JsonSteps: TypeAlias = tuple[JsonStep, ...]
 
 MAX_PATH: Final = 2000
 """Characters of a path."""
@@ -30,15 +30,6 @@ class Missing(Enum):
 
 
 MISSING: Final = Missing.MISSING
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Obstacle:
-    """Why a change cannot be made: a stable code, what is wrong, and what to do."""
-
-    code: str
-    message: str
-    hint: str
 
 
 _NAME = re.compile(r"(?:[A-Za-z0-9_-]|[^\W_])+")
@@ -57,7 +48,7 @@ _KINDS: Final[Mapping[type, str]] = {
 _HINT: Final = "Write it as $.name.name, with $['any name'] for other names and $.list[0] or $.list[-1] for elements."
 
 
-def parse_path(text: str, *, name: str = "path") -> Steps:
+def parse_path(text: str, *, name: str = "path") -> JsonSteps:
     """Read a path; raise InvalidArgument with the place and the reason. Empty text and `$` are the whole document."""
     if text in {"", "$"}:
         return ()
@@ -65,7 +56,7 @@ def parse_path(text: str, *, name: str = "path") -> Steps:
         raise InvalidArgument(f"{name} is longer than {MAX_PATH} characters.", _HINT)
     # The seed's paths may leave out the `$.` at the beginning.
     position = 1 if text.startswith("$") else 0
-    steps: list[Step] = []
+    steps: list[JsonStep] = []
     while position < len(text):
         step, position = _step(text, position, name)
         steps.append(step)
@@ -74,12 +65,12 @@ def parse_path(text: str, *, name: str = "path") -> Steps:
     return tuple(steps)
 
 
-def spell(steps: Steps) -> str:
+def spell(steps: JsonSteps) -> str:
     """Write a path so that `parse_path` reads the same steps."""
     return "$" + "".join(map(_spelled, steps))
 
 
-def find(document: Json, steps: Steps) -> Json | Missing:
+def find(document: Json, steps: JsonSteps) -> Json | Missing:
     """Return the value at a path, MISSING where there is none."""
     for step in steps:
         if isinstance(step, str):
@@ -93,9 +84,9 @@ def find(document: Json, steps: Steps) -> Json | Missing:
     return document
 
 
-def pinned(document: Json, steps: Steps) -> Steps:
+def pinned(document: Json, steps: JsonSteps) -> JsonSteps:
     """Count negative element numbers from the beginning, so that equal places have equal steps."""
-    found: list[Step] = []
+    found: list[JsonStep] = []
     for step in steps:
         here = find(document, tuple(found))
         if isinstance(step, int) and isinstance(here, list) and -len(here) <= step < 0:
@@ -105,7 +96,7 @@ def pinned(document: Json, steps: Steps) -> Steps:
     return tuple(found)
 
 
-def put(document: Json | Missing, steps: Steps, value: Json, done: Steps = ()) -> Json | Obstacle:
+def put(document: Json | Missing, steps: JsonSteps, value: Json, done: JsonSteps = ()) -> Json | Refusal:
     """Return the document with the value at this path; missing parents become objects, elements must exist."""
     if not steps:
         return value
@@ -115,27 +106,27 @@ def put(document: Json | Missing, steps: Steps, value: Json, done: Steps = ()) -
     return _put_element(document, step, rest, value, done)
 
 
-def _put_member(document: Json, step: str, rest: Steps, value: Json, done: Steps) -> Json | Obstacle:
+def _put_member(document: Json, step: str, rest: JsonSteps, value: Json, done: JsonSteps) -> Json | Refusal:
     if not isinstance(document, dict):
         return _no_container(document, done, step)
     inner = put(document.get(step, MISSING), rest, value, (*done, step))
-    return inner if isinstance(inner, Obstacle) else {**document, step: inner}
+    return inner if isinstance(inner, Refusal) else {**document, step: inner}
 
 
-def _put_element(document: Json | Missing, step: int, rest: Steps, value: Json, done: Steps) -> Json | Obstacle:
+def _put_element(document: Json | Missing, step: int, rest: JsonSteps, value: Json, done: JsonSteps) -> Json | Refusal:
     if not isinstance(document, list):
         return _no_container(document, done, step)
     if not -len(document) <= step < len(document):
         return _no_element(len(document), done, step)
     inner = put(document[step], rest, value, (*done, step))
-    if isinstance(inner, Obstacle):
+    if isinstance(inner, Refusal):
         return inner
     changed = list(document)
     changed[step] = inner
     return changed
 
 
-def remove(document: Json, steps: Steps) -> Json:
+def remove(document: Json, steps: JsonSteps) -> Json:
     """Return the document without the value at this path, which must be there; later elements move up."""
     around, last = steps[:-1], steps[-1]
     holder: Json = find(document, around)
@@ -151,13 +142,13 @@ def kind_of(value: Json | Missing) -> str:
     return _KINDS.get(type(value), "null")
 
 
-def shown(steps: Steps) -> str:
+def shown(steps: JsonSteps) -> str:
     """Write a path for a message: short, in quotes."""
     text = spell(steps)
     return f"'{text if len(text) <= 120 else text[:120] + '…'}'"  # noqa: PLR2004 - a length for eyes
 
 
-def _step(text: str, position: int, name: str) -> tuple[Step, int]:
+def _step(text: str, position: int, name: str) -> tuple[JsonStep, int]:
     if text[position] == "[":
         return _bracketed(text, position, name)
     if position > 0:
@@ -172,7 +163,7 @@ def _step(text: str, position: int, name: str) -> tuple[Step, int]:
     return found.group(), found.end()
 
 
-def _bracketed(text: str, position: int, name: str) -> tuple[Step, int]:
+def _bracketed(text: str, position: int, name: str) -> tuple[JsonStep, int]:
     if found := _INDEX.match(text, position):
         return int(found.group(1)), found.end()
     if found := _QUOTED.match(text, position):
@@ -203,7 +194,7 @@ def _refused(text: str, position: int, name: str, why: str) -> InvalidArgument:
     return InvalidArgument(f"{name} is not a path at character {position + 1} (near '{begun}'): {why}.", _HINT)
 
 
-def _spelled(step: Step) -> str:
+def _spelled(step: JsonStep) -> str:
     if isinstance(step, int):
         return f"[{step}]"
     if _NAME.fullmatch(step):
@@ -212,7 +203,7 @@ def _spelled(step: Step) -> str:
     return "['" + re.sub(r"[\x00-\x1f]", lambda found: f"\\u{ord(found[0]):04x}", quoted) + "']"
 
 
-def _no_container(document: Json | Missing, done: Steps, step: Step) -> Obstacle:
+def _no_container(document: Json | Missing, done: JsonSteps, step: JsonStep) -> Refusal:
     wanted = "an object" if isinstance(step, str) else "an array"
     hint = (
         "Elements have numbers in brackets, as in $.list[0]."
@@ -220,11 +211,11 @@ def _no_container(document: Json | Missing, done: Steps, step: Step) -> Obstacle
         else "Set or create that value first; only missing objects are created on the way."
     )
     code = "not_found" if document is MISSING else "wrong_type"
-    return Obstacle(code=code, message=f"At {shown(done)} is {kind_of(document)}, not {wanted}.", hint=hint)
+    return Refusal(code=code, message=f"At {shown(done)} is {kind_of(document)}, not {wanted}.", hint=hint)
 
 
-def _no_element(count: int, done: Steps, step: int) -> Obstacle:
-    return Obstacle(
+def _no_element(count: int, done: JsonSteps, step: int) -> Refusal:
+    return Refusal(
         code="not_found",
         message=f"The array at {shown(done)} has {count} elements and none of number {step}.",
         hint="Use json_append to add elements; numbers begin with 0, and -1 is the last one.",

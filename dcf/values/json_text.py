@@ -61,14 +61,14 @@ def _parse_text(text: str, name: str, max_bytes: int) -> Json:
     except RecursionError:
         raise InvalidArgument(f"{name} is nested deeper than {MAX_DEPTH} levels.") from None
     except ValueError as error:
-        reason = str(error) if isinstance(error, _Refused | json.JSONDecodeError) else "a number is too long"
+        reason = str(error) if isinstance(error, _NotJson | json.JSONDecodeError) else "a number is too long"
         raise InvalidArgument(
             f"{name} is not valid JSON: {reason}.",
             f'Send {name} as a JSON value, or as a string that holds JSON; plain text as "\\"text\\"".',
         ) from None
 
 
-class _Refused(ValueError):
+class _NotJson(ValueError):
     """JSON that Python would accept and we do not."""
 
 
@@ -76,12 +76,12 @@ def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
     found = dict(pairs)
     if len(found) < len(pairs):
         repeated, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise _Refused(f"the key {repeated[:80]!r} appears twice in one object")
+        raise _NotJson(f"the key {repeated[:80]!r} appears twice in one object")
     return found
 
 
 def _no_constant(token: str) -> NoReturn:
-    raise _Refused(f"{token} is not a JSON number")
+    raise _NotJson(f"{token} is not a JSON number")
 
 
 def _check(value: Json, name: str) -> None:

@@ -30,18 +30,18 @@ _NOUNS: Final[Mapping[type, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourcePlace:
     """Where something stands. `file` as its reader was told; `column` is a table's column, or the path of a field."""
 
     file: str
     line: int | None = None
     column: str | None = None
 
-    def at(self, step: str | int) -> "Place":
+    def at(self, step: str | int) -> "SourcePlace":
         """Name a part of what stands here."""
         if isinstance(step, int):
-            return Place(self.file, self.line, f"{self.column or ''}[{step}]")
-        return Place(self.file, self.line, f"{self.column}.{step}" if self.column else step)
+            return SourcePlace(self.file, self.line, f"{self.column or ''}[{step}]")
+        return SourcePlace(self.file, self.line, f"{self.column}.{step}" if self.column else step)
 
     def __str__(self) -> str:
         line = "" if self.line is None else f":{self.line}"
@@ -53,7 +53,7 @@ class Place:
 class SourceProblem:
     """One thing wrong with a source: where, a stable code, what, and what to do, one sentence each."""
 
-    place: Place
+    place: SourcePlace
     code: str
     message: str
     hint: str
@@ -75,13 +75,13 @@ class Report:
     problems: list[SourceProblem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
-    def refuse(self, place: Place, code: str, message: str, hint: str) -> None:
+    def refuse(self, place: SourcePlace, code: str, message: str, hint: str) -> None:
         """Record a problem, once; beyond a bound they are not kept."""
         problem = SourceProblem(place=place, code=code, message=_shown(message), hint=_shown(hint))
         if len(self.problems) < MAX_PROBLEMS and problem not in self.problems:
             self.problems.append(problem)
 
-    def warn(self, place: Place, message: str) -> None:
+    def warn(self, place: SourcePlace, message: str) -> None:
         """Record a doubt; what is written may be used all the same."""
         if len(self.warnings) < MAX_PROBLEMS:
             self.warnings.append(f"{place}: {_shown(message)}")
@@ -95,7 +95,7 @@ class Located:
     """A value and its place; the parts of an object or a list have places of their own."""
 
     value: Any
-    place: Place
+    place: SourcePlace
 
     def plain(self) -> Json:
         """Return the value as JSON."""
@@ -106,7 +106,7 @@ class Located:
         return self.value
 
 
-def locate(value: Json, place: Place) -> Located:
+def locate(value: Json, place: SourcePlace) -> Located:
     """Give a JSON value a place, and its parts the paths from there."""
     if isinstance(value, dict):
         return Located({name: locate(part, place.at(name)) for name, part in value.items()}, place)
@@ -115,7 +115,7 @@ def locate(value: Json, place: Place) -> Located:
     return Located(value, place)
 
 
-def read_json(text: str, place: Place, report: Report, *, max_bytes: int) -> Located | None:
+def read_json(text: str, place: SourcePlace, report: Report, *, max_bytes: int) -> Located | None:
     """Read JSON text strictly; None, and a problem, when it is none."""
     try:
         return locate(parse(text, name=place.column or "The file", max_bytes=max_bytes), place)
@@ -135,7 +135,7 @@ def noun(value: object) -> str:
     return _NOUNS.get(type(value), "something else")
 
 
-class Fields:
+class LocatedFields:
     """One object, read field by field; what is wrong goes to the report, and reading goes on.
 
     The answers have the right type even then: whoever uses them looks at the report first.
@@ -154,7 +154,7 @@ class Fields:
     def __contains__(self, name: str) -> bool:
         return name in self.members and self.members[name].value is not None
 
-    def place_of(self, name: str) -> Place:
+    def place_of(self, name: str) -> SourcePlace:
         """Tell where the field stands, or the object where it is missing."""
         return self.members[name].place if name in self.members else self.place
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from dcf.cli.crew import Crew
+from dcf.cli.child_processes import ChildProcesses
 from dcf.cli.functions import load_functions
 from dcf.cli.serving import open_listener
 from dcf.errors import InvalidArgument
@@ -41,7 +41,7 @@ def _nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
     def start(*arguments: object) -> None:
         raise AssertionError("it is too early to start a process")
 
-    monkeypatch.setattr(Crew, "start", start)
+    monkeypatch.setattr(ChildProcesses, "start", start)
 
 
 @pytest.fixture

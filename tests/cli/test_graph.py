@@ -10,7 +10,7 @@ import pytest
 
 from dcf.cli import graphs
 from dcf.cli.survey import current
-from dcf.core.model import Lease, Scope, StateDoc, Status
+from dcf.core.model import Lease, ScopeBounds, StateDoc, Status
 from tests.cli.conftest import Dcf
 from tests.support.machines import workflow
 from tests.support.scopes import catching, each, parallel, task
@@ -158,7 +158,7 @@ def test_of_a_smaller_second_visit_only_its_own_iterations_count() -> None:
     def inner(epoch: int) -> StateDoc:
         return StateDoc(status=Status.SUCCEEDED, scope_epoch=epoch)
 
-    owner = StateDoc(status=Status.SUCCEEDED, lease=Lease(epoch=9), scope=Scope(size=2, concurrency=2))
+    owner = StateDoc(status=Status.SUCCEEDED, lease=Lease(epoch=9), scope=ScopeBounds(size=2, concurrency=2))
     found = {"Each": owner, "Each/0/A": inner(5), "Each/0/B": inner(3), "Each/1/A": inner(5), "Each/2/A": inner(5)}
     assert list(current(found)) == ["Each", "Each/0/A", "Each/1/A"]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from dcf.cli.progress import Progress
+from dcf.cli.live_progress import LiveProgress
 from tests.cli.conftest import Dcf
 from tests.support.machines import workflow
 from tests.support.scopes import each, parallel, retrying, task
@@ -161,7 +161,7 @@ def test_a_list_counts_the_states_of_the_workflow_only(dcf: Dcf, world: World) -
 
 
 def test_lines_tell_every_tenth_of_a_wide_map(capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress(quiet=True) as tell:
+    with LiveProgress(quiet=True) as tell:
         for done in range(1000):
             doc = {"status": "running", "attempts": 0, "type": "Map", "scope": {"size": 1000}}
             nested = {f"Each/{done}/Score": {"status": "running", "attempts": 1}}

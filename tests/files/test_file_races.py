@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.answers import Refusal
 from dcf.files.appending import append_to
 from dcf.files.tree import FileTree
+from dcf.values.refusal import Refusal
 from tests.files.trees import SECRET, move, state_of, write
 from tests.support.racing import repeating
 

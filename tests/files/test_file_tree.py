@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Refusal
 from dcf.files.tree import FileTree, Listing
+from dcf.values.refusal import Refusal
 from tests.files.trees import SECRET, below, code, move, names, read, state_of, write
 from tests.support.racing import race
 

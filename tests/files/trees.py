@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from dcf.core.answers import Refusal
 from dcf.files.tree import Content, FileTree, Listing
+from dcf.values.refusal import Refusal
 
 SECRET = b"content of the neighbours"
 

@@ -12,16 +12,16 @@ from typing import Any
 
 import pytest
 
-from dcf.ports import AgentWish, ToolWish, Workforce
+from dcf.ports import AgentPlatform, AgentWish, ToolWish
 from dcf.skills.manifest import Manifest, read_manifest
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
 from dcf.store.assignments import AssignmentIndex
-from dcf.workforce.crew.rosters import Rosters
+from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.templates import Staffing
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.skills.equipment import Equipment, Limits
-from dcf.workforce.skills.ledger import Ledger
+from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 from tests.letta.server import LettaServer
 from tests.support.skill_manifests import REGISTRY
 from tests.support.world import World
@@ -37,7 +37,7 @@ class Site:
     texts of an agent by label, `tool_names(agent_id)` its tools.
     """
 
-    platform: Workforce
+    platform: AgentPlatform
     agent: Mapping[str, Any]
     bundle: Mapping[str, Any]
     attachable: Callable[[str], ToolWish]
@@ -112,7 +112,7 @@ def site(request: pytest.FixtureRequest, real: World) -> Site:
 
 
 @pytest.fixture
-def platform(site: Site) -> Workforce:
+def platform(site: Site) -> AgentPlatform:
     return site.platform
 
 
@@ -132,21 +132,21 @@ class Workshop:
         site = replace(self.site, registry=registry)
         return Workshop(world=self.world, site=site, directory=self.directory)
 
-    def equipment(self, platform: Workforce | None = None, *, max_pieces: int = 32, **policy: Any) -> Equipment:
+    def equipment(self, platform: AgentPlatform | None = None, *, max_pieces: int = 32, **policy: Any) -> Equipment:
         return Equipment(
             platform or self.site.platform,
-            Ledger(self.world.documents),
+            HoldingsDocuments(self.world.documents),
             Policy(**policy),
             Registry(path=self.directory / "registry.json"),
             Limits(max_chars=100, max_pieces=max_pieces),
             MIRROR,
         )
 
-    def workers(self, platform: Workforce | None = None) -> Workers:
+    def workers(self, platform: AgentPlatform | None = None) -> Workers:
         chosen = platform or self.site.platform
         return Workers(
             chosen,
-            Rosters(self.world.documents),
+            RosterDocuments(self.world.documents),
             self.world.store,
             AssignmentIndex(self.world.connections),
             self.equipment(chosen),

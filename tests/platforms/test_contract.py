@@ -5,7 +5,7 @@ import secrets
 import pytest
 
 from dcf.errors import AgentUnknown, ToolUnavailable
-from dcf.ports import AgentWish, Workforce
+from dcf.ports import AgentPlatform, AgentWish
 from tests.platforms.conftest import Site
 
 NOBODY = "agent-00000000-0000-4000-8000-000000000000"
@@ -15,7 +15,7 @@ def tag() -> str:
     return f"wf:t-{secrets.token_hex(6)}"
 
 
-def test_an_agent_is_found_by_the_tags_it_was_made_with(site: Site, platform: Workforce) -> None:
+def test_an_agent_is_found_by_the_tags_it_was_made_with(site: Site, platform: AgentPlatform) -> None:
     mine, other = tag(), tag()
     one = site.make(mine, "role:worker", "state:A:b/c ü")
     two = site.make(mine, "role:worker", "state:B")
@@ -26,7 +26,7 @@ def test_an_agent_is_found_by_the_tags_it_was_made_with(site: Site, platform: Wo
     assert platform.find_agents((tag(),)) == []
 
 
-def test_an_agent_is_found_by_its_exact_name_only(platform: Workforce, site: Site) -> None:
+def test_an_agent_is_found_by_its_exact_name_only(platform: AgentPlatform, site: Site) -> None:
     name = f"Worker's name_{secrets.token_hex(4)}"
     wish = AgentWish(name=name, agent=site.agent, bundle=site.bundle)
     ids = {platform.create_agent(wish), platform.create_agent(wish)}
@@ -42,7 +42,7 @@ def test_an_agent_is_made_with_the_blocks_and_tools_of_its_template(site: Site) 
     assert site.tool_names(agent) == ["acquire_state_lease"]
 
 
-def test_an_agent_that_is_looked_up_shows_its_tools(site: Site, platform: Workforce) -> None:
+def test_an_agent_that_is_looked_up_shows_its_tools(site: Site, platform: AgentPlatform) -> None:
     agent = site.make()
     before = platform.retrieve_agent(agent).tool_ids
     attached = platform.attach_tool(agent, site.attachable("verify"))
@@ -50,13 +50,13 @@ def test_an_agent_that_is_looked_up_shows_its_tools(site: Site, platform: Workfo
 
 
 @pytest.mark.parametrize("call", ["retrieve_agent", "add_block", "attach_tool", "lift_return_limits"])
-def test_an_agent_that_is_not_there_is_named(site: Site, platform: Workforce, call: str) -> None:
+def test_an_agent_that_is_not_there_is_named(site: Site, platform: AgentPlatform, call: str) -> None:
     arguments = {"add_block": ("label", "text"), "attach_tool": (site.attachable("verify"),)}.get(call, ())
     with pytest.raises(AgentUnknown, match=NOBODY[:40]):
         getattr(platform, call)(NOBODY, *arguments)
 
 
-def test_deleting_tells_whether_the_agent_was_there(site: Site, platform: Workforce) -> None:
+def test_deleting_tells_whether_the_agent_was_there(site: Site, platform: AgentPlatform) -> None:
     mine = tag()
     agent = site.make(mine)
     assert platform.delete_agent(agent)
@@ -67,7 +67,7 @@ def test_deleting_tells_whether_the_agent_was_there(site: Site, platform: Workfo
         platform.retrieve_agent(agent)
 
 
-def test_a_text_of_the_same_label_is_replaced(site: Site, platform: Workforce) -> None:
+def test_a_text_of_the_same_label_is_replaced(site: Site, platform: AgentPlatform) -> None:
     agent = site.make()
     platform.add_block(agent, "skill_ds_x_y", "old")
     block = platform.add_block(agent, "skill_ds_x_y", "new \N{SNOWMAN}")
@@ -77,7 +77,7 @@ def test_a_text_of_the_same_label_is_replaced(site: Site, platform: Workforce) -
     assert "persona" in site.blocks(agent)
 
 
-def test_attaching_twice_and_removing_twice_are_no_errors(site: Site, platform: Workforce) -> None:
+def test_attaching_twice_and_removing_twice_are_no_errors(site: Site, platform: AgentPlatform) -> None:
     agent = site.make()
     one, two = (platform.attach_tool(agent, site.attachable("verify")) for _ in range(2))
     assert one == two
@@ -90,7 +90,7 @@ def test_attaching_twice_and_removing_twice_are_no_errors(site: Site, platform: 
     platform.refresh(agent)
 
 
-def test_removing_from_an_agent_that_is_gone_is_no_error(site: Site, platform: Workforce) -> None:
+def test_removing_from_an_agent_that_is_gone_is_no_error(site: Site, platform: AgentPlatform) -> None:
     agent = site.make()
     tool = platform.attach_tool(agent, site.attachable("verify"))
     block = platform.add_block(agent, "label", "text")
@@ -99,7 +99,7 @@ def test_removing_from_an_agent_that_is_gone_is_no_error(site: Site, platform: W
     platform.remove_block(agent, block)
 
 
-def test_a_tool_that_is_not_there_is_told_apart_from_an_agent_that_is_not(site: Site, platform: Workforce) -> None:
+def test_a_tool_that_is_not_there_is_told_apart_from_an_agent_that_is_not(site: Site, platform: AgentPlatform) -> None:
     agent = site.make()
     with pytest.raises(ToolUnavailable, match="never"):
         platform.attach_tool(agent, site.missing)

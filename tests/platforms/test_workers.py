@@ -9,8 +9,8 @@ import pytest
 from dcf.errors import AgentUnknown, Conflict, InvalidArgument, PlatformUnavailable
 from dcf.ports import AgentWish
 from dcf.store import keys
-from dcf.workforce.crew.templates import Reference, Staffing
-from dcf.workforce.crew.workers import Crew, CrewWish, Workers
+from dcf.workforce.crew.templates import Staffing, TemplateReference
+from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Workers
 from tests.platforms.conftest import Site, Workshop, read
 from tests.support.faults import Died, Watched, always, once
 from tests.support.machines import chain
@@ -37,7 +37,7 @@ def roster(workshop: Workshop, run: str) -> Any:
     return document
 
 
-def create(workers: Workers, asked: CrewWish) -> Crew:
+def create(workers: Workers, asked: CrewWish) -> MadeWorkers:
     crew = workers.create(asked)
     assert crew.failure is None, crew.failure
     return crew
@@ -203,7 +203,7 @@ def test_an_existing_agent_is_used_as_it_is_and_never_deleted(workshop: Workshop
     """D-48: a clone was made even for agent_ref."""
     run, name = run_id(), f"expert {secrets.token_hex(4)}"
     expert = site.platform.create_agent(AgentWish(name=name, agent=site.agent, bundle=site.bundle))
-    reference = Reference(ident=expert) if by == "id" else Reference(name=name)
+    reference = TemplateReference(ident=expert) if by == "id" else TemplateReference(name=name)
     crew = create(workshop.workers(), CrewWish(workflow_id=run, staffing=[Staffing(state="A", existing=reference)]))
     assert (crew.agents, crew.created) == ({"A": expert}, ())
     assert crew.existing[0].agent_name == name
@@ -212,7 +212,7 @@ def test_an_existing_agent_is_used_as_it_is_and_never_deleted(workshop: Workshop
 
 
 def test_an_existing_agent_that_does_not_exist_is_named(workshop: Workshop) -> None:
-    staffing = [Staffing(state="A", existing=Reference(name="nobody-at-all"))]
+    staffing = [Staffing(state="A", existing=TemplateReference(name="nobody-at-all"))]
     with pytest.raises(AgentUnknown, match="'nobody-at-all' of state 'A'"):
         workshop.workers().create(CrewWish(workflow_id=run_id(), staffing=staffing))
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from dcf.core.answers import Created, Leased, Refusal
+from dcf.core.answers import Created, Leased
 from dcf.core.model import RunStatus
 from dcf.errors import UnknownRun, UnknownState
+from dcf.values.refusal import Refusal
 from tests.support.machines import chain, fan, loop, workflow
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_token

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, NothingReady, Refusal, Updated
+from dcf.core.answers import Leased, NothingReady, Updated
 from dcf.core.decision import Decision, Reads, Snapshot
 from dcf.runs.control_plane import ControlPlane
 from dcf.store import keys
 from dcf.store.runs import RunStore
+from dcf.values.refusal import Refusal
 from tests.support.machines import chain, numbered_chain
 from tests.support.world import World, new_token
 

@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Finalized, Refusal, Updated
+from dcf.core.answers import Finalized, Updated
 from dcf.core.finalization import Finalize
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.follow_ups import FollowUps
 from dcf.store.runs import RunStore
+from dcf.values.refusal import Refusal
 from tests.support.machines import chain, fan, numbered_chain
 from tests.support.world import World, new_token
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, Refusal
+from dcf.core.answers import Leased
 from dcf.core.run_edits import Hand
 from dcf.errors import Forbidden, StoreUnavailable
 from dcf.runs.editing import Changed, JsonDocuments, Operation, Wish
@@ -15,6 +15,7 @@ from dcf.store import keys
 from dcf.store.edits import Edits
 from dcf.values import json_edits
 from dcf.values.json_paths import parse_path
+from dcf.values.refusal import Refusal
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy
 from tests.support.racing import race

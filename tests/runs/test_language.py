@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from dcf.core.answers import Refusal, Updated
+from dcf.core.answers import Updated
 from dcf.core.model import RunStatus, Status
+from dcf.values.refusal import Refusal
 from tests.support.machines import Document, workflow
 from tests.support.waiting import wait_until
 from tests.support.world import World

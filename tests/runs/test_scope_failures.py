@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Refusal, Released
+from dcf.core.answers import Released
 from dcf.core.model import RunStatus, Status
+from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.crew import Crew
 from tests.support.machines import Document, workflow

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, NothingReady, Owed, Refusal
+from dcf.core.answers import Leased, NothingReady, Owed
 from dcf.core.attention import NEVER
 from dcf.core.model import RunStatus, Status
 from dcf.errors import UnknownState
+from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.crew import Crew
 from tests.support.machines import Document, workflow

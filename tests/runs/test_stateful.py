@@ -12,9 +12,10 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from dcf.core.answers import Leased, Refusal, Released, Updated
+from dcf.core.answers import Leased, Released, Updated
 from dcf.core.model import OPEN, RunStatus, StateDoc, Status
 from dcf.store.connection import Connections
+from dcf.values.refusal import Refusal
 from tests.support.machines import Document, workflow
 from tests.support.world import World, new_token
 

@@ -11,13 +11,14 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, Refusal, Released, Updated
+from dcf.core.answers import Leased, Released, Updated
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.errors import DcfError
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.runs import RunStore
+from dcf.values.refusal import Refusal
 from tests.support.machines import chain, fan
 from tests.support.world import World, new_token
 

@@ -6,16 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.answers import Leased, Refusal
+from dcf.core.answers import Leased
 from dcf.core.lease import Acquire
 from dcf.errors import UnknownOutcome
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.connection import Connections, open_pool
 from dcf.store.documents import Documents, Verdict
-from dcf.store.edits import Edits, Found, Outcome, Written
+from dcf.store.edits import EditedDocument, EditOutcome, Edits, Found
 from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore
 from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
 from tests.support.machines import chain
 from tests.support.servers import redis_server
 from tests.support.waiting import wait_until
@@ -26,11 +27,11 @@ def once_written(document: Json, _: int) -> Verdict[str]:
     return Verdict(answer="written", changed=document is None, write={"done": True})
 
 
-def an_edit(found: Found) -> Outcome[str]:
+def an_edit(found: Found) -> EditOutcome[str]:
     again = found.receipt is not None
-    return Outcome(
+    return EditOutcome(
         answer="again" if again else "new",
-        written=None if again else Written(document={"done": True}, receipt={}, life_s=60),
+        written=None if again else EditedDocument(document={"done": True}, receipt={}, life_s=60),
     )
 
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from dcf.core.answers import Refusal
 from dcf.core.model import Status
 from dcf.store import embedded
 from dcf.store.connection import Connections, open_pool
 from dcf.store.embedded import EmbeddedServer
+from dcf.values.refusal import Refusal
 from tests.support.machines import chain, numbered_chain
 from tests.support.waiting import wait_until
 from tests.support.world import World, new_token

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.core.answers import Leased, Refusal
+from dcf.core.answers import Leased
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
 from dcf.core.progress import Update
@@ -19,6 +19,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.store.connection import Connections, exchange, open_pool
 from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore
+from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import chain, numbered_chain
 from tests.support.proxy import Fault, Proxy

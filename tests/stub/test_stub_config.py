@@ -13,14 +13,14 @@ from dcf.stub.config_file import ConfigFile
 from dcf.stub.matching import compile_match
 from dcf.stub.rates import new_bucket, take
 from dcf.stub.templates import Occasion, compile_template
-from dcf.values.located import Place, Report, locate
+from dcf.values.located import Report, SourcePlace, locate
 from tests.stub.conftest import case, config, tool
 
 
 def problems(document: Any) -> list[tuple[str | None, str]]:
     """Where and what: the column and the code of each problem."""
     report = Report()
-    read_config(locate(document, Place("stub.json")), report)
+    read_config(locate(document, SourcePlace("stub.json")), report)
     return [(one.place.column, one.code) for one in report.problems]
 
 
@@ -111,8 +111,8 @@ def test_all_problems_are_found_at_once() -> None:
 def test_what_is_written_out_says_the_same_when_it_is_read_again() -> None:
     document = config(s={"t": tool(case("c", "exact", "a", "x", weight=2, errorMode="flaky", flakyRate=0.2))})
     report = Report()
-    first = read_config(locate(document, Place("stub.json")), report).as_json()
-    assert read_config(locate(json.loads(json.dumps(first)), Place("stub.json")), report).as_json() == first
+    first = read_config(locate(document, SourcePlace("stub.json")), report).as_json()
+    assert read_config(locate(json.loads(json.dumps(first)), SourcePlace("stub.json")), report).as_json() == first
     assert report == Report()
 
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dcf.asl.state_paths import split
-from dcf.core.answers import Created, Leased, Owed, Refusal, Updated
+from dcf.core.answers import Created, Leased, Owed, Updated
 from dcf.core.creation import Create
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
+from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.mocks import Answer, Mocks
 from tests.support.trouble import CALM, Fate, Killer, Trouble

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from dcf.ports import AgentFound, AgentWish, Delivery, ToolWish, Workforce
+from dcf.ports import AgentFound, AgentPlatform, AgentWish, Delivery, ToolWish
 from dcf.values.json_text import Json
 
 
@@ -17,7 +17,7 @@ class Died(BaseException):
 class Watched:
     """`fail[call]` is asked before that call is passed on, with its number; what it returns is raised."""
 
-    platform: Workforce
+    platform: AgentPlatform
     fail: dict[str, Callable[[int], BaseException | None]] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
     after: dict[str, Callable[[int], BaseException | None]] = field(default_factory=dict)

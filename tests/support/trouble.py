@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from dcf.core.answers import NothingReady, Refusal
+from dcf.core.answers import NothingReady
+from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
     from tests.support.world import World

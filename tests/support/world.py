@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dcf.adapters.mailbox import Mailbox
-from dcf.core.answers import Created, Finalized, Leased, NothingReady, Refusal, Released, Updated
+from dcf.core.answers import Created, Finalized, Leased, NothingReady, Released, Updated
 from dcf.core.codec import read_state
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
@@ -16,7 +16,7 @@ from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
 from dcf.errors import DcfError
-from dcf.ports import AgentPlatform
+from dcf.ports import Deliverer
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.notifications import Notifications
 from dcf.store import keys
@@ -28,6 +28,7 @@ from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
+from dcf.values.refusal import Refusal
 from tests.support.ahead import Ahead
 from tests.support.machines import Document
 from tests.support.mocks import Files
@@ -68,7 +69,7 @@ class World:
         self.mailbox = Mailbox(self.inbox, self.records)
         self.notifications = self.relay()
 
-    def relay(self, platform: AgentPlatform | None = None) -> Notifications:
+    def relay(self, platform: Deliverer | None = None) -> Notifications:
         """One more deliverer."""
         return Notifications(self.plane, self.outbox, platform or self.mailbox)
 

@@ -453,7 +453,7 @@ async def test_the_shipped_workflows_can_be_staffed_and_their_skills_loaded_as_t
                 assert loaded["warnings"] == []
                 await shipped.ok("unload_skill", manifest_id=one["manifestId"], agent_id=agent)
             assert application.equipment.loaded(agent) == []
-    assert len(application.workforce.delete_workers(run_id)) == len(crew["agents_map"])
+    assert len(application.workers.delete_workers(run_id)) == len(crew["agents_map"])
 
 
 async def test_an_agent_that_was_deleted_is_told_so_instead_of_waiting(tools: Tools, run_id: str) -> None:

@@ -16,7 +16,7 @@ from dcf.values.json_text import Json
 
 
 class LettaPlatform:
-    """A `Workforce` on a Letta server. May be used from several threads; opens no connection before it is used."""
+    """A `AgentPlatform` on a Letta server. May be used from several threads; opens no connection before it is used."""
 
     kind = "letta"
     tools_at_once = False

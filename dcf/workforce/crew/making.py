@@ -13,12 +13,12 @@ from functools import partial
 from typing import Final
 
 from dcf.errors import Conflict, DcfError
-from dcf.ports import AgentFound, AgentWish, Workforce
+from dcf.ports import AgentFound, AgentPlatform, AgentWish
 from dcf.values.text_pieces import clip
 from dcf.workforce.crew import roster as decisions
 from dcf.workforce.crew.names import WORKER_TAG, agent_name, default_prefix, part_of, run_tag, worker_tags
-from dcf.workforce.crew.roster import Member, Phase
-from dcf.workforce.crew.rosters import Rosters
+from dcf.workforce.crew.roster import Member, MemberPhase
+from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.templates import Staffing
 
 _PATIENCE_S: Final = 30.0
@@ -44,7 +44,7 @@ class Parts:
 
 
 @dataclass(slots=True, kw_only=True)
-class Progress:
+class MakingProgress:
     """What one call has done so far: the agent of each part, and those among them that it made itself."""
 
     agents: dict[str, str] = field(default_factory=dict)
@@ -56,16 +56,16 @@ class Progress:
 class Making:
     """Makes agents on a platform."""
 
-    def __init__(self, platform: Workforce, rosters: Rosters) -> None:
+    def __init__(self, platform: AgentPlatform, documents: RosterDocuments) -> None:
         self._platform = platform
-        self._rosters = rosters
+        self._documents = documents
 
-    def fill(self, wish: Parts, progress: Progress) -> None:
+    def fill(self, wish: Parts, progress: MakingProgress) -> None:
         """Make the agents that are missing and wait for those that others are making; note all in `progress`."""
         token, deadline, attempt = f"make-{secrets.token_hex(8)}", time.monotonic() + _PATIENCE_S, 0
         missing: Collection[str] = wish.staffing
         while missing:
-            allotted = self._rosters.transact(
+            allotted = self._documents.transact(
                 wish.workflow_id, partial(_allot, parts=tuple(missing), token=token, reuse=wish.reuse)
             )
             progress.agents.update(allotted.made)
@@ -78,18 +78,18 @@ class Making:
                 attempt += 1
                 time.sleep(random.uniform(0.005, min(0.01 * 2**attempt, 0.2)))  # nosec B311 # noqa: S311 - jitter, not a secret
 
-    def undo(self, wish: Parts, progress: Progress) -> None:
+    def undo(self, wish: Parts, progress: MakingProgress) -> None:
         """Delete what this call made; what cannot be deleted stays noted, and the next call uses it."""
         for part, agent_id in list(progress.made.items()):
             try:
                 self._platform.delete_agent(agent_id)
-                self._rosters.transact(wish.workflow_id, partial(_drop, part=part, agent_id=agent_id))
+                self._documents.transact(wish.workflow_id, partial(_drop, part=part, agent_id=agent_id))
             except DcfError:
                 progress.warnings.append(f"Agent '{agent_id}' of '{clip(part)}' is left over; the next call uses it.")
                 continue
             progress.undone[part] = progress.made.pop(part)
 
-    def _make_all(self, wish: Parts, mine: tuple[str, ...], token: str, progress: Progress) -> None:
+    def _make_all(self, wish: Parts, mine: tuple[str, ...], token: str, progress: MakingProgress) -> None:
         left = list(mine)
         try:
             there = self._tagged(wish.workflow_id, frozenset(mine))
@@ -97,7 +97,7 @@ class Making:
                 self._make(wish, part, token, there.get(part), progress)
                 left.remove(part)
         except Exception:
-            self._rosters.transact(wish.workflow_id, lambda roster, _: (decisions.release(roster, left, token), None))
+            self._documents.transact(wish.workflow_id, lambda roster, _: (decisions.release(roster, left, token), None))
             raise
 
     def _tagged(self, workflow_id: str, mine: frozenset[str]) -> dict[str, AgentFound]:
@@ -113,7 +113,7 @@ class Making:
                 found[part] = one
         return found
 
-    def _make(self, wish: Parts, part: str, token: str, there: AgentFound | None, progress: Progress) -> None:
+    def _make(self, wish: Parts, part: str, token: str, there: AgentFound | None, progress: MakingProgress) -> None:
         staffing = wish.staffing[part]
         name = wish.name(part) if there is None else there.name
         if there is None:
@@ -126,8 +126,8 @@ class Making:
             agent_id = progress.made[part] = self._platform.create_agent(agent_wish)
         else:
             agent_id = there.agent_id
-        member = Member(phase=Phase.MADE, token=token, until=0, name=name, agent_id=agent_id, keep=staffing.keep)
-        noted = self._rosters.transact(wish.workflow_id, lambda roster, _: decisions.confirm(roster, part, member))
+        member = Member(phase=MemberPhase.MADE, token=token, until=0, name=name, agent_id=agent_id, keep=staffing.keep)
+        noted = self._documents.transact(wish.workflow_id, lambda roster, _: decisions.confirm(roster, part, member))
         if not noted:
             raise Conflict("The run's agents were deleted while they were being made.", "Repeat the call if needed.")
         progress.agents[part] = agent_id

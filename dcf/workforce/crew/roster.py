@@ -21,7 +21,7 @@ LIFE_S: Final = 30 * 24 * 3600
 _FORMER: Final = 5
 
 
-class Phase(StrEnum):
+class MemberPhase(StrEnum):
     """Where the agent of a part is."""
 
     MAKING = "making"
@@ -33,7 +33,7 @@ class Phase(StrEnum):
 class Member:
     """The agent of one part; `keep` leaves it there when the run is over. `former` were made for the part before."""
 
-    phase: Phase
+    phase: MemberPhase
     token: str
     until: int
     name: str = ""
@@ -65,15 +65,15 @@ def allot(roster: Roster, parts: Iterable[str], token: str, now: int) -> tuple[R
     mine, others, changed = list[str](), list[str](), dict[str, Member]()
     for part in parts:
         member = roster.get(part)
-        if member is not None and member.phase is Phase.MADE and member.agent_id is not None:
+        if member is not None and member.phase is MemberPhase.MADE and member.agent_id is not None:
             made[part] = member.agent_id
-        elif member is not None and member.phase is Phase.MAKING and member.token != token and member.until > now:
+        elif member is not None and member.phase is MemberPhase.MAKING and member.token != token and member.until > now:
             others.append(part)
         else:
             mine.append(part)
-            if member is None or member.phase is not Phase.MAKING or member.token != token:
+            if member is None or member.phase is not MemberPhase.MAKING or member.token != token:
                 former = () if member is None else member.agent_ids[-_FORMER:]
-                changed[part] = Member(phase=Phase.MAKING, token=token, until=now + HOLD, former=former)
+                changed[part] = Member(phase=MemberPhase.MAKING, token=token, until=now + HOLD, former=former)
     after = {**roster, **changed} if changed else roster
     return after, Allotted(made=made, mine=tuple(mine), others=tuple(others))
 
@@ -81,7 +81,7 @@ def allot(roster: Roster, parts: Iterable[str], token: str, now: int) -> tuple[R
 def confirm(roster: Roster, part: str, member: Member) -> tuple[Roster, bool]:
     """Note that the agent of a part is there; False when the reservation is no longer the caller's."""
     known = roster.get(part)
-    if known is None or known.token != member.token or known.phase is Phase.DELETED:
+    if known is None or known.token != member.token or known.phase is MemberPhase.DELETED:
         return roster, False
     return {**roster, part: replace(member, former=known.former)}, True
 
@@ -94,8 +94,10 @@ def release(roster: Roster, parts: Iterable[str], token: str) -> Roster:
 
 def dismiss(roster: Roster, token: str) -> tuple[Roster, Roster]:
     """Close every part whose agent is to go; answer with those as they were. What is being made is never confirmed."""
-    leaving = {part: member for part, member in roster.items() if not member.keep and member.phase is not Phase.DELETED}
-    gone = {part: replace(member, phase=Phase.DELETED, token=token, until=0) for part, member in leaving.items()}
+    leaving = {
+        part: member for part, member in roster.items() if not member.keep and member.phase is not MemberPhase.DELETED
+    }
+    gone = {part: replace(member, phase=MemberPhase.DELETED, token=token, until=0) for part, member in leaving.items()}
     return ({**roster, **gone} if gone else roster), leaving
 
 
@@ -117,4 +119,4 @@ def read_roster(document: Mapping[str, Json] | None) -> Roster:
 
 
 def _member(found: Mapping[str, Json]) -> Member:
-    return Member(**{**found, "phase": Phase(found["phase"]), "former": tuple(found["former"])})
+    return Member(**{**found, "phase": MemberPhase(found["phase"]), "former": tuple(found["former"])})

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from dcf.asl.parsing import parse_machine
 from dcf.core.definition import read_definition
 from dcf.errors import InvalidArgument, InvalidDefinition
-from dcf.validation.files import Reader, Unreadable
+from dcf.validation.files import ImportReader, Unreadable
 from dcf.validation.references import tasks_of
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
@@ -25,7 +25,7 @@ Mode = Literal["ephemeral", "pooled", "existing"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class TemplateReference:
     """How a binding names an agent."""
 
     ident: str | None = None
@@ -50,7 +50,7 @@ class Staffing:
     """
 
     state: str
-    existing: Reference | None = None
+    existing: TemplateReference | None = None
     template: Mapping[str, Json] | None = None
     bundle: Mapping[str, Json] = field(default_factory=dict)
     shared: str | None = None
@@ -103,7 +103,7 @@ def _staffing(
     return Staffing(state=state, template=template, bundle=bundle, shared=shared, keep=keep)
 
 
-def _declared(reference: Reference, document: Mapping[str, Json]) -> Reference | None:
+def _declared(reference: TemplateReference, document: Mapping[str, Json]) -> TemplateReference | None:
     """Follow a name that the document's `agents` gives to an agent that exists."""
     for agent in _objects(document.get("agents")):
         if reference.name is not None and agent.get("agent_name") == reference.name:
@@ -122,7 +122,7 @@ class _Templates:
     _imported: list[Mapping[str, Json]] | None = None
     _on_disk: dict[str, Mapping[str, Json] | None] = field(default_factory=dict)
 
-    def for_task(self, state: str, wanted: Reference | None) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
+    def for_task(self, state: str, wanted: TemplateReference | None) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
         """Find the template of a Task; one that names none gets the default worker, or an agent without any."""
         if wanted is not None:
             found = self.find(wanted)
@@ -132,9 +132,9 @@ class _Templates:
                     "Import its .af file in af_imports, or put it into the directory of templates (DCF_AGENTS_DIR).",
                 )
             return found
-        return self._inline(state) or self.find(Reference(name=DEFAULT_TEMPLATE)) or ({}, {})
+        return self._inline(state) or self.find(TemplateReference(name=DEFAULT_TEMPLATE)) or ({}, {})
 
-    def find(self, wanted: Reference) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
+    def find(self, wanted: TemplateReference) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
         """Look for an agent in the seed's order; raise InvalidArgument for a bundle that is not whole."""
         for bundle in self._bundles():
             for agent in _objects(bundle.get("agents")):
@@ -155,7 +155,7 @@ class _Templates:
         yield from self._imported
 
     def _read_imports(self) -> Iterator[Mapping[str, Json]]:
-        reader = Reader(base=self.imports[0], others=self.imports[1:])
+        reader = ImportReader(base=self.imports[0], others=self.imports[1:])
         for at, entry in enumerate(_objects(self.document.get("af_imports"))):
             uri, integrity = entry.get("uri"), entry.get("integrity")
             try:
@@ -171,7 +171,7 @@ class _Templates:
             return None
         if reference not in self._on_disk:
             try:
-                content, _ = Reader(base=self.agents_dir).read(f"./{reference}{self.suffix}", None)
+                content, _ = ImportReader(base=self.agents_dir).read(f"./{reference}{self.suffix}", None)
             except Unreadable:
                 content = None
             self._on_disk[reference] = content if isinstance(content, dict) else None
@@ -199,10 +199,10 @@ def _whole(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> tuple[Mappi
     return agent, bundle
 
 
-def _reference(value: Json) -> Reference | None:
+def _reference(value: Json) -> TemplateReference | None:
     found = _object(value)
     ident, name = (found.get(key) if isinstance(found.get(key), str) else None for key in ("id", "name"))
-    return Reference(ident=ident or None, name=name or None) if ident or name else None
+    return TemplateReference(ident=ident or None, name=name or None) if ident or name else None
 
 
 def _object(value: Json) -> dict[str, Json]:

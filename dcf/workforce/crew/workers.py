@@ -7,16 +7,16 @@ from functools import partial
 
 from dcf.core.model import RunStatus
 from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavailable
-from dcf.ports import AgentFound, Workforce
+from dcf.ports import AgentFound, AgentPlatform
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.runs import RunStore
 from dcf.values.text_pieces import clip
 from dcf.workforce.crew import roster as decisions
 from dcf.workforce.crew.assigning import assign
-from dcf.workforce.crew.making import Making, Parts, Progress
+from dcf.workforce.crew.making import Making, MakingProgress, Parts
 from dcf.workforce.crew.names import WORKER_TAG, part_of, run_tag
-from dcf.workforce.crew.rosters import Rosters
-from dcf.workforce.crew.templates import Reference, Staffing
+from dcf.workforce.crew.roster_documents import RosterDocuments
+from dcf.workforce.crew.templates import Staffing, TemplateReference
 from dcf.workforce.skills.equipment import Equipment
 
 
@@ -41,7 +41,7 @@ class Staffed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Crew:
+class MadeWorkers:
     """What became of a request for agents. With `failure`, what was made is deleted again (`undone`)."""
 
     agents: Mapping[str, str] = field(default_factory=dict)
@@ -67,20 +67,20 @@ class Workers:
 
     def __init__(
         self,
-        platform: Workforce,
-        rosters: Rosters,
+        platform: AgentPlatform,
+        documents: RosterDocuments,
         store: RunStore,
         assignments: AssignmentIndex,
         equipment: Equipment,
     ) -> None:
         self._platform = platform
-        self._rosters = rosters
-        self._making = Making(platform, rosters)
+        self._documents = documents
+        self._making = Making(platform, documents)
         self._store = store
         self._assignments = assignments
         self._equipment = equipment
 
-    def create(self, wish: CrewWish) -> Crew:
+    def create(self, wish: CrewWish) -> MadeWorkers:
         """Make what is missing and assign it; raise when nothing was done, else tell of a failure in the Crew."""
         agents = self._taken(wish.workflow_id, {one.state for one in wish.staffing})
         names = dict[str, str]()
@@ -94,20 +94,20 @@ class Workers:
             tags=wish.tags,
             reuse=wish.reuse,
         )
-        progress = Progress()
+        progress = MakingProgress()
         try:
             self._making.fill(asked, progress)
         except DcfError as failure:
             self._making.undo(asked, progress)
             undone = _staffed(parts, progress.undone, {})
-            return Crew(undone=undone, warnings=tuple(progress.warnings), failure=failure)
+            return MadeWorkers(undone=undone, warnings=tuple(progress.warnings), failure=failure)
         agents |= {state: progress.agents[part] for state, part in parts.items()}
         ordered = {one.state: agents[one.state] for one in wish.staffing}
         names |= self._assigned(wish.workflow_id, ordered, progress.warnings)
         created = _staffed(parts, progress.made, names)
         fresh = {one.state for one in created}
         existing = tuple(_one(state, agent, names) for state, agent in ordered.items() if state not in fresh)
-        return Crew(agents=ordered, created=created, existing=existing, warnings=tuple(progress.warnings))
+        return MadeWorkers(agents=ordered, created=created, existing=existing, warnings=tuple(progress.warnings))
 
     def delete_workers(self, workflow_id: str, spare: Collection[str] = ()) -> list[Dismissed]:
         """Delete the agents that were made for a run, found in the store and by their tags; safe to repeat.
@@ -116,8 +116,8 @@ class Workers:
         the next call tries again.
         """
         token = f"dismiss-{secrets.token_hex(8)}"
-        leaving = self._rosters.transact(workflow_id, lambda roster, _: decisions.dismiss(roster, token))
-        kept = {member.agent_id for member in self._rosters.read(workflow_id).values() if member.keep} | set(spare)
+        leaving = self._documents.transact(workflow_id, lambda roster, _: decisions.dismiss(roster, token))
+        kept = {member.agent_id for member in self._documents.read(workflow_id).values() if member.keep} | set(spare)
         targets = {member.agent_id: part for part, member in leaving.items() if member.agent_id is not None}
         try:
             for one in self._platform.find_agents((run_tag(workflow_id), WORKER_TAG)):
@@ -128,7 +128,7 @@ class Workers:
         results = [self._dismissed(part, agent) for agent, part in targets.items() if agent not in kept]
         failed = {one.state for one in results if not one.deleted}
         again = {part: member for part, member in leaving.items() if part in failed or member.agent_id in spare}
-        self._rosters.transact(workflow_id, lambda roster, _: (decisions.reinstate(roster, again), None))
+        self._documents.transact(workflow_id, lambda roster, _: (decisions.reinstate(roster, again), None))
         return results
 
     def resolve(self, name: str) -> str:
@@ -158,13 +158,13 @@ class Workers:
         runs = self._assignments.read((workflow_id,))
         if not runs:
             return {}
-        ours = {agent for member in self._rosters.read(workflow_id).values() for agent in member.agent_ids}
+        ours = {agent for member in self._documents.read(workflow_id).values() for agent in member.agent_ids}
         pools = {state: pool for state, pool in runs[0].agents.items() if pool and state in states}
         return {state: pool[0] for state, pool in pools.items() if not ours.issuperset(pool)}
 
     def _known(self, staffing: Sequence[Staffing]) -> dict[str, AgentFound]:
         """Look up the agents that Tasks name as existing; raise AgentUnknown where there is none and no template."""
-        looked_up: dict[Reference, AgentFound | None] = {}
+        looked_up: dict[TemplateReference, AgentFound | None] = {}
         known: dict[str, AgentFound] = {}
         for one in staffing:
             if one.existing is None:
@@ -181,7 +181,7 @@ class Workers:
                 )
         return known
 
-    def _existing(self, reference: Reference) -> AgentFound | None:
+    def _existing(self, reference: TemplateReference) -> AgentFound | None:
         if reference.ident is not None:
             try:
                 return self._platform.retrieve_agent(reference.ident)
@@ -195,7 +195,7 @@ class Workers:
 
     def _assigned(self, workflow_id: str, agents: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
         """Write who does what into the run, if there is one; answer with the names of the agents made for it."""
-        roster = self._rosters.read(workflow_id)
+        roster = self._documents.read(workflow_id)
         ours = {agent: member.name for member in roster.values() for agent in member.agent_ids}
         self._assignments.add(workflow_id, dict.fromkeys(agents.values()))
         found = assign(self._store, workflow_id, agents, ours)

@@ -13,15 +13,15 @@ from functools import partial
 from typing import Final, TypeVar
 
 from dcf.errors import AgentUnknown, Conflict, DcfError, PlatformUnavailable, ToolUnavailable
-from dcf.ports import ToolWish, Workforce
+from dcf.ports import AgentPlatform, ToolWish
 from dcf.skills.manifest import Manifest
-from dcf.skills.policy import Plan, Policy, left_out, plan
+from dcf.skills.policy import Policy, SkillPlan, left_out, plan
 from dcf.skills.servers import Registry
 from dcf.values.digest import definition_sha256
 from dcf.values.text_pieces import clip
 from dcf.workforce.skills import holdings as decisions
-from dcf.workforce.skills.holdings import Busy, HeldTool, Holding, Phase, Repair, Reserved, Settled
-from dcf.workforce.skills.ledger import Ledger
+from dcf.workforce.skills.holdings import Busy, HeldTool, Holding, Repair, Reserved, Settled, SkillPhase
+from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 from dcf.workforce.skills.mirror import Mirror
 from dcf.workforce.skills.removal import Removal
 
@@ -72,19 +72,25 @@ class Equipment:
     """Skills of agents."""
 
     def __init__(
-        self, platform: Workforce, ledger: Ledger, policy: Policy, registry: Registry, limits: Limits, label: str
+        self,
+        platform: AgentPlatform,
+        documents: HoldingsDocuments,
+        policy: Policy,
+        registry: Registry,
+        limits: Limits,
+        label: str,
     ) -> None:
         self._platform = platform
-        self._ledger = ledger
+        self._documents = documents
         self._policy = policy
         self._registry = registry
         self._limits = limits
-        self._mirror = Mirror(platform, ledger, label)
-        self._removal = Removal(platform, ledger, policy, registry)
+        self._mirror = Mirror(platform, documents, label)
+        self._removal = Removal(platform, documents, policy, registry)
 
     def loaded(self, agent_id: str) -> list[Holding]:
         """List the skills that an agent has, those under way left out."""
-        return [one for one in self._ledger.read(agent_id).skills.values() if one.phase is Phase.LOADED]
+        return [one for one in self._documents.read(agent_id).skills.values() if one.phase is SkillPhase.LOADED]
 
     def load(self, agent_id: str, manifest: Manifest) -> Loaded:
         """Give the agent a skill.
@@ -104,7 +110,7 @@ class Equipment:
         attached = _Attached(warnings=[*planned.warnings, *map(_hidden_tool, found.left_out)])
         try:
             done = self._attach(agent_id, found.holding, planned, attached)
-            confirmed = self._ledger.transact(agent_id, lambda all_, _: decisions.confirm(all_, done))
+            confirmed = self._documents.transact(agent_id, lambda all_, _: decisions.confirm(all_, done))
         except DcfError as error:
             self._undo(agent_id, found.holding, attached, error)
             raise
@@ -123,9 +129,9 @@ class Equipment:
 
     def forget(self, agent_id: str) -> None:
         """Drop what is known of an agent that was deleted."""
-        self._ledger.forget(agent_id)
+        self._documents.forget(agent_id)
 
-    def _plan(self, manifest: Manifest) -> Plan:
+    def _plan(self, manifest: Manifest) -> SkillPlan:
         limits = self._limits
         return plan(manifest, self._policy, self._registry, max_chars=limits.max_chars, max_pieces=limits.max_pieces)
 
@@ -136,7 +142,7 @@ class Equipment:
         deadline = time.monotonic() + _PATIENCE_S
         attempt = 0
         while True:
-            found = self._ledger.transact(agent_id, decide)
+            found = self._documents.transact(agent_id, decide)
             if isinstance(found, Reserved | Settled):
                 return found
             if isinstance(found, Repair):
@@ -154,15 +160,15 @@ class Equipment:
     def _repair(self, agent_id: str, holding: Holding) -> None:
         token = f"repair-{secrets.token_hex(8)}"
         decide = partial(_begin, reference=holding.manifest_id, token=token)
-        found = self._ledger.transact(agent_id, decide)
+        found = self._documents.transact(agent_id, decide)
         if isinstance(found, Reserved):
             self._removal.carry_out(agent_id, found.holding)
 
-    def _attach(self, agent_id: str, entry: Holding, planned: Plan, attached: _Attached) -> Holding:
+    def _attach(self, agent_id: str, entry: Holding, planned: SkillPlan, attached: _Attached) -> Holding:
         """Give the agent everything; note in `attached` what was done, for a failure between."""
         deadline = time.monotonic() + _BUDGET_S
         before = attached.before = self._platform.retrieve_agent(agent_id).tool_ids
-        noted = self._ledger.transact(
+        noted = self._documents.transact(
             agent_id, lambda all_, _: decisions.note_before(all_, entry.manifest_id, entry.token, before)
         )
         if not noted:
@@ -201,12 +207,12 @@ class Equipment:
     def _undo(self, agent_id: str, entry: Holding, attached: _Attached, error: DcfError) -> None:
         """Take back what a failed load did; if that fails too, the entry stays for the next call to take back."""
         if isinstance(error, AgentUnknown):
-            self._ledger.forget(agent_id)
+            self._documents.forget(agent_id)
             return
         attempted = replace(entry, before=attached.before, texts=attached.texts, tools=attached.tools)
         decide = partial(_begin, reference=entry.manifest_id, token=entry.token, attempted=attempted)
         try:
-            found = self._ledger.transact(agent_id, decide)
+            found = self._documents.transact(agent_id, decide)
             if isinstance(found, Reserved):
                 self._removal.carry_out(agent_id, found.holding)
         except DcfError:
@@ -219,7 +225,7 @@ def _begin(
     return decisions.begin_removal(all_, reference, token, now, attempted)
 
 
-def _wish(manifest: Manifest, planned: Plan, token: str) -> Holding:
+def _wish(manifest: Manifest, planned: SkillPlan, token: str) -> Holding:
     pieces = (planned.directives, *planned.data)
     tools = {tool.name: HeldTool(source=_fingerprint(wish), definition=wish.definition) for tool, wish in planned.tools}
     return Holding(
@@ -227,7 +233,7 @@ def _wish(manifest: Manifest, planned: Plan, token: str) -> Holding:
         name=manifest.name,
         version=manifest.version,
         sha256=manifest.sha256,
-        phase=Phase.LOADING,
+        phase=SkillPhase.LOADING,
         token=token,
         until=0,
         texts={piece.label: None for piece in pieces},

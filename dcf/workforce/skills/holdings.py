@@ -20,7 +20,7 @@ HOLD: Final = 180 * SECOND
 """How long whoever loads or unloads is left alone."""
 
 
-class Phase(StrEnum):
+class SkillPhase(StrEnum):
     """Where a skill is on an agent."""
 
     LOADING = "loading"
@@ -53,7 +53,7 @@ class Holding:
     name: str
     version: str
     sha256: str
-    phase: Phase
+    phase: SkillPhase
     token: str
     until: int
     texts: Mapping[str, str | None] = field(default_factory=dict)
@@ -146,7 +146,7 @@ def reserve(
 ) -> tuple[Holdings, Reserved | Busy | Repair | Settled]:
     """Enter a skill that is to be loaded, unless it is loaded or others are in the way; raise Conflict."""
     own = holdings.skills.get(wish.manifest_id)
-    if own is not None and own.phase is Phase.LOADED:
+    if own is not None and own.phase is SkillPhase.LOADED:
         if own.sha256 != wish.sha256:
             raise Conflict(
                 f"The skill '{clip(wish.manifest_id)}' is loaded with another content.",
@@ -172,14 +172,14 @@ def reserve(
         # Not from 0: a document that was deleted and made again must not repeat a revision.
         holdings = replace(holdings, revision=now, mirrored=now)
     tools = {name: _inherited(holdings, name, tool) for name, tool in wish.tools.items() if name not in hidden}
-    entry = replace(wish, phase=Phase.LOADING, until=now + HOLD, tools=tools)
+    entry = replace(wish, phase=SkillPhase.LOADING, until=now + HOLD, tools=tools)
     return holdings.with_skill(entry), Reserved(entry, tuple(hidden))
 
 
 def note_before(holdings: Holdings, manifest_id: str, token: str, before: tuple[str, ...]) -> tuple[Holdings, bool]:
     """Keep what the agent had, before anything is attached; False when the entry is no longer the caller's."""
     own = holdings.skills.get(manifest_id)
-    if own is None or own.token != token or own.phase is not Phase.LOADING:
+    if own is None or own.token != token or own.phase is not SkillPhase.LOADING:
         return holdings, False
     return holdings.with_skill(replace(own, before=before)), True
 
@@ -189,11 +189,11 @@ def confirm(holdings: Holdings, done: Holding) -> tuple[Holdings, bool]:
     own = holdings.skills.get(done.manifest_id)
     if own is None or own.token != done.token:
         return holdings, False
-    if own.phase is Phase.LOADED:
+    if own.phase is SkillPhase.LOADED:
         return holdings, True
-    if own.phase is not Phase.LOADING:
+    if own.phase is not SkillPhase.LOADING:
         return holdings, False
-    return holdings.with_skill(replace(done, phase=Phase.LOADED), finished=True), True
+    return holdings.with_skill(replace(done, phase=SkillPhase.LOADED), finished=True), True
 
 
 def begin_removal(
@@ -203,9 +203,9 @@ def begin_removal(
     own = holdings.find(reference)
     if own is None:
         return holdings, Settled(None)
-    if own.phase is not Phase.LOADED and own.token != token and own.until > now:
+    if own.phase is not SkillPhase.LOADED and own.token != token and own.until > now:
         return holdings, Busy()
-    if own.phase is Phase.UNLOADING and own.token == token:
+    if own.phase is SkillPhase.UNLOADING and own.token == token:
         return holdings, Reserved(own)
     known = own if attempted is None else attempted
     detach = tuple(
@@ -213,14 +213,14 @@ def begin_removal(
         for name, tool in known.tools.items()
         if not tool.foreign and not any(_keeps(one, name) for one in holdings.others(own.manifest_id))
     )
-    entry = replace(known, phase=Phase.UNLOADING, token=token, until=now + HOLD, detach=detach)
+    entry = replace(known, phase=SkillPhase.UNLOADING, token=token, until=now + HOLD, detach=detach)
     return holdings.with_skill(entry), Reserved(entry)
 
 
 def end_removal(holdings: Holdings, manifest_id: str, token: str) -> Holdings:
     """Forget a skill whose things are gone, if it is still the caller's to forget."""
     own = holdings.skills.get(manifest_id)
-    if own is None or own.phase is not Phase.UNLOADING or own.token != token:
+    if own is None or own.phase is not SkillPhase.UNLOADING or own.token != token:
         return holdings
     return holdings.without(manifest_id)
 
@@ -234,18 +234,18 @@ def give_up_removal(holdings: Holdings, manifest_id: str, token: str) -> Holding
 
 
 def _is_stale(one: Holding, now: int) -> bool:
-    return one.phase is not Phase.LOADED and one.until <= now
+    return one.phase is not SkillPhase.LOADED and one.until <= now
 
 
 def _keeps(one: Holding, tool: str) -> bool:
-    return one.phase is not Phase.UNLOADING and tool in one.tools
+    return one.phase is not SkillPhase.UNLOADING and tool in one.tools
 
 
 def _is_in_the_way(one: Holding, wish: Holding) -> bool:
     """Whether a skill under way uses a tool or label of ours: until it is done, whose it is cannot be told."""
-    if one.phase is Phase.LOADED:
+    if one.phase is SkillPhase.LOADED:
         return False
-    tools = one.tools if one.phase is Phase.LOADING else one.detach
+    tools = one.tools if one.phase is SkillPhase.LOADING else one.detach
     return any(name in tools for name in wish.tools) or any(label in one.texts for label in wish.texts)
 
 

@@ -7,19 +7,19 @@ the newest contents, in whatever order several of them write.
 from dataclasses import replace
 
 from dcf.errors import DcfError, PlatformUnavailable
-from dcf.ports import Workforce
+from dcf.ports import AgentPlatform
 from dcf.values.json_text import dump
-from dcf.workforce.skills.holdings import Holdings, Phase
-from dcf.workforce.skills.ledger import Ledger
+from dcf.workforce.skills.holdings import Holdings, SkillPhase
+from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 from dcf.workforce.skills.removal import unavailable_warning
 
 
 class Mirror:
-    """Keeps one block of an agent equal to what the ledger says."""
+    """Keeps one block of an agent equal to what the store says."""
 
-    def __init__(self, platform: Workforce, ledger: Ledger, label: str) -> None:
+    def __init__(self, platform: AgentPlatform, documents: HoldingsDocuments, label: str) -> None:
         self._platform = platform
-        self._ledger = ledger
+        self._documents = documents
         self._label = label
 
     def show(self, agent_id: str) -> tuple[str, ...]:
@@ -27,7 +27,7 @@ class Mirror:
         try:
             wrote = False
             while True:
-                holdings = self._ledger.read(agent_id)
+                holdings = self._documents.read(agent_id)
                 if holdings.mirrored == holdings.revision:
                     break
                 self._write(agent_id, holdings)
@@ -50,7 +50,7 @@ class Mirror:
                 "dataSourceBlockIds": one.data_ids,
             }
             for name, one in holdings.skills.items()
-            if one.phase is Phase.LOADED
+            if one.phase is SkillPhase.LOADED
         }
         mirror_id = holdings.mirror_id
         if shown:
@@ -58,7 +58,7 @@ class Mirror:
         elif mirror_id is not None:
             self._platform.remove_block(agent_id, mirror_id)
             mirror_id = None
-        self._ledger.transact(agent_id, lambda now, _: (_marked(now, holdings.revision, mirror_id), None))
+        self._documents.transact(agent_id, lambda now, _: (_marked(now, holdings.revision, mirror_id), None))
 
 
 def _marked(holdings: Holdings, revision: int, mirror_id: str | None) -> Holdings:

@@ -1,22 +1,24 @@
 """Taking from an agent what one skill brought: the same for unloading, for undoing, and for repairing after a crash."""
 
 from dcf.errors import AgentUnknown, DcfError, Forbidden, PlatformUnavailable, ToolUnavailable
-from dcf.ports import Workforce
+from dcf.ports import AgentPlatform
 from dcf.skills.manifest import ToolNeed
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
 from dcf.values.text_pieces import clip
 from dcf.workforce.skills import holdings as decisions
 from dcf.workforce.skills.holdings import HeldTool, Holding
-from dcf.workforce.skills.ledger import Ledger
+from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 
 
 class Removal:
-    """Carries out what a removal's entry in the ledger says, then drops the entry."""
+    """Carries out a removal that was noted among the agent's skills, then drops the entry."""
 
-    def __init__(self, platform: Workforce, ledger: Ledger, policy: Policy, registry: Registry) -> None:
+    def __init__(
+        self, platform: AgentPlatform, documents: HoldingsDocuments, policy: Policy, registry: Registry
+    ) -> None:
         self._platform = platform
-        self._ledger = ledger
+        self._documents = documents
         self._policy = policy
         self._registry = registry
 
@@ -30,14 +32,14 @@ class Removal:
             if entry.before is not None:
                 self._remove(agent_id, entry, entry.before, warnings)
         except AgentUnknown:
-            self._ledger.forget(agent_id)
+            self._documents.forget(agent_id)
             return tuple(warnings)
         except DcfError:
-            self._ledger.transact(
+            self._documents.transact(
                 agent_id, lambda all_, _: (decisions.give_up_removal(all_, entry.manifest_id, entry.token), None)
             )
             raise
-        self._ledger.transact(
+        self._documents.transact(
             agent_id, lambda all_, _: (decisions.end_removal(all_, entry.manifest_id, entry.token), None)
         )
         return tuple(warnings)

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core import attention, claim, creation, finalization, kickoff, lease, progress
-from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Refusal, Released, Updated
+from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.codec import read_meta, read_state, write_state
 from dcf.core.context import context_of
 from dcf.core.decision import Changes, Decision, Event, More, Notice, Snapshot
@@ -14,6 +14,7 @@ from dcf.core.definition import Definition, read_definition
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
+from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
 

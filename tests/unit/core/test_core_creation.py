@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Created, Owed, Refusal
+from dcf.core.answers import Created, Owed
 from dcf.core.definition import read_definition
 from dcf.core.model import Status
 from dcf.errors import InvalidDefinition
 from dcf.values.instants import SECOND
+from dcf.values.refusal import Refusal
 from tests.unit.core.build import A_THEN_B, LOOP, NOW, MemoryRun, code, definition, leased, run, wish
 
 SILENT = {

@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased, Refusal, Released
+from dcf.core.answers import Leased, Released
 from dcf.core.lease import Acquire, Release, Renew, acquire, release, renew
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
+from dcf.values.refusal import Refusal
 from tests.unit.core.build import LOOP, NOW, TTL, code, held, leased, meta, run, snapshot
 
 EXPIRY = NOW + TTL * SECOND

@@ -10,11 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from dcf.core.answers import Leased, Refusal, Released, Updated
+from dcf.core.answers import Leased, Released, Updated
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import StateDoc, Status
 from dcf.core.progress import Update
 from dcf.values.instants import SECOND
+from dcf.values.refusal import Refusal
 from tests.unit.core.build import LOOP, MemoryRun, run
 
 AGENTS = {"A": ("ann", "bob"), "B": ()}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from dcf.values import json_edits
 from dcf.values.json_edits import Edited, depth, refuse_growth
-from dcf.values.json_paths import MISSING, Obstacle, Steps, find, parse_path, put, remove
+from dcf.values.json_paths import MISSING, JsonSteps, find, parse_path, put, remove
+from dcf.values.refusal import Refusal
 from tests.unit.values.test_values_json_paths import DOCUMENTS, STEPS
 
 # The examples of RFC 7386, appendix A: original, patch, result.
@@ -41,17 +42,17 @@ def test_a_merge_patch_does_what_rfc_7386_shows(target: str, patch: str, result:
     assert (original, change) == kept
 
 
-def edited(found: Edited | Obstacle) -> Any:
+def edited(found: Edited | Refusal) -> Any:
     assert isinstance(found, Edited), found
     return found.document
 
 
-def refused(found: Edited | Obstacle) -> str:
-    assert isinstance(found, Obstacle), found
+def refused(found: Edited | Refusal) -> str:
+    assert isinstance(found, Refusal), found
     return found.code
 
 
-def at(text: str) -> Steps:
+def at(text: str) -> JsonSteps:
     return parse_path(text)
 
 
@@ -148,13 +149,13 @@ def test_no_value_moves_into_itself_however_that_is_spelled(target: str) -> None
 
 @given(DOCUMENTS, STEPS, STEPS, st.booleans())
 def test_a_move_loses_nothing_but_what_it_replaces(
-    document: Any, source: Steps, target: Steps, overwrite: bool
+    document: Any, source: JsonSteps, target: JsonSteps, overwrite: bool
 ) -> None:
     before = json.dumps(document)
     value, there = find(document, source), find(document, target)
     found = json_edits.move(document, source, target, overwrite=overwrite)
     assert json.dumps(document) == before
-    if isinstance(found, Obstacle):
+    if isinstance(found, Refusal):
         return
     assert value is not MISSING
     assert json.dumps(find(found.document, found.at)) == json.dumps(value)
@@ -166,7 +167,7 @@ def test_a_move_loses_nothing_but_what_it_replaces(
 
 
 @given(DOCUMENTS, STEPS, STEPS)
-def test_a_copy_is_a_set_of_what_is_there(document: Any, source: Steps, target: Steps) -> None:
+def test_a_copy_is_a_set_of_what_is_there(document: Any, source: JsonSteps, target: JsonSteps) -> None:
     found = json_edits.copy(document, source, target, overwrite=True)
     if isinstance(found, Edited):
         assert json.dumps(found.document) == json.dumps(put(document, target, find(document, source)))

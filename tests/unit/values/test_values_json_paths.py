@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.errors import InvalidArgument
-from dcf.values.json_paths import MISSING, Obstacle, Step, find, parse_path, pinned, put, remove, spell
+from dcf.values.json_paths import MISSING, JsonStep, find, parse_path, pinned, put, remove, spell
+from dcf.values.refusal import Refusal
 
 SCALARS = (
     st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False) | st.text(max_size=5)
@@ -43,7 +44,7 @@ STEPS = st.lists(NAMES | st.integers(-3, 3), max_size=5).map(tuple)
         ("list[0].a", ("list", 0, "a")),
     ],
 )
-def test_what_names_one_place_is_read(text: str, steps: tuple[Step, ...]) -> None:
+def test_what_names_one_place_is_read(text: str, steps: tuple[JsonStep, ...]) -> None:
     assert parse_path(text) == steps
 
 
@@ -93,7 +94,7 @@ def test_a_path_has_a_length(text: str) -> None:
 
 
 @given(STEPS)
-def test_a_spelled_path_is_read_as_the_same_steps(steps: tuple[Step, ...]) -> None:
+def test_a_spelled_path_is_read_as_the_same_steps(steps: tuple[JsonStep, ...]) -> None:
     assert parse_path(spell(steps)) == steps
 
 
@@ -106,7 +107,7 @@ def test_any_text_is_a_path_or_refused(text: str) -> None:
     assert parse_path(spell(steps)) == steps
 
 
-def follow(document: Any, steps: tuple[Step, ...]) -> Any:
+def follow(document: Any, steps: tuple[JsonStep, ...]) -> Any:
     """The naive model: Python's own indexing, with the types told apart."""
     step: Any
     for step in steps:
@@ -117,7 +118,7 @@ def follow(document: Any, steps: tuple[Step, ...]) -> Any:
 
 
 @given(DOCUMENTS, STEPS)
-def test_a_value_is_found_where_python_finds_it(document: Any, steps: tuple[Step, ...]) -> None:
+def test_a_value_is_found_where_python_finds_it(document: Any, steps: tuple[JsonStep, ...]) -> None:
     try:
         expected = follow(document, steps)
     except (KeyError, IndexError):
@@ -126,11 +127,11 @@ def test_a_value_is_found_where_python_finds_it(document: Any, steps: tuple[Step
 
 
 @given(DOCUMENTS, STEPS, SCALARS)
-def test_putting_changes_one_place_and_no_other(document: Any, steps: tuple[Step, ...], value: Any) -> None:
+def test_putting_changes_one_place_and_no_other(document: Any, steps: tuple[JsonStep, ...], value: Any) -> None:
     before = json.dumps(document)
     changed = put(document, steps, value)
     assert json.dumps(document) == before, "the document itself is left alone"
-    if isinstance(changed, Obstacle):
+    if isinstance(changed, Refusal):
         with pytest.raises((KeyError, IndexError)):
             follow(document, steps)
         return
@@ -149,7 +150,7 @@ def test_putting_changes_one_place_and_no_other(document: Any, steps: tuple[Step
 
 
 @given(DOCUMENTS, STEPS.filter(bool))
-def test_removing_takes_away_one_place_and_no_other(document: Any, steps: tuple[Step, ...]) -> None:
+def test_removing_takes_away_one_place_and_no_other(document: Any, steps: tuple[JsonStep, ...]) -> None:
     if find(document, steps) is MISSING:
         return
     before = json.dumps(document)
@@ -160,7 +161,7 @@ def test_removing_takes_away_one_place_and_no_other(document: Any, steps: tuple[
 
 
 @given(DOCUMENTS, STEPS)
-def test_pinned_steps_lead_to_the_same_place_and_are_not_negative(document: Any, steps: tuple[Step, ...]) -> None:
+def test_pinned_steps_lead_to_the_same_place_and_are_not_negative(document: Any, steps: tuple[JsonStep, ...]) -> None:
     if find(document, steps) is not MISSING:
         found = pinned(document, steps)
         assert find(document, found) is find(document, steps)
@@ -179,7 +180,7 @@ def test_pinned_steps_lead_to_the_same_place_and_are_not_negative(document: Any,
         (("new", 0), "not_found", "At '$.new' is nothing, not an array."),
     ],
 )
-def test_where_nothing_can_be_put_is_said_with_the_place(steps: tuple[Step, ...], code: str, words: str) -> None:
+def test_where_nothing_can_be_put_is_said_with_the_place(steps: tuple[JsonStep, ...], code: str, words: str) -> None:
     found = put({"s": "x", "n": None, "l": [1, 2], "o": {}}, steps, 1)
-    assert isinstance(found, Obstacle)
+    assert isinstance(found, Refusal)
     assert (found.code, found.message) == (code, words)

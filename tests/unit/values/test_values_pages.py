@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.values.json_pages import Page, page
-from dcf.values.json_paths import Obstacle
 from dcf.values.json_text import dump
+from dcf.values.refusal import Refusal
 from dcf.values.text_pieces import LONGEST, utf8_piece
 from tests.unit.values.test_values_json_paths import DOCUMENTS
 
@@ -19,7 +19,7 @@ def test_the_pages_of_a_value_are_the_value(value: Any, longest: int) -> None:
     cursor: int | None = 0
     while cursor is not None:
         part = page(value, cursor, longest)
-        if isinstance(part, Obstacle):
+        if isinstance(part, Refusal):
             assert part.code == "too_large"
             return
         assert type(part.value) is type(value)
@@ -43,7 +43,7 @@ def test_what_fits_is_one_page_and_a_cursor_beyond_it_is_refused() -> None:
     values: list[Any] = [[1, 2], 7, None, "ab", {}]
     for value in values:
         found = page(value, 3, 100)
-        assert isinstance(found, Obstacle)
+        assert isinstance(found, Refusal)
         assert found.code == "out_of_range"
 
 

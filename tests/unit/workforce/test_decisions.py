@@ -9,13 +9,13 @@ from dcf.workforce.crew import roster
 from dcf.workforce.crew.names import agent_name, default_prefix
 from dcf.workforce.crew.roster import Allotted, Member
 from dcf.workforce.skills import holdings
-from dcf.workforce.skills.holdings import Busy, HeldTool, Holding, Holdings, Phase, Repair, Reserved, Settled
+from dcf.workforce.skills.holdings import Busy, HeldTool, Holding, Holdings, Repair, Reserved, Settled, SkillPhase
 
 NOW = 1_000_000
 NONE: frozenset[str] = frozenset()
 
 
-def held(name: str, *tools: str, phase: Phase = Phase.LOADED, until: int = 0, **more: Any) -> Holding:
+def held(name: str, *tools: str, phase: SkillPhase = SkillPhase.LOADED, until: int = 0, **more: Any) -> Holding:
     return Holding(
         manifest_id=name,
         name=name,
@@ -40,19 +40,19 @@ def reserve(there: Holdings, wish: Holding) -> Any:
 
 def test_a_skill_waits_for_one_that_is_loading_the_same_tool() -> None:
     """Until that one is done it cannot be told whose the tool is."""
-    loading = held("a", "x", phase=Phase.LOADING, until=NOW + 1)
+    loading = held("a", "x", phase=SkillPhase.LOADING, until=NOW + 1)
     assert isinstance(reserve(having(loading), held("b", "x")), Busy)
     assert isinstance(reserve(having(loading), held("b", "y")), Reserved)
 
 
 def test_a_skill_waits_for_one_that_is_taking_its_tool_away() -> None:
-    leaving = held("a", "x", "y", phase=Phase.UNLOADING, until=NOW + 1, detach=("x",))
+    leaving = held("a", "x", "y", phase=SkillPhase.UNLOADING, until=NOW + 1, detach=("x",))
     assert isinstance(reserve(having(leaving), held("b", "x")), Busy)
     assert isinstance(reserve(having(leaving), held("b", "y")), Reserved), "it stays, since another skill uses it"
 
 
 def test_a_skill_under_way_is_left_alone_until_its_time_is_over() -> None:
-    loading = held("a", "x", phase=Phase.LOADING, until=NOW + 1)
+    loading = held("a", "x", phase=SkillPhase.LOADING, until=NOW + 1)
     wish = replace(held("a", "x"), token="another")
     assert isinstance(reserve(having(loading), wish), Busy)
     assert isinstance(holdings.begin_removal(having(loading), "a", "t", NOW)[1], Busy)
@@ -68,7 +68,7 @@ def test_the_same_request_again_finds_its_own_reservation() -> None:
 
 
 def test_who_lost_the_reservation_cannot_confirm_it() -> None:
-    taken = having(held("a", phase=Phase.UNLOADING))
+    taken = having(held("a", phase=SkillPhase.UNLOADING))
     assert holdings.confirm(taken, replace(held("a"), token="late")) == (taken, False)
     assert holdings.confirm(having(), held("a")) == (having(), False)
     assert holdings.note_before(taken, "a", "late", ()) == (taken, False)
@@ -112,7 +112,7 @@ def test_a_part_is_allotted_to_one_caller_until_its_time_is_over() -> None:
 
 def test_who_lost_a_part_cannot_confirm_it_and_a_part_that_was_closed_is_never_confirmed() -> None:
     there, _ = roster.allot({}, ("A",), "one", NOW)
-    made = Member(phase=roster.Phase.MADE, token="one", until=0, agent_id="agent-1")
+    made = Member(phase=roster.MemberPhase.MADE, token="one", until=0, agent_id="agent-1")
     assert roster.confirm(there, "A", replace(made, token="two"))[1] is False
     closed, leaving = roster.dismiss(there, "cleaner")
     assert set(leaving) == {"A"}
@@ -122,10 +122,14 @@ def test_who_lost_a_part_cannot_confirm_it_and_a_part_that_was_closed_is_never_c
 
 def test_agents_that_were_made_before_are_remembered_as_the_runs_own() -> None:
     there, _ = roster.allot({}, ("A",), "one", NOW)
-    there, _ = roster.confirm(there, "A", Member(phase=roster.Phase.MADE, token="one", until=0, agent_id="agent-1"))
+    there, _ = roster.confirm(
+        there, "A", Member(phase=roster.MemberPhase.MADE, token="one", until=0, agent_id="agent-1")
+    )
     there, _ = roster.dismiss(there, "cleaner")
     there, _ = roster.allot(there, ("A",), "two", NOW)
-    there, _ = roster.confirm(there, "A", Member(phase=roster.Phase.MADE, token="two", until=0, agent_id="agent-2"))
+    there, _ = roster.confirm(
+        there, "A", Member(phase=roster.MemberPhase.MADE, token="two", until=0, agent_id="agent-2")
+    )
     assert there["A"].agent_ids == ("agent-1", "agent-2")
     assert roster.read_roster(roster.write_roster(there)) == there
 

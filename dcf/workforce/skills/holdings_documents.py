@@ -7,12 +7,12 @@ from typing import TypeVar
 from dcf.store import keys
 from dcf.store.documents import Documents, Verdict
 from dcf.values.json_text import Json
-from dcf.workforce.skills.holdings import HeldTool, Holding, Holdings, Phase
+from dcf.workforce.skills.holdings import HeldTool, Holding, Holdings, SkillPhase
 
 Answer = TypeVar("Answer")
 
 
-class Ledger:
+class HoldingsDocuments:
     """What agents have loaded, by agent id."""
 
     def __init__(self, documents: Documents) -> None:
@@ -84,7 +84,7 @@ def _read_holding(manifest_id: str, found: Mapping[str, Json]) -> Holding:
         name=found["skillName"],
         version=found["skillVersion"],
         sha256=found["sha256"],
-        phase=Phase(found["status"]),
+        phase=SkillPhase(found["status"]),
         token=found["token"],
         until=found["until"],
         texts=dict(found["texts"]),

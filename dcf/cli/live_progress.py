@@ -20,7 +20,7 @@ _AROUND = 3
 """Lines of the heading, the names of the columns, and below the table."""
 
 
-class Progress:
+class LiveProgress:
     """Called with each reading of the run: a live table on a terminal, one line for each change otherwise."""
 
     def __init__(self, *, quiet: bool) -> None:

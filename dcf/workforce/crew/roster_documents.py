@@ -11,7 +11,7 @@ from dcf.workforce.crew.roster import LIFE_S, Roster, read_roster, write_roster
 Answer = TypeVar("Answer")
 
 
-class Rosters:
+class RosterDocuments:
     """Rosters by run."""
 
     def __init__(self, documents: Documents) -> None:

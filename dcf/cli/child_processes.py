@@ -27,7 +27,7 @@ class ProcessFailed(DcfError):
 
 
 @dataclass(slots=True, kw_only=True)
-class _Member:
+class _Child:
     """One process under its name; `command` starts it again."""
 
     name: str
@@ -36,13 +36,13 @@ class _Member:
     process: subprocess.Popen[bytes]
 
 
-class Crew:
+class ChildProcesses:
     """Processes of dcf. A thread starts again whoever dies; each ends by itself when this process is gone."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
         self._logs = logs
         self._environment = {**os.environ, **environment}
-        self._members: list[_Member] = []
+        self._members: list[_Child] = []
         self._failure: DcfError | None = None
         self._restarts = 0
         self._done = threading.Event()
@@ -64,7 +64,7 @@ class Crew:
         """Start `dcf ARGUMENTS` (with --leash) under this name; its output goes to a log of that name."""
         command = [sys.executable, "-m", "dcf", *arguments]
         process = self._spawn(name, command, inherit)
-        self._members.append(_Member(name=name, command=command, inherit=inherit, process=process))
+        self._members.append(_Child(name=name, command=command, inherit=inherit, process=process))
 
     def check(self) -> None:
         """Raise if a process cannot be kept alive."""
@@ -77,7 +77,7 @@ class Crew:
                 if member.process.poll() is not None:
                     self._replace(member)
 
-    def _replace(self, member: _Member) -> None:
+    def _replace(self, member: _Child) -> None:
         """Start a dead process again, unless that has been of no help."""
         exit_code = _wait_for(member.process)
         self._restarts += 1
