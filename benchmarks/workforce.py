@@ -5,14 +5,13 @@ import time
 from pathlib import Path
 from typing import Any
 
-from dcf.workforce.crew.templates import read_staffing
-from dcf.workforce.crew.workers import CrewWish
-
 from benchmarks import workloads
 from benchmarks.figures import Row
 from benchmarks.measuring import Probe
 from dcf.application import Application
 from dcf.ports import AgentWish
+from dcf.workforce.crew.templates import read_staffing
+from dcf.workforce.crew.workers import CrewWish
 
 _AGENTS = Path(__file__).parents[1] / "agents"
 _FEW, _MANY = 10, 500
