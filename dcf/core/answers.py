@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.model import Receipt, RunStatus, StateDoc, Status
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
@@ -34,6 +34,17 @@ class Released:
 
     outcome: str
     doc: StateDoc
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlreadyCompleted(StateRefusal):
+    """The token completed the state before, with other content: `receipt` says with what.
+
+    `is_latest` tells whether the stored output is still that of this completion.
+    """
+
+    receipt: Receipt
+    is_latest: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
 
 def _remind(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
     """Owe one more notification; its number makes the event id new, so that receivers do not drop it."""
-    number = _reminders(doc) + 1
+    number = doc.reminders + 1
     expired = doc.lease.token is not None
     notice = Notice(
         type=f"{'lease_expired' if expired else 'reminder'}-{number}",
@@ -71,15 +71,9 @@ def _remind(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
     return Decision(
         answer=Owed(states=(state,), fired="reminded"),
         changes=Changes(
-            states={state: replace(doc, last={**doc.last, "reminders": number})},
+            states={state: replace(doc, reminders=number)},
             events=(event,),
             notices=(notice,),
             timers={state: doc.attention(later)},
         ),
     )
-
-
-def _reminders(doc: StateDoc) -> int:
-    """Count the reminders so far; `last` may have been written by hand."""
-    number = doc.last.get("reminders")
-    return number if isinstance(number, int) and number > 0 else 0

@@ -7,7 +7,17 @@ not know are kept. The writer is canonical. It may not decide anything.
 from typing import Any
 
 from dcf.asl.steps import Entry, Tolerance
-from dcf.core.model import DEFAULT_MAX_ATTEMPTS, Lease, Meta, RunStatus, ScopeBounds, StateDoc, Status
+from dcf.core.model import (
+    DEFAULT_MAX_ATTEMPTS,
+    Lease,
+    Meta,
+    Operation,
+    Receipt,
+    RunStatus,
+    ScopeBounds,
+    StateDoc,
+    Status,
+)
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, dump, load
 
@@ -20,6 +30,14 @@ _STATE_FIELDS = frozenset(
 
 _STATUSES = {status.value: status for status in Status} | {"done": Status.SUCCEEDED}
 _RUN_STATUSES = {status.value: status for status in RunStatus}
+_OPERATIONS = {operation.value: operation for operation in Operation}
+_USUAL = {
+    Operation.COMPLETE: Status.SUCCEEDED,
+    Operation.RELEASE: Status.PENDING,
+    Operation.UPDATE: Status.RUNNING,
+    Operation.LOST: Status.RUNNING,
+}
+"""The status that receipts nearly always tell, and therefore leave out."""
 
 _ITEM = 2
 """A Map item is kept as its index and its value."""
@@ -31,8 +49,8 @@ _LARGEST = 2**53
 def write_state(doc: StateDoc) -> dict[str, Json]:
     """Write a state document as design section 4 shows it.
 
-    RedisJSON pays about 230 bytes for a ninth field and 600 for nested replies (measured, 2.8.3): so `not_before` is
-    there only when it says something, and the stored replies are one JSON text.
+    RedisJSON pays about 230 bytes for a ninth field and 600 for a nested receipt (measured, 2.8.3): so `not_before` is
+    there only when it says something, and the last receipt and the counters are one JSON text.
     """
     written = {
         **doc.extra,
@@ -43,7 +61,7 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
         "finished_at": _text(doc.finished_at),
         "last_error": doc.last_error,
         "waits_for": dict(doc.waits_for),
-        "last": dump(dict(doc.last)),
+        "last": dump(_write_last(doc)),
     }
     rare = {
         "type": doc.kind,
@@ -85,8 +103,43 @@ def read_state(document: Json) -> StateDoc:
         heartbeat_s=_count(found.get("heartbeat_s")) or None,
         scope_epoch=_count(found.get("scope_epoch")) or None,
         scope=_read_scope(found.get("scope")),
-        last=_replies(found.get("last")),
+        **_read_last(found.get("last")),
         extra={name: value for name, value in found.items() if name not in _STATE_FIELDS},
+    )
+
+
+def write_receipt(receipt: Receipt) -> dict[str, Json]:
+    """Write a receipt without what its reader assumes anyway."""
+    usual = _USUAL[receipt.operation]
+    rare: dict[str, Json] = {
+        "of": receipt.content or None,
+        "output": receipt.output_written or None,
+        "status": None if receipt.status is usual else receipt.status.value,
+        "run_status": None if receipt.run_status is RunStatus.RUNNING else receipt.run_status.value,
+        "claimed": receipt.claimed,
+        "next": None if receipt.next_states == _claimed_alone(receipt.claimed) else list(receipt.next_states),
+    }
+    written: dict[str, Json] = {"req": receipt.request, "op": receipt.operation.value, "at": receipt.at}
+    return written | {name: value for name, value in rare.items() if value is not None}
+
+
+def read_receipt(document: Json) -> Receipt | None:
+    """Read it back; None for anything that is no receipt."""
+    found = _object(document)
+    operation, request = _OPERATIONS.get(_string(found.get("op")) or ""), _string(found.get("req"))
+    if operation is None or request is None:
+        return None
+    claimed, following = _string(found.get("claimed")), found.get("next")
+    return Receipt(
+        request=request,
+        operation=operation,
+        at=_count(found.get("at")),
+        status=_STATUSES.get(_string(found.get("status")) or "", _USUAL[operation]),
+        content=_string(found.get("of")) or "",
+        output_written=found.get("output") is True,
+        run_status=_RUN_STATUSES.get(_string(found.get("run_status")) or "", RunStatus.RUNNING),
+        next_states=tuple(following) if isinstance(following, list) else _claimed_alone(claimed),
+        claimed=claimed,
     )
 
 
@@ -171,11 +224,29 @@ def _read_scope(found: Json) -> ScopeBounds | None:
     )
 
 
-def _replies(text: Json) -> dict[str, Any]:
+def _write_last(doc: StateDoc) -> dict[str, Json]:
+    written: dict[str, Json] = {
+        "receipt": None if doc.receipt is None else write_receipt(doc.receipt),
+        "claim": doc.claim,
+        "reminders": doc.reminders or None,
+        "retries": doc.retries or None,
+        "tries_from": doc.tries_from or None,
+    }
+    return {name: value for name, value in written.items() if value is not None}
+
+
+def _read_last(text: Json) -> dict[str, Any]:
+    """Read the last receipt and the counters, by field; what an operator made unreadable counts as nothing."""
     try:
-        return _object(load(text))
+        found = _object(load(text))
     except (TypeError, ValueError):
-        return {}
+        found = {}
+    counters = {name: _count(found.get(name)) for name in ("reminders", "retries", "tries_from")}
+    return {"receipt": read_receipt(found.get("receipt")), "claim": _string(found.get("claim")), **counters}
+
+
+def _claimed_alone(claimed: str | None) -> tuple[str, ...]:
+    return () if claimed is None else (claimed,)
 
 
 def _count(value: Json) -> int:

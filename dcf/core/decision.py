@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
-from dcf.core.model import Meta, StateDoc, StateInput
+from dcf.core.model import Meta, Receipt, StateDoc, StateInput
 from dcf.values.json_text import Json
 
 Answer_co = TypeVar("Answer_co", covariant=True)
@@ -24,7 +24,8 @@ class Reads:
     whose assignment is needed; `open_states` asks for a page of the run's open states, offset and length (watched
     as a set), and `claim` for the one that was claimed with this token before. `timers` names the states whose due
     time is looked up. Of a Parallel or Map, `scopes` asks for what opening it fixed, `items` for single items by
-    their number, and `tallies` for what of it has ended.
+    their number, and `tallies` for what of it has ended. `receipts` asks for those of older requests, by state and
+    request: each that was asked for is in the snapshot, as None where there is none.
     """
 
     states: tuple[str, ...] = ()
@@ -36,6 +37,7 @@ class Reads:
     scopes: tuple[str, ...] = ()
     items: tuple[tuple[str, int], ...] = ()
     tallies: tuple[str, ...] = ()
+    receipts: tuple[tuple[str, str], ...] = ()
     open_states: tuple[int, int] | None = None
     claim: str | None = None
     whole_meta: bool = False
@@ -74,6 +76,7 @@ class Snapshot:
     scopes: Mapping[str, StateInput] = field(default_factory=dict)
     items: Mapping[tuple[str, int], Json] = field(default_factory=dict)
     tallies: Mapping[str, Tally] = field(default_factory=dict)
+    receipts: Mapping[tuple[str, str], Receipt | None] = field(default_factory=dict)
     void: frozenset[str] = frozenset()
     page: int = 0
     meta_document: Mapping[str, Json] | None = None
@@ -110,8 +113,8 @@ class Changes:
 
     Of scopes: `opened` ones begin to count anew, `sizes` are those of all that were opened, `items` are those of a
     Map, `ended` adds to the counts of the scopes in `counting`, `dropped` takes back outputs of earlier visits, and
-    `results` go where a ResultWriter wants them. What is left to do after the commit: the insides of `closed` scopes
-    are void, and Maps in `reading` wait for items.
+    `results` go where a ResultWriter wants them. `receipts` are those of older requests, by state and request. What
+    is left to do after the commit: the insides of `closed` scopes are void, and Maps in `reading` wait for items.
     """
 
     meta_document: Mapping[str, Json] | None = None
@@ -132,6 +135,7 @@ class Changes:
     counting: Mapping[str, StateDoc] = field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     results: Mapping[str, Json] = field(default_factory=dict)
+    receipts: Mapping[tuple[str, str], Receipt] = field(default_factory=dict)
     closed: tuple[str, ...] = ()
     reading: tuple[str, ...] = ()
 
@@ -142,6 +146,7 @@ class More:
 
     scopes: tuple[str, ...] = ()
     items: tuple[tuple[str, int], ...] = ()
+    receipts: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from dcf.core.answers import Leased, Updated
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot, Tally
 from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
-from dcf.core.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.model import Lease, Operation, RunStatus, StateDoc, Status
 from dcf.core.progress import Update, claimant_of
 from dcf.core.scopes import NOTHING_KEPT, opened_scope, visits_of
 from dcf.core.transition import Claimant, clock_of
@@ -199,21 +199,22 @@ def _go_on(
     answer = Joined(claimed=step.claim(), run_status=step.run_status, next_states=step.entered)
     told = None if by is None else step.current(by.path)
     if by is not None and told is not None:
-        step.states[by.path] = add_to_reply(told, by.token, answer)
+        step.states[by.path] = add_to_receipt(told, by.token, answer)
     return Decision(answer=answer, changes=step.changes())
 
 
-def add_to_reply(doc: StateDoc, token: str, answer: Joined) -> StateDoc:
-    """Add what came of a completion afterwards to the reply that its repetition is given."""
-    done = doc.last.get("complete")
-    if not isinstance(done, dict) or done.get("req") != fingerprint(token):
+def add_to_receipt(doc: StateDoc, token: str, answer: Joined) -> StateDoc:
+    """Add what came of a completion afterwards to what its repetition is told."""
+    done = doc.receipt
+    if done is None or done.operation is not Operation.COMPLETE or done.request != fingerprint(token):
         return doc
-    reply: dict[str, Json] = {**done, "next": [*done.get("next", ()), *answer.next_states]}
-    if answer.claimed is not None:
-        reply["claimed"] = answer.claimed.state
-    if answer.run_status is not RunStatus.RUNNING:
-        reply["run_status"] = answer.run_status.value
-    return replace(doc, last={**doc.last, "complete": reply})
+    added = replace(
+        done,
+        next_states=(*done.next_states, *answer.next_states),
+        claimed=done.claimed if answer.claimed is None else answer.claimed.state,
+        run_status=done.run_status if answer.run_status is RunStatus.RUNNING else answer.run_status,
+    )
+    return replace(doc, receipt=added)
 
 
 def _is_open(snapshot: Snapshot, doc: StateDoc) -> bool:

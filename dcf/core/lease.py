@@ -7,15 +7,14 @@ request id, so the same call may be repeated until its outcome is known (reliabi
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dcf.core import refusals
+from dcf.core import receipts, refusals
 from dcf.core.answers import Leased, Released
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.codec import write_lease
-from dcf.core.decision import Changes, Decision, Event, Snapshot
-from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.core.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
-from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 _DEFAULT_TTL_S = 300
@@ -24,7 +23,7 @@ _DEFAULT_TTL_S = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquire:
-    """A wish to hold a state for `ttl_s` seconds.
+    """Request for the lease on a state, for `ttl_s` seconds.
 
     `claims` says that any state would do: which one it got is then noted, since a repetition cannot know.
     """
@@ -42,7 +41,7 @@ class Acquire:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renew:
-    """A holder's wish for more time; `ttl_s` None keeps the length it has."""
+    """Request of a holder for more time; `ttl_s` None keeps the length the lease has."""
 
     state: str
     token: str
@@ -62,7 +61,7 @@ class Release:
     clear_owner: bool = True
 
 
-def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
+def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal | More]:
     """Grant the lease to one owner, tell its holder that it already has it, or say why not."""
     doc, meta = snapshot.states[request.state], _meta(snapshot)
     is_holder = doc.lease.is_held_with(request.token) and not _owner_differs(doc, request.owner)
@@ -74,9 +73,9 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
             given=snapshot.inputs.get(request.state),
         )
         return Decision(answer=held, repeats=True)
-    refusal = _why_not(doc, meta, request, snapshot.now)
+    refusal = _why_not(doc, meta, request, snapshot)
     if refusal is None:
-        return _grant(snapshot, doc, request)
+        return _unless_used(snapshot, doc, request) or _grant(snapshot, doc, request)
     if refusal.code == "lease_held" and _outlives_its_ttl(doc.lease, snapshot.now):
         return _heal(doc, request.state, snapshot.now)
     return Decision(answer=refusal)
@@ -104,36 +103,36 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     )
 
 
-def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal]:
+def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal | More]:
     """Give the state back: pending again, its epoch kept, so that whoever is assigned may take it."""
     doc = snapshot.states[request.state]
-    if _is_clear(doc, request):
+    if _is_clear(snapshot, doc, request):
         return Decision(answer=Released(outcome="lease_already_clear", doc=doc), repeats=True)
     if not request.force:
         refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
         if refusal is None and _owner_differs(doc, request.owner):
             refusal = refusals.owner_mismatch(request.state, doc.lease.owner_agent_id or "", request.owner or "", doc)
         if refusal is not None:
-            return Decision(answer=refusal)
-    freed = _freed(doc, snapshot.now, request)
+            return Decision(answer=_unread(snapshot, request.state, request.token) or refusal)
+    freed, kept = _freed(doc, snapshot.now, request)
     event = Event(type="LeaseReleased", state=request.state, data={"epoch": doc.lease.epoch, "forced": request.force})
     at = freed.attention(snapshot.now + REMINDER_DELAY)
     attention = {} if freed.status.is_terminal else {request.state: at}
     return Decision(
         answer=Released(outcome="lease_released", doc=freed),
-        changes=Changes(states={request.state: freed}, events=(event,), timers=attention, claims=forgotten_claim(doc)),
+        changes=Changes(
+            states={request.state: freed},
+            events=(event,),
+            timers=attention,
+            claims=forgotten_claim(doc),
+            receipts=kept,
+        ),
     )
 
 
 def forgotten_claim(doc: StateDoc) -> dict[str, str | None]:
     """Forget which state was claimed with the token that held this one."""
-    mark = doc.last.get("claim")
-    return {mark: None} if isinstance(mark, str) else {}
-
-
-def without_claim(last: Mapping[str, Json]) -> dict[str, Json]:
-    """Leave out of the stored replies by which token the state was claimed."""
-    return {operation: reply for operation, reply in last.items() if operation != "claim"}
+    return {} if doc.claim is None else {doc.claim: None}
 
 
 def cleared(lease: Lease) -> Lease:
@@ -168,7 +167,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         lease=lease,
         started_at=snapshot.now,
         not_before=None,
-        last={**without_claim(doc.last), **({"claim": fingerprint(request.token)} if request.claims else {})},
+        claim=fingerprint(request.token) if request.claims else None,
     )
     event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
     timers = {request.state: taken.attention(snapshot.now + request.ttl_s * SECOND)}
@@ -184,26 +183,41 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             events=(event,),
             timers=timers,
             claims=forgotten_claim(doc) | ({fingerprint(request.token): request.state} if request.claims else {}),
+            receipts=receipts.lost(request.state, doc, snapshot.now),
         ),
     )
 
 
-def _why_not(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refusal | None:
+def _why_not(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot) -> Refusal | None:
     """Name the first reason against a grant; what waiting does not mend comes first."""
     return (
-        _unless_open(doc, meta, request)
-        or _unless_due(doc, request, now)
+        _unless_open(doc, meta, request, snapshot)
+        or _unless_due(doc, request, snapshot.now)
         or _unless_assigned(doc, meta, request)
-        or _unless_free(doc, meta, request, now)
+        or _unless_free(doc, meta, request, snapshot.now)
     )
 
 
-def _unless_open(doc: StateDoc, meta: Meta, request: Acquire) -> Refusal | None:
+def _unless_used(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal | More] | None:
+    """Ask, before a state is leased again, for the receipt that its token has if it held the state before."""
+    more = None if doc.attempts == 0 or request.claims else _unread(snapshot, request.state, request.token)
+    return None if more is None else Decision(answer=more)
+
+
+def _unread(snapshot: Snapshot, state: str, token: str | None) -> More | None:
+    """Ask for the receipt of a token, unless it was read or there can be none."""
+    if token is None or receipts.was_read(snapshot, state, receipts.token_key(token)):
+        return None
+    return More(receipts=((state, receipts.token_key(token)),))
+
+
+def _unless_open(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot) -> Refusal | None:
     if meta.status is not RunStatus.RUNNING:
         return refusals.run_closed(meta.status)
     if doc.status.is_terminal:
         return refusals.state_terminal(request.state, doc)
-    return refusals.token_used(request.state, doc) if _is_done_with(doc, request.token) else None
+    used = receipts.find(snapshot, request.state, receipts.token_key(request.token))
+    return None if used is None else refusals.token_used(request.state, doc)
 
 
 def _unless_due(doc: StateDoc, request: Acquire, now: int) -> Refusal | None:
@@ -231,7 +245,7 @@ def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refus
 
 
 def _outlives_its_ttl(lease: Lease, now: int) -> bool:
-    """Tell whether the server's clock stepped back after the grant; a second is let pass."""
+    """Return True if the lease ends over 1 s later than its TTL allows: the server clock moved back since the grant."""
     if lease.expires_at is None or lease.ttl_s is None:
         return False
     return lease.expires_at > now + (lease.ttl_s + 1) * SECOND
@@ -249,28 +263,28 @@ def _heal(doc: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
     )
 
 
-def _is_clear(doc: StateDoc, request: Release) -> bool:
+def _is_clear(snapshot: Snapshot, doc: StateDoc, request: Release) -> bool:
     """Tell whether there is nothing to release: nobody holds the state, or the caller gave it up before."""
     if doc.lease.token is None and (request.force or doc.status.is_terminal):
         return True
-    return not request.force and not doc.lease.is_held_with(request.token) and _is_done_with(doc, request.token)
+    if request.force or request.token is None or doc.lease.is_held_with(request.token):
+        return False
+    done = receipts.find(snapshot, request.state, receipts.token_key(request.token))
+    return done is not None and done.operation is not Operation.LOST
 
 
-def _freed(doc: StateDoc, now: int, request: Release) -> StateDoc:
+def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, Mapping[receipts.Place, Receipt]]:
+    """Clear the lease, and keep the receipt of whoever gave it back or note that its holder lost it."""
     kept_owner = None if request.clear_owner else doc.lease.owner_agent_id
     lease = Lease(epoch=doc.lease.epoch, ts=now, ttl_s=doc.lease.ttl_s, owner_agent_id=kept_owner)
-    last = without_claim(doc.last)
-    if request.token is not None and doc.lease.is_held_with(request.token):
-        last["release"] = {"req": fingerprint(request.token)}
-    return replace(doc, status=doc.status if doc.status.is_terminal else Status.PENDING, lease=lease, last=last)
-
-
-def _is_done_with(doc: StateDoc, token: str | None) -> bool:
-    """Tell whether this token held the state before, and released or completed it."""
-    ended = (doc.last.get(operation) for operation in ("release", "complete"))
-    return token is not None and any(
-        isinstance(reply, dict) and reply.get("req") == fingerprint(token) for reply in ended
+    status = doc.status if doc.status.is_terminal else Status.PENDING
+    freed = replace(doc, status=status, lease=lease, claim=None)
+    if request.token is None or not doc.lease.is_held_with(request.token):
+        return freed, receipts.lost(request.state, doc, now)
+    given_back = Receipt(
+        request=receipts.token_key(request.token), operation=Operation.RELEASE, at=now, status=Status.PENDING
     )
+    return receipts.keep(request.state, freed, given_back)
 
 
 def _owner_differs(doc: StateDoc, owner: str | None) -> bool:

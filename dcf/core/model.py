@@ -77,6 +77,35 @@ class Lease:
         return max(self.epoch + 1, now)
 
 
+class Operation(StrEnum):
+    """Kinds of requests that a state keeps a receipt of; `lost` marks a token whose lease ended without its holder."""
+
+    COMPLETE = "complete"
+    RELEASE = "release"
+    UPDATE = "update"
+    LOST = "lost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """What the sender of an applied request was told, kept so that a repetition is told the same.
+
+    `request` is the fingerprint of the lease token, for a partial write of token and request id; `content` that of what
+    was written (status, output, error), so that other content is not taken for a repetition. `at` is the server time
+    in microseconds. `next_states` and `claimed` are the Tasks that a completion entered, and the one it leased.
+    """
+
+    request: str
+    operation: Operation
+    at: int
+    status: Status
+    content: str = ""
+    output_written: bool = False
+    run_status: RunStatus = RunStatus.RUNNING
+    next_states: tuple[str, ...] = ()
+    claimed: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeBounds:
     """An open Parallel or Map: how many branches or iterations must end, how many run at once, how many may fail."""
@@ -93,6 +122,10 @@ class StateDoc:
     `kind` is set for an open state that nobody leases (a Wait, a Parallel, a Map, a Task that is to be entered
     again); `deadline` and `heartbeat_s` are a Task's timeouts. `scope` is there once a Parallel or Map has opened
     what is inside it; inside, `scope_epoch` is the epoch of the scope's document at that time.
+
+    `receipt` is that of the last request that was applied; older ones are kept beside the document. `claim` is the
+    fingerprint of the token that claimed the state, `reminders` how often it was announced again, `retries` how often a
+    Retrier gave it back, and `tries_from` the attempts until then.
     """
 
     status: Status = Status.PENDING
@@ -108,7 +141,11 @@ class StateDoc:
     heartbeat_s: int | None = None
     scope_epoch: int | None = None
     scope: ScopeBounds | None = None
-    last: Mapping[str, Json] = field(default_factory=dict)
+    receipt: Receipt | None = None
+    claim: str | None = None
+    reminders: int = 0
+    retries: int = 0
+    tries_from: int = 0
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -139,8 +176,7 @@ class StateDoc:
     @property
     def tries(self) -> int:
         """How often it was leased since it was entered or retried: lost leases, which the run bears only so often."""
-        before = self.last.get("tries_from")
-        return self.attempts - (before if isinstance(before, int) else 0)
+        return self.attempts - self.tries_from
 
     @property
     def heartbeat_due(self) -> int | None:

@@ -37,7 +37,9 @@ def to_update(definition: Definition, request: Update) -> Reads:
     if here is None:
         return Reads()
     if request.status not in (Status.SUCCEEDED, Status.FAILED):
-        return Reads(states=with_scopes([request.state]))
+        known_by = request.key if request.is_partial else None
+        receipts = () if known_by is None else ((request.state, known_by),)
+        return Reads(states=with_scopes([request.state]), receipts=receipts)
     is_task = isinstance(here.state, Task)
     return to_leave(
         definition,
@@ -112,6 +114,7 @@ def add(reads: Reads, more: More) -> Reads:
         reads,
         scopes=tuple(dict.fromkeys((*reads.scopes, *more.scopes))),
         items=tuple(dict.fromkeys((*reads.items, *more.items))),
+        receipts=tuple(dict.fromkeys((*reads.receipts, *more.receipts))),
     )
 
 

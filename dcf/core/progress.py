@@ -8,22 +8,20 @@ from dataclasses import dataclass, replace
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
-from dcf.core import refusals
+from dcf.core import receipts, refusals
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Updated
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.lease import Release, cleared, forgotten_claim, release, without_claim
-from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.core.lease import Release, cleared, forgotten_claim, release
+from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.transition import Claimant, Transition, clock_of
-from dcf.values.digest import fingerprint, next_token
+from dcf.values.digest import digest_of, next_token
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
-_TOLD_BY_DEFAULT = {"complete": Status.SUCCEEDED, "release": Status.PENDING, "update": Status.RUNNING}
-"""What stored replies leave out, since it is what they nearly always say."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,29 +47,56 @@ class Update:
     request_id: str | None = None
 
     @property
+    def is_partial(self) -> bool:
+        """Whether it leaves the state running."""
+        return self.status in (None, Status.RUNNING)
+
+    @property
     def needs_id(self) -> bool:
         """Whether nothing tells a repetition of it: it leaves the state running, and its caller named no id."""
-        return self.request_id is None and self.status in (None, Status.RUNNING)
+        return self.request_id is None and self.is_partial
+
+    @property
+    def key(self) -> str | None:
+        """By what a repetition is known: a token ends its lease once; of partial writes its holder may name each."""
+        if self.token is None:
+            return None
+        if not self.is_partial:
+            return receipts.token_key(self.token)
+        return None if self.request_id is None else receipts.write_key(self.token, self.request_id)
+
+    @property
+    def operation(self) -> Operation:
+        """What its receipt says was done."""
+        if self.is_partial:
+            return Operation.UPDATE
+        return Operation.RELEASE if self.status is Status.PENDING else Operation.COMPLETE
+
+    @property
+    def content(self) -> str:
+        """Fingerprint of what it writes, by which another request with the same token is told from a repetition."""
+        output = [self.output] if self.has_output else []
+        return digest_of([self.status, output, self.error, self.cause, self.attempts])
 
 
 def update(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
-    """Apply a holder's write, or repeat the reply if this very request was applied before."""
-    doc, meta = snapshot.states[request.state], snapshot.meta
-    assert meta is not None, "the control plane checks that the run exists before it decides"
-    repeated = _repeated(doc, request)
-    if repeated is not None:
-        return Decision(answer=repeated, repeats=True)
-    refusal = refusals.unless_holder(doc, meta, request.state, request.token) or _owner_refusal(doc, request)
-    if refusal is not None:
-        return Decision(answer=refusal)
+    """Apply a holder's write, or tell what became of it if this very request was applied before.
+
+    A request that looks stale may be a repetition whose receipt stands beside the document: it is read before
+    anything is refused, and before a partial write is applied.
+    """
+    stopped = _unless_new(snapshot, request)
+    if stopped is not None:
+        return stopped
+    doc = snapshot.states[request.state]
     if request.status in _SETTLING:
         return _settle(snapshot, request, definition, context)
     if request.status is Status.PENDING:
         return _give_back(snapshot, request)
-    if request.status not in (None, Status.RUNNING):
-        return Decision(answer=refusals.invalid_transition(request.state, doc.status, request.status))
+    if not request.is_partial:
+        return Decision(answer=refusals.invalid_transition(request.state, doc.status, request.status or doc.status))
     return _write(doc, request, snapshot.now)
 
 
@@ -144,9 +169,10 @@ def _end_by_itself(
     else:
         advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
     step = open_transition(snapshot, state, epoch, definition)
-    step.states[state] = replace(doc, lease=Lease(epoch=epoch), last=without_claim(doc.last))
+    step.states[state] = replace(doc, lease=Lease(epoch=epoch), claim=None)
     step.timers[state] = None
     step.claims |= forgotten_claim(doc)
+    step.receipts |= receipts.lost(state, doc, now)
     more = take(step, snapshot, state, advance, definition, context)
     if more is not None:
         return Decision(answer=more)
@@ -169,9 +195,8 @@ def _settle(
     if more is not None:
         return Decision(answer=more)
     answer = _answer(step, request, closed, doc.lease.owner_agent_id)
-    mine = step.states[state]
-    done = {"req": _repetition_key(request), **_reply(answer)}
-    step.states[state] = replace(mine, last={**mine.last, "complete": done})
+    step.states[state], moved = receipts.keep(state, step.states[state], _receipt(request, answer, snapshot.now))
+    step.receipts |= moved
     return Decision(answer=answer, changes=step.changes())
 
 
@@ -195,7 +220,8 @@ def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
         lease=cleared(doc.lease),
         finished_at=now,
         last_error=_error_text(request) if request.status is Status.FAILED else doc.last_error,
-        last={operation: reply for operation, reply in doc.last.items() if operation == "release"},
+        claim=None,
+        reminders=0,
     )
 
 
@@ -221,52 +247,55 @@ def _answer(step: Transition, request: Update, closed: StateDoc, holder: str | N
     )
 
 
-def _reply(answer: Updated) -> dict[str, Json]:
-    """Note what a repetition must be told, without what a reader assumes anyway."""
-    reply: dict[str, Json] = {}
-    if answer.status is not Status.SUCCEEDED:
-        reply["status"] = answer.status.value
-    if answer.run_status is not RunStatus.RUNNING:
-        reply["run_status"] = answer.run_status.value
-    claimed = () if answer.claimed is None else (answer.claimed.state,)
-    if claimed:
-        reply["claimed"] = claimed[0]
-    if answer.next_states != claimed:
-        reply["next"] = list(answer.next_states)
-    return reply
-
-
-def _repeated(doc: StateDoc, request: Update) -> Updated | None:
-    done = doc.last.get(_operation(request))
-    key = _repetition_key(request)
-    if not isinstance(done, dict) or key is None or done.get("req") != key:
-        return None
-    claimed = done.get("claimed")
-    return Updated(
-        status=Status(done.get("status", _TOLD_BY_DEFAULT[_operation(request)])),
-        doc=doc,
-        output_written=request.has_output and _operation(request) != "release",
-        run_status=RunStatus(done.get("run_status", RunStatus.RUNNING.value)),
-        next_states=tuple(done.get("next", [claimed] if claimed else ())),
-        claimed=_claimed_before(claimed, request),
-        repeated=True,
+def _receipt(request: Update, answer: Updated, now: int) -> Receipt:
+    assert request.key is not None, "the fence lets nobody write without a token"
+    return Receipt(
+        request=request.key,
+        operation=request.operation,
+        at=now,
+        status=answer.status,
+        content=request.content,
+        output_written=answer.output_written,
+        run_status=answer.run_status,
+        next_states=answer.next_states,
+        claimed=None if answer.claimed is None else answer.claimed.state,
     )
 
 
-def _repetition_key(request: Update) -> str | None:
-    """By what a repetition is known: a token ends its lease once; of partial writes its holder may name each."""
-    if request.token is None:
-        return None
-    if _operation(request) != "update":
-        return fingerprint(request.token)
-    return None if request.request_id is None else fingerprint(f"{request.token}\n{request.request_id}")
+def _unless_new(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal | More] | None:
+    """Answer what was applied before, refuse what is not the holder's; None: it is to be applied now."""
+    doc, meta, key = snapshot.states[request.state], snapshot.meta, request.key
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    receipt = None if key is None else receipts.find(snapshot, request.state, key)
+    if receipt is not None:
+        return _repeat(doc, meta, receipt, request)
+    refusal = refusals.unless_holder(doc, meta, request.state, request.token) or _owner_refusal(doc, request)
+    must_know = key is not None and (refusal is not None or request.is_partial)
+    if key is not None and must_know and not receipts.was_read(snapshot, request.state, key):
+        return Decision(answer=More(receipts=((request.state, key),)))
+    return None if refusal is None else Decision(answer=refusal)
 
 
-def _operation(request: Update) -> str:
-    """Name the reply that a repetition of the request looks for."""
-    if request.status in _SETTLING:
-        return "complete"
-    return "release" if request.status is Status.PENDING else "update"
+def _repeat(doc: StateDoc, meta: Meta, receipt: Receipt, request: Update) -> Decision[Updated | Refusal | More]:
+    """Tell what the first call did, unless this one asks for something else."""
+    if receipt.operation is Operation.COMPLETE and receipt.content != request.content:
+        latest = doc.receipt is not None and doc.receipt.request == receipt.request
+        return Decision(answer=refusals.already_completed(request.state, doc, receipt, is_latest=latest), repeats=True)
+    if receipt.operation is Operation.UPDATE and receipt.content != request.content:
+        return Decision(answer=refusals.request_id_used(request.state), repeats=True)
+    if receipt.operation is not request.operation:
+        stale = refusals.unless_holder(doc, meta, request.state, request.token)
+        return Decision(answer=stale or refusals.lease_lost(request.state, doc))
+    answer = Updated(
+        status=receipt.status,
+        doc=doc,
+        output_written=receipt.output_written,
+        run_status=receipt.run_status,
+        next_states=receipt.next_states,
+        claimed=_claimed_before(receipt.claimed, request),
+        repeated=True,
+    )
+    return Decision(answer=answer, repeats=True)
 
 
 def _claimed_before(state: str | None, request: Update) -> Leased | None:
@@ -278,7 +307,7 @@ def _claimed_before(state: str | None, request: Update) -> Leased | None:
 
 def _give_back(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal | More]:
     given = release(snapshot, Release(state=request.state, token=request.token))
-    if isinstance(given.answer, Refusal):
+    if isinstance(given.answer, Refusal | More):
         return Decision(answer=given.answer)
     answer = Updated(status=given.answer.doc.status, doc=given.answer.doc, output_written=False)
     return Decision(answer=answer, changes=given.changes)
@@ -286,9 +315,7 @@ def _give_back(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusa
 
 def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refusal | More]:
     """Write what leaves the state running: part of the output, a note of an error, one more attempt."""
-    last, status, key = dict(doc.last), request.status or doc.status, _repetition_key(request)
-    if key is not None:
-        last["update"] = {"req": key, "status": status.value}
+    status = request.status or doc.status
     written = replace(
         doc,
         status=status,
@@ -296,8 +323,11 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
         started_at=now if request.set_started_at else doc.started_at,
         finished_at=now if request.set_finished_at else doc.finished_at,
         last_error=_error_text(request) or doc.last_error,
-        last=last,
     )
+    moved: Mapping[receipts.Place, Receipt] = {}
+    if request.key is not None:
+        told = Updated(status=status, doc=written, output_written=request.has_output)
+        written, moved = receipts.keep(request.state, written, _receipt(request, told, now))
     event = Event(
         type="StateUpdated",
         state=request.state,
@@ -309,6 +339,7 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
             states={request.state: written},
             outputs={request.state: request.output} if request.has_output else {},
             events=(event,),
+            receipts=moved,
         ),
     )
 

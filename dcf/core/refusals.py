@@ -5,20 +5,21 @@
     owner_mismatch       owner_mismatch                another agent is meant
     lease_held           lease_held                    somebody works on it
     lease_lost           lease_lost                    the token is not the current one
+    already_completed    already_completed             the token completed the state, with something else
     lease_expired        lease_expired                 too late to renew strictly
     token_used           token_used                    the token held the state in the past
     token_required       token_required                a write without a token
     attempts_exhausted   attempts_exhausted            tried as often as allowed
     invalid_transition   invalid_transition            a status that cannot follow
     nothing_ready        nothing_ready                 no work for this agent now
-    conflict             conflict                      the run exists and is another one
+    conflict             conflict, request_id_used     the run exists and is another one; the id named another write
 
 Kept in one place so that the codes stay stable and the sentences alike.
 """
 
-from dcf.core.answers import StateRefusal
-from dcf.core.model import Meta, RunStatus, StateDoc
-from dcf.values.instants import seconds
+from dcf.core.answers import AlreadyCompleted, StateRefusal
+from dcf.core.model import Meta, Receipt, RunStatus, StateDoc
+from dcf.values.instants import seconds, to_text
 from dcf.values.refusal import Refusal
 
 
@@ -108,6 +109,27 @@ def lease_lost(state: str, doc: StateDoc) -> StateRefusal:
     )
 
 
+def already_completed(state: str, doc: StateDoc, receipt: Receipt, *, is_latest: bool) -> AlreadyCompleted:
+    """Refuse: this token completed the state before, with another status or output."""
+    return AlreadyCompleted(
+        code="already_completed",
+        message=f"This lease_token completed state '{state}' as {receipt.status.value} at {to_text(receipt.at)}.",
+        hint="Nothing of this call was stored; `stored` shows what was. A completion is not corrected afterwards.",
+        doc=doc,
+        receipt=receipt,
+        is_latest=is_latest,
+    )
+
+
+def request_id_used(state: str) -> Refusal:
+    """Refuse: the id named another partial write."""
+    return Refusal(
+        code="conflict",
+        message=f"This request_id was used for another write of state '{state}' with the same lease.",
+        hint="Give every new write a request_id of its own; repeat one only with the same content.",
+    )
+
+
 def token_used(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse: the token held the state in the past; with it, old requests would act on the new lease."""
     return StateRefusal(
@@ -123,7 +145,10 @@ def lease_expired(state: str) -> Refusal:
     return Refusal(
         code="lease_expired",
         message=f"The lease on state '{state}' has expired.",
-        hint="Renew with reject_if_expired=false (works while nobody took the state over), or acquire it again.",
+        hint=(
+            "Renew with reject_if_expired=false while nobody took the state over. A finished result may still be "
+            "delivered with this lease_token until then."
+        ),
     )
 
 

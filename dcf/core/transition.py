@@ -34,7 +34,7 @@ from dcf.core.answers import Leased
 from dcf.core.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
 from dcf.core.decision import Changes, Event, Notice, Tally
 from dcf.core.lease import acquired_event, granted
-from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
+from dcf.core.model import Lease, Meta, Receipt, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.scopes import cancelled
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
@@ -80,6 +80,7 @@ class Transition:
     ended: dict[str, Tally] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
     results: dict[str, Json] = field(default_factory=dict)
+    receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     closed: list[str] = field(default_factory=list)
     reading: list[str] = field(default_factory=list)
     run_status: RunStatus = RunStatus.RUNNING
@@ -119,6 +120,7 @@ class Transition:
             counting={path: doc for path in self.ended if (doc := self.current(path)) is not None},
             dropped=tuple(self.dropped),
             results=self.results,
+            receipts=self.receipts,
             closed=tuple(self.closed),
             reading=tuple(self.reading),
         )
@@ -275,7 +277,6 @@ class Transition:
         """Give a failed Task back until its time has come; the clock then announces it, or enters the state again."""
         doc, task = self.current(step.path), step.task
         assert doc is not None, "only what was entered is tried again"
-        retried = int(doc.last.get("retried", 0)) + 1
         again = replace(
             doc,
             status=Status.PENDING,
@@ -285,13 +286,14 @@ class Transition:
             kind=None if task is not None else doc.kind or "Task",
             lease=Lease(epoch=max(doc.lease.epoch, self.epoch)),
             deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
-            last={**doc.last, "retried": retried, "tries_from": doc.attempts},
+            retries=doc.retries + 1,
+            tries_from=doc.attempts,
         )
         self.states[step.path] = again
         effective = step.entry.raw if task is None else task.effective
         self.inputs[step.path] = self._given(step.entry, effective)
         self.timers[step.path] = step.not_before
-        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": retried}
+        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": again.retries}
         self.events.append(Event(type="StateRetried", state=step.path, data=told))
 
     def _given(self, entry: Entry, effective: Json) -> StateInput:
@@ -330,7 +332,7 @@ class Transition:
         self.notices.append(Notice(type="run_finished", state=None, epoch=self.epoch, reason=status.value))
 
     def _opened(self, state: str, source: str | None, status: Status) -> StateDoc:
-        """Begin a fresh visit of a state: everything of an earlier one goes but its last replies and foreign fields."""
+        """Begin a fresh visit of a state: everything of an earlier one goes but its last receipt and foreign fields."""
         earlier = self.current(state) or StateDoc()
         finished = self.now if status.is_terminal else None
         return StateDoc(
@@ -341,7 +343,7 @@ class Transition:
             finished_at=finished,
             waits_for={source: self.epoch} if source else {},
             scope_epoch=self._scope_epoch(state),
-            last=earlier.last,
+            receipt=earlier.receipt,
             extra=earlier.extra,
         )
 

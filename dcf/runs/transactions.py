@@ -88,16 +88,20 @@ class Transactions:
         return self.store.commit(workflow_id, reads, guarded)
 
     def on_state(
-        self, workflow_id: str, path: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
+        self, workflow_id: str, path: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer | More]]
     ) -> Committed[Answer]:
-        """Decide on a state that must exist, or be one that is opened later."""
+        """Decide on a state that must exist, or be one that is opened later; again with more where that was asked."""
 
-        def guarded(snapshot: Snapshot) -> Decision[Answer]:
+        def guarded(snapshot: Snapshot) -> Decision[Answer | More]:
             if path not in snapshot.states:
                 return decide(self._with_document(workflow_id, path, self.load(workflow_id), snapshot))
             return decide(snapshot)
 
-        return self.on_run(workflow_id, reads, guarded)
+        while True:
+            found = self.on_run(workflow_id, reads, guarded)
+            if not isinstance(found.answer, More):
+                return Committed(answer=found.answer, changes=found.changes, counts=found.counts)
+            reads = needs.add(reads, found.answer)
 
     def by_definition(
         self, workflow_id: str, reads: Callable[[Run], Reads], decide: ByRun[Answer], path: str | None = None

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.answers import Updated
+from dcf.core.answers import AlreadyCompleted, Updated
 from dcf.core.codec import write_lease
 from dcf.core.inspection import is_ready, public_state
 from dcf.core.model import Status
@@ -28,6 +28,7 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
+from dcf.values.instants import to_text
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 
@@ -186,7 +187,7 @@ class UpdateWorkflowControlPlane(Arguments):
 
 
 class ControlPlaneUpdated(Answer):
-    """The state after the write, and what it set in motion."""
+    """The state after the write, and what it set in motion; `stored` is what an earlier completion had stored."""
 
     workflow_id: str | None = None
     state: str | None = None
@@ -196,6 +197,7 @@ class ControlPlaneUpdated(Answer):
     next_states: list[str] = Field(default_factory=list)
     claimed: dict[str, Any] | None = None
     repeated: bool = False
+    stored: dict[str, Any] | None = None
 
 
 @tool(toolset="execution", scope=Scope.WORK, arguments=UpdateWorkflowControlPlane, answer=ControlPlaneUpdated)
@@ -224,7 +226,8 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
     )
     answer = app.control_plane.update(args.workflow_id, request)
     if isinstance(answer, Refusal):
-        return refused(ControlPlaneUpdated, answer, workflow_id=args.workflow_id, state=args.state)
+        stored = _stored(app, args, answer) if isinstance(answer, AlreadyCompleted) else None
+        return refused(ControlPlaneUpdated, answer, workflow_id=args.workflow_id, state=args.state, stored=stored)
     return ControlPlaneUpdated(
         status=f"Updated state '{args.state}' of run '{args.workflow_id}'.",
         workflow_id=args.workflow_id,
@@ -236,6 +239,19 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         claimed=_claimed(app, args, answer),
         repeated=answer.repeated,
     )
+
+
+def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: AlreadyCompleted) -> dict[str, Json]:
+    """Show the one who completed the state before what that call stored, as far as it is still there."""
+    receipt = refusal.receipt
+    shown: dict[str, Json] = {
+        "status": receipt.status.value,
+        "at": to_text(receipt.at),
+        "output_written": receipt.output_written,
+    }
+    if receipt.output_written and refusal.is_latest:
+        shown["output"] = app.control_plane.read(args.workflow_id, (args.state,)).outputs.get(args.state)
+    return shown
 
 
 def _claimed(app: Application, args: UpdateWorkflowControlPlane, answer: Updated) -> dict[str, Json] | None:

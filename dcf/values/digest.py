@@ -3,6 +3,8 @@
 import hashlib
 import json
 
+import orjson
+
 from dcf.values.json_text import Json
 
 
@@ -15,6 +17,11 @@ def definition_sha256(document: Json) -> str:
 def fingerprint(token: str) -> str:
     """Make what a document keeps of a token or request id to recognise its repetition, without holding the secret."""
     return hashlib.sha256(token.encode()).hexdigest()[:16]
+
+
+def digest_of(value: Json) -> str:
+    """Make a fingerprint of JSON content; the order of an object's members does not matter."""
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
 def next_token(token: str, state: str) -> str:

@@ -460,4 +460,4 @@ def test_the_update_request_defaults_change_nothing_but_the_history(world: World
     answer = world.plane.update(run, Update(state="A", token=token))
     assert isinstance(answer, Updated)
     after = world.doc(run, "A")
-    assert replace(after, last=before.last) == before
+    assert replace(after, receipt=before.receipt) == before

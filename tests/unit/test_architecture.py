@@ -179,7 +179,7 @@ def test_every_refusal_is_listed_with_its_code() -> None:
     made: dict[str, set[str]] = {}
     for function in MODULES["dcf.core.refusals"].body:
         for node in ast.walk(function):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Refusal", "StateRefusal"}:
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in {"Refusal", "StateRefusal", "AlreadyCompleted"}:
                 assert isinstance(function, ast.FunctionDef)
                 (code,) = [word.value.value for word in node.keywords if isinstance(word.value, ast.Constant)
                            and word.arg == "code"]  # fmt: skip

@@ -11,7 +11,7 @@ from dcf.core.codec import read_meta, read_state, write_state
 from dcf.core.context import context_of
 from dcf.core.decision import Changes, Decision, Event, More, Notice, Snapshot
 from dcf.core.definition import Definition, read_definition
-from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.core.model import Lease, Meta, Receipt, RunStatus, StateDoc, Status
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
 from dcf.values.refusal import Refusal
@@ -47,9 +47,23 @@ def meta(status: RunStatus = RunStatus.RUNNING, **more: Any) -> Meta:
     return Meta(status=status, definition_sha256="d", **more)
 
 
+class AllReceipts(dict[tuple[str, str], Receipt | None]):
+    """Receipts of which every one was read."""
+
+    def __contains__(self, place: object) -> bool:
+        return True
+
+
 def snapshot(doc: StateDoc, *, now: int = NOW, about: Meta | None = None) -> Snapshot:
     """One state, A, and what is known of its run."""
-    return Snapshot(now=now, meta=about or meta(), states={"A": doc}, inputs={"A": {"x": 1}}, timers={"A": now})
+    return Snapshot(
+        now=now,
+        meta=about or meta(),
+        states={"A": doc},
+        inputs={"A": {"x": 1}},
+        timers={"A": now},
+        receipts=AllReceipts(),
+    )
 
 
 def held(token: str = "t1", owner: str = "ann", *, epoch: int = NOW, now: int = NOW, **more: Any) -> StateDoc:
@@ -79,6 +93,7 @@ class MemoryRun:
     events: list[Event] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     timers: dict[str, int] = field(default_factory=dict)
+    receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     last_changes: Changes | None = None
 
     @property
@@ -95,6 +110,7 @@ class MemoryRun:
             entries=dict(self.entries),
             outputs=dict(self.outputs),
             timers=dict(self.timers),
+            receipts=AllReceipts(self.receipts),
             page=len(self.states),
             meta_document=self.meta_document,
             audit=self.audit,
@@ -120,6 +136,7 @@ class MemoryRun:
         self.entries |= {name: given.entry for name, given in changes.inputs.items()}
         self.outputs |= changes.outputs
         self.audit = changes.audit or self.audit
+        self.receipts |= changes.receipts
         self.events += changes.events
         self.notices += changes.notices
         due = {**self.timers, **changes.timers}
@@ -137,7 +154,9 @@ class MemoryRun:
         return self.take(lease.Acquire(state=state, owner=owner, token=token, ttl_s=ttl_s, **more))
 
     def take(self, request: lease.Acquire) -> Leased | Refusal:
-        return self.commit(lease.acquire(self.snapshot(), request))
+        answer = self.commit(lease.acquire(self.snapshot(), request))
+        assert not isinstance(answer, More), "everything is read"
+        return answer
 
     def claim(self, token: str, owner: str = "ann") -> Leased | NothingReady | Refusal:
         wish = lease.Acquire(state="", owner=owner, token=token, ttl_s=TTL, claims=True)
@@ -147,7 +166,9 @@ class MemoryRun:
         return self.commit(lease.renew(self.snapshot(), request))
 
     def release(self, request: lease.Release) -> Released | Refusal:
-        return self.commit(lease.release(self.snapshot(), request))
+        answer = self.commit(lease.release(self.snapshot(), request))
+        assert not isinstance(answer, More), "everything is read"
+        return answer
 
     def update(self, state: str, token: str | None, **more: Any) -> Updated | Refusal:
         return self.write(progress.Update(state=state, token=token, **more))

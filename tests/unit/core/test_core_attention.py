@@ -4,9 +4,11 @@ import pytest
 
 from dcf.core.answers import Owed
 from dcf.core.attention import NEVER, REMINDER_DELAY, look
+from dcf.core.codec import read_state
 from dcf.core.decision import Changes, Snapshot
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.values.instants import SECOND
+from dcf.values.json_text import dump
 from tests.unit.core.build import NOW, TTL, held, meta, run, snapshot
 
 EXPIRY = NOW + TTL * SECOND
@@ -88,17 +90,17 @@ def test_the_delay_between_reminders_doubles_up_to_five_minutes() -> None:
 
 @pytest.mark.parametrize(("kept", "number"), [("x", 1), (None, 1), ([], 1), (-5, 1), (10**15, 10**15 + 1)])
 def test_a_number_of_reminders_written_by_hand_does_no_harm(kept: object, number: int) -> None:
-    decision = look(snapshot(StateDoc(last={"reminders": kept})), "A")
+    decision = look(snapshot(read_state({"last": dump({"reminders": kept})})), "A")
     assert decision.changes is not None
     assert decision.changes.notices[0].type == f"reminder-{number}"
 
 
 def test_a_reminder_changes_nothing_else_of_the_state() -> None:
-    doc = StateDoc(attempts=1, waits_for={"Z": 5}, last={"complete": {"req": "x"}})
+    doc = StateDoc(attempts=1, waits_for={"Z": 5}, claim="x")
     decision = look(snapshot(doc), "A")
     assert decision.changes is not None
     reminded = decision.changes.states["A"]
-    assert reminded.last == {"complete": {"req": "x"}, "reminders": 1}
+    assert (reminded.claim, reminded.reminders) == ("x", 1)
     assert (reminded.attempts, reminded.waits_for, reminded.lease) == (1, {"Z": 5}, doc.lease)
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dcf.core.codec import read_assignment, read_meta, read_state, write_lease, write_state
 from dcf.core.inspection import HIDDEN_TOKEN, holder_state, is_ready, public_state
-from dcf.core.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.model import Lease, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.progress import Update, update
 from dcf.values.instants import SECOND, from_text, seconds, to_text
 from dcf.values.json_text import dump, load
@@ -39,6 +39,18 @@ leases = st.builds(
     ts=st.none(),
     ttl_s=st.none() | st.integers(1, 3600),
 ) | st.builds(Lease, token=texts, ts=instants, ttl_s=st.integers(1, 3600), epoch=counts, expires_at=instants)
+receipts = st.builds(
+    Receipt,
+    request=texts,
+    operation=st.sampled_from(Operation),
+    at=counts,
+    status=st.sampled_from(Status),
+    content=texts,
+    output_written=st.booleans(),
+    run_status=st.sampled_from(RunStatus),
+    next_states=st.lists(texts, max_size=2).map(tuple),
+    claimed=st.none() | texts,
+)
 documents = st.builds(
     StateDoc,
     status=st.sampled_from(Status),
@@ -49,7 +61,11 @@ documents = st.builds(
     last_error=st.none() | texts,
     waits_for=st.dictionaries(texts, counts, max_size=3),
     not_before=st.none() | instants,
-    last=st.dictionaries(texts, json_values, max_size=3),
+    receipt=st.none() | receipts,
+    claim=st.none() | texts,
+    reminders=counts,
+    retries=counts,
+    tries_from=counts,
     extra=st.dictionaries(st.sampled_from(["note", "x-team"]), json_values),
 )
 by_hand = st.fixed_dictionaries(
@@ -79,7 +95,7 @@ def test_a_document_comes_back_as_it_was_written(doc: StateDoc) -> None:
 
 
 def test_a_document_reads_like_the_design_says() -> None:
-    assert write_state(held(waits_for={"Z": 5}, last={"reminders": 1}, not_before=NOW)) == {
+    assert write_state(held(waits_for={"Z": 5}, reminders=1, not_before=NOW)) == {
         "status": "running",
         "attempts": 1,
         "lease": {
@@ -144,9 +160,11 @@ def test_a_foreign_field_never_hides_an_own_one() -> None:
     assert write_state(StateDoc(extra={"status": "succeeded"}))["status"] == "pending"
 
 
-@pytest.mark.parametrize("last", ["", "{", "[]", "5", 5, None, {}, [1], {"complete": 1}])
-def test_replies_that_nobody_can_read_are_none(last: Any) -> None:
-    assert read_state({"last": last}).last == {}
+@pytest.mark.parametrize(
+    "last", ["", "{", "[]", "5", 5, None, {}, [1], {"complete": 1}, '{"receipt": 1}', '{"receipt": {"op": "x"}}']
+)
+def test_receipts_that_nobody_can_read_are_none(last: Any) -> None:
+    assert read_state({"last": last}) == StateDoc()
 
 
 @pytest.mark.parametrize("status", [None, 5, [], {}, "Succeeded", "", "doing"])
@@ -238,15 +256,15 @@ def test_spans_are_told_in_seconds_to_the_millisecond() -> None:
 
 
 def test_the_token_is_shown_to_its_holder_only() -> None:
-    doc = held("secret", last={"complete": {"req": "x"}})
+    doc = held("secret", claim="x")
     assert "secret" not in str(public_state(doc))
     assert public_state(doc)["lease"]["token"] == HIDDEN_TOKEN
     assert holder_state(doc)["lease"]["token"] == "secret"
     assert public_state(StateDoc())["lease"]["token"] is None
 
 
-def test_stored_replies_are_shown_to_nobody() -> None:
-    doc = held(last={"complete": {"req": "x"}}, extra={"note": 1})
+def test_receipts_are_shown_to_nobody() -> None:
+    doc = held(claim="x", extra={"note": 1})
     assert "last" not in public_state(doc)
     assert "last" not in holder_state(doc)
     assert public_state(doc)["note"] == 1

@@ -6,19 +6,27 @@ from typing import Any
 import pytest
 
 from dcf.core.answers import Leased, Released
+from dcf.core.decision import More
 from dcf.core.lease import Acquire, Release, Renew, acquire, release, renew
-from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
+from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 from tests.unit.core.build import LOOP, NOW, TTL, code, held, leased, meta, run, snapshot
+
+
+def given_back(token: str) -> Receipt:
+    return Receipt(request=fingerprint(token), operation=Operation.RELEASE, at=NOW, status=Status.PENDING)
+
 
 EXPIRY = NOW + TTL * SECOND
 
 
 def ask(doc: StateDoc, *, now: int = NOW, about: Meta | None = None, **more: Any) -> Leased | Refusal:
     usual: dict[str, Any] = {"state": "A", "owner": "bob", "token": "t2", "ttl_s": TTL}
-    return acquire(snapshot(doc, now=now, about=about), Acquire(**usual | more)).answer
+    answer = acquire(snapshot(doc, now=now, about=about), Acquire(**usual | more)).answer
+    assert not isinstance(answer, More), "everything is read"
+    return answer
 
 
 def keep(doc: StateDoc, *, now: int = NOW, about: Meta | None = None, **more: Any) -> Leased | Refusal:
@@ -28,7 +36,9 @@ def keep(doc: StateDoc, *, now: int = NOW, about: Meta | None = None, **more: An
 
 def free(doc: StateDoc, *, now: int = NOW, about: Meta | None = None, **more: Any) -> Released | Refusal:
     request = Release(**{"state": "A", "token": "t1"} | more)
-    return release(snapshot(doc, now=now, about=about), request).answer
+    answer = release(snapshot(doc, now=now, about=about), request).answer
+    assert not isinstance(answer, More), "everything is read"
+    return answer
 
 
 # Granted
@@ -135,7 +145,7 @@ def test_a_token_that_ended_its_lease_cannot_hold_the_state_again() -> None:
 REASONS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("terminal", {}, {"status": RunStatus.FAILED}),
     ("terminal", {"status": Status.SUCCEEDED}, {}),
-    ("token_used", {"last": {"release": {"req": fingerprint("t2")}}}, {}),
+    ("token_used", {"receipt": given_back("t2")}, {}),
     ("not_ready", {"waits_for": {"Z": 5, "Y": 0}}, {}),
     ("not_ready", {"not_before": NOW + 1}, {}),
     ("owner_mismatch", {}, {"agents": {"A": ("ann",)}}),
@@ -326,7 +336,7 @@ def test_an_operator_releases_by_force() -> None:
 
 
 def test_force_releases_even_with_a_token_that_was_used_before() -> None:
-    taken = held("t2", last={"release": {"req": fingerprint("t1")}})
+    taken = held("t2", receipt=given_back("t1"))
     answer = free(taken, force=True)
     assert isinstance(answer, Released)
     assert answer.outcome == "lease_released"

@@ -1,12 +1,15 @@
 """Writes by the holder of a lease: the fence, partial writes, completion and failure, and their repetition."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased
+from dcf.core.answers import AlreadyCompleted, Leased
+from dcf.core.decision import More
 from dcf.core.lease import Release, Renew
-from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.model import Operation, RunStatus, StateDoc, Status
+from dcf.core.progress import Update, update
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND
 from tests.unit.core.build import A_THEN_B, LOOP, TTL, MemoryRun, code, leased, run, updated
@@ -211,15 +214,20 @@ def test_silent_states_between_are_done_in_the_same_transaction() -> None:
     assert made.types()[-4:] == ["StateSucceeded A", "StateSucceeded Pick", "StateSucceeded Done", "RunSucceeded"]
 
 
-def test_a_completed_state_keeps_no_other_reply_than_that_of_its_completion() -> None:
+def test_a_state_keeps_the_receipt_of_its_last_request_and_moves_older_ones_aside() -> None:
     made = run()
     made.kick_off()
     made.look_in_time("A")
     made.acquire("A", "t1")
     made.update("A", "t1", request_id="r1")
-    assert set(made.states["A"].last) == {"reminders", "update"}
+    written = made.states["A"].receipt
+    assert written is not None
+    assert (made.states["A"].reminders, written.operation, made.receipts) == (1, Operation.UPDATE, {})
     made.complete("A", "t1", 1)
-    assert set(made.states["A"].last) == {"complete"}
+    completed = made.states["A"].receipt
+    assert completed is not None
+    assert (made.states["A"].reminders, completed.operation) == (0, Operation.COMPLETE)
+    assert made.receipts == {("A", written.request): written}
 
 
 # Repetition
@@ -243,12 +251,98 @@ def test_a_repeated_completion_is_told_what_the_first_was_told(output: Any, more
         made.now += 3600 * SECOND
 
 
-def test_a_second_opinion_with_the_same_token_is_told_how_it_went() -> None:
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"status": Status.FAILED, "error": "E"},
+        {"status": Status.SUCCEEDED, "has_output": True, "output": 2},
+        {"status": Status.SUCCEEDED},
+        {"status": Status.PENDING},
+    ],
+)
+def test_a_second_completion_with_other_content_is_refused_and_told_what_was_stored(other: dict[str, Any]) -> None:
     made = started()
     made.complete("A", "t1", 1)
+    refused = made.update("A", "t1", **other)
+    assert isinstance(refused, AlreadyCompleted)
+    assert (refused.code, refused.is_latest) == ("already_completed", True)
+    assert (refused.receipt.status, refused.receipt.at) == (Status.SUCCEEDED, made.now)
+    assert (made.outputs["A"], made.status, made.last_changes) == (1, "running", None)
+
+
+def test_the_members_of_an_output_may_come_in_another_order() -> None:
+    made = started()
+    made.complete("A", "t1", {"a": 1, "b": [{"c": 1, "d": 2}]})
+    assert updated(made.complete("A", "t1", {"b": [{"d": 2, "c": 1}], "a": 1})).repeated
+
+
+def test_a_repeated_completion_is_told_whether_the_first_one_wrote_an_output() -> None:
+    made = started()
+    made.update("A", "t1", status=Status.SUCCEEDED)
+    assert not updated(made.update("A", "t1", status=Status.SUCCEEDED)).output_written
+
+
+def test_a_failure_is_repeated_after_its_retry_was_completed_by_another_holder() -> None:
+    made = started({"A": {"Type": "Task", "End": True, "Retry": [{"ErrorEquals": ["E"], "MaxAttempts": 3}]}})
+    failed = updated(made.update("A", "t1", status=Status.FAILED, error="E"))
+    made.now = made.timers["A"]
+    made.acquire("A", "t2", "bob")
+    made.update("A", "t2", status=Status.PENDING)
+    made.acquire("A", "t3", "bob")
+    made.complete("A", "t3", 3)
     again = updated(made.update("A", "t1", status=Status.FAILED, error="E"))
-    assert (again.status, again.repeated) == (Status.SUCCEEDED, True)
-    assert made.status == "running"
+    assert essence(again) == essence(failed)
+    assert updated(made.update("A", "t2", status=Status.PENDING)).repeated
+    assert code(made.update("A", "t1", status=Status.FAILED, error="F")) == "already_completed"
+
+
+def test_each_retry_is_numbered() -> None:
+    made = started({"A": {"Type": "Task", "End": True, "Retry": [{"ErrorEquals": ["E"], "MaxAttempts": 3}]}})
+    for number in (1, 2, 3):
+        made.update("A", f"t{number}", status=Status.FAILED, error="E")
+        assert made.events[-1].data["retry"] == number
+        made.now = made.timers["A"]
+        made.acquire("A", f"t{number + 1}")
+
+
+def test_a_partial_write_that_was_overtaken_is_applied_once() -> None:
+    made = started()
+    first = updated(made.update("A", "t1", request_id="x", has_output=True, output="x", attempts=1))
+    made.update("A", "t1", request_id="y", has_output=True, output="y")
+    late = updated(made.update("A", "t1", request_id="x", has_output=True, output="x", attempts=1))
+    assert (late.repeated, late.output_written, late.status) == (True, True, first.status)
+    assert (made.outputs["A"], made.states["A"].attempts) == ("y", 2)
+
+
+def test_a_partial_write_is_repeated_after_its_state_was_completed() -> None:
+    made = started()
+    made.update("A", "t1", request_id="x", has_output=True, output="x")
+    made.complete("A", "t1", 1)
+    assert updated(made.update("A", "t1", request_id="x", has_output=True, output="x")).repeated
+
+
+def test_the_id_of_a_partial_write_cannot_be_used_for_another() -> None:
+    made = started()
+    made.update("A", "t1", request_id="x", has_output=True, output=1)
+    assert code(made.update("A", "t1", request_id="x", has_output=True, output=2)) == "conflict"
+    assert made.outputs["A"] == 1
+
+
+def test_a_token_whose_lease_was_taken_over_cannot_hold_the_state_again() -> None:
+    made = started()
+    made.now += (TTL + 1) * SECOND
+    made.acquire("A", "t2", "bob")
+    made.update("A", "t2", status=Status.PENDING)
+    assert code(made.acquire("A", "t1")) == "token_used"
+    assert code(made.complete("A", "t1", 1)) == "lease_lost"
+
+
+def test_nothing_is_refused_before_the_receipts_were_looked_up() -> None:
+    made = started()
+    unread = replace(made.snapshot(), receipts={})
+    request = Update(state="A", token="t9", status=Status.SUCCEEDED)
+    asked = update(unread, request, made.definition, {}).answer
+    assert asked == More(receipts=(("A", request.key or ""),))
 
 
 def test_a_completion_is_repeated_even_after_the_run_was_finalized() -> None:
@@ -326,7 +420,7 @@ def test_a_state_that_follows_itself_is_opened_again_with_its_reply_kept() -> No
     assert second > doc.lease.epoch
     assert essence(made.complete("A", "t1", {"go": "A"})) == essence(first)
     updated(made.complete("A", "t2", {"go": "A"}))
-    assert code(made.complete("A", "t1", {"go": "A"})) == "lease_lost"
+    assert essence(made.complete("A", "t1", {"go": "A"})) == essence(first)
 
 
 def test_epochs_grow_along_a_loop_whatever_the_clock_does() -> None:
@@ -457,7 +551,7 @@ def test_giving_back_twice_is_told_the_same_even_when_another_has_it() -> None:
 def test_a_completed_state_is_not_given_back() -> None:
     made = started()
     made.complete("A", "t1", 1)
-    assert code(made.update("A", "t1", status=Status.PENDING)) == "terminal"
+    assert code(made.update("A", "t1", status=Status.PENDING)) == "already_completed"
 
 
 def test_an_agent_gives_back_only_what_it_holds() -> None:

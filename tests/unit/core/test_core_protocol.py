@@ -10,13 +10,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from dcf.core.answers import Leased, Released, Updated
+from dcf.core.answers import AlreadyCompleted, Leased, Released, Updated
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import StateDoc, Status
 from dcf.core.progress import Update
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
-from tests.unit.core.build import LOOP, MemoryRun, run
+from tests.unit.core.build import LOOP, MemoryRun, code, run
 
 AGENTS = {"A": ("ann", "bob"), "B": ()}
 
@@ -42,7 +42,8 @@ class Protocol(RuleBasedStateMachine):
     def create(self) -> None:
         self.run: MemoryRun = run(LOOP, agents=AGENTS, max_attempts=4)
         self.sent: list[Acquire | Renew | Release | Update] = []
-        self.replies: dict[tuple[str, str], Updated] = {}
+        self.replies: dict[tuple[str, str], tuple[Updated, Any]] = {}
+        self.written: set[tuple[str, str | None, str]] = set()
         self.held: list[tuple[str, str]] = []
         self.granted: list[int] = []
         self.drawn = 0
@@ -140,6 +141,8 @@ class Protocol(RuleBasedStateMachine):
             assert self.run.last_changes is None, "a stale token changed something"
         if isinstance(request, Update) and request.status is Status.SUCCEEDED:
             self._check_completion(request, answer)
+        elif isinstance(request, Update) and request.is_partial:
+            self._check_write(request, answer)
 
     def _do(self, request: Acquire | Renew | Release | Update) -> Answered:
         match request:
@@ -187,19 +190,27 @@ class Protocol(RuleBasedStateMachine):
 
     def _check_completion(self, request: Update, answer: Answered) -> None:
         assert request.token is not None
-        first = self.replies.get((request.state, request.token))
-        if first is not None:
+        known = self.replies.get((request.state, request.token))
+        if known is not None and request.output != known[1]:
+            assert isinstance(answer, AlreadyCompleted), "another output counted as a repetition"
+        elif known is not None:
             assert isinstance(answer, Updated), "a repeated completion was refused"
             assert answer.repeated
-            assert told(answer) == told(first)
+            assert told(answer) == told(known[0])
         elif isinstance(answer, Updated):
             assert not answer.repeated
-            self._forget(request.state)
-            self.replies[request.state, request.token] = answer
+            self.replies[request.state, request.token] = (answer, request.output)
 
-    def _forget(self, state: str) -> None:
-        """A state completed again keeps only its latest reply."""
-        self.replies = {key: reply for key, reply in self.replies.items() if key[0] != state}
+    def _check_write(self, request: Update, answer: Answered) -> None:
+        """A write that names itself takes effect once, and is never told that it did not."""
+        if request.request_id is None:
+            return
+        name = (request.state, request.token, request.request_id)
+        if name in self.written:
+            assert self.run.last_changes is None, "a partial write was applied twice"
+            assert isinstance(answer, Updated) or code(answer) == "conflict"
+        elif isinstance(answer, Updated):
+            self.written.add(name)
 
 
 ProtocolTest = Protocol.TestCase
