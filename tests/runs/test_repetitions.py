@@ -1,0 +1,118 @@
+"""A request that arrives again, however late and after whatever came between, is told what the first one did."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from dcf.core.answers import AlreadyCompleted, Released, Updated
+from dcf.core.lease import Acquire
+from dcf.core.model import Status
+from dcf.core.progress import Update
+from dcf.runs.control_plane import ControlPlane
+from dcf.store.runs import RunStore
+from dcf.values.refusal import Refusal
+from tests.support.machines import chain, task, workflow
+from tests.support.world import World
+
+RETRY = {"Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 5, "IntervalSeconds": 1, "JitterStrategy": "NONE"}]}
+
+
+def code(answer: object) -> str | None:
+    return answer.code if isinstance(answer, Refusal) else None
+
+
+def frozen_server(world: World, meanwhile: Callable[[], object]) -> ControlPlane:
+    """A server that stands still between reading and its first commit, while something else happens."""
+    todo = [meanwhile]
+
+    def stand_still() -> None:
+        while todo:
+            todo.pop()()
+
+    return ControlPlane(RunStore(world.connections, before_commit=stand_still), world.index)
+
+
+def retry_at_once(world: World, run: str) -> None:
+    key = world.store.keys(run).state("A")
+    world.ask("JSON.SET", key, "$.not_before", '"2001-01-01T00:00:00.000000Z"')
+
+
+def test_a_failure_is_told_again_after_a_retry_and_a_second_holders_completion(world: World) -> None:
+    run = world.create(workflow({"A": task(**RETRY, End=True)}, "A"))
+    first = world.acquire(run, "A")
+    assert isinstance(world.fail(run, "A", first), Updated)
+    retry_at_once(world, run)
+    world.complete(run, "A", world.acquire(run, "A", "other"), {"by": "other"})
+    again = world.fail(run, "A", first)
+    assert isinstance(again, Updated)
+    assert (again.repeated, again.status, again.output_written) == (True, Status.FAILED, False)
+    refused = world.try_complete(run, "A", first, {"by": "first"})
+    assert isinstance(refused, AlreadyCompleted)
+    assert (refused.receipt.status, refused.is_latest) == (Status.FAILED, False)
+    assert world.output(run, "A") == {"by": "other"}
+
+
+def test_giving_back_is_told_again_after_another_holder(world: World) -> None:
+    run = world.create(chain("A"))
+    first = world.acquire(run, "A")
+    world.release(run, "A", first)
+    second = world.acquire(run, "A", "other")
+    again = world.release(run, "A", first)
+    assert isinstance(again, Released)
+    assert again.outcome == "lease_already_clear"
+    world.complete(run, "A", second, 1)
+    by_update = world.update(run, "A", first, status=Status.PENDING)
+    assert isinstance(by_update, Updated)
+    assert by_update.repeated
+
+
+@pytest.mark.parametrize("late", [{"request_id": "x"}, {}])
+def test_a_partial_write_of_a_frozen_server_is_applied_once(world: World, late: dict[str, Any]) -> None:
+    """x is sent to a server that stands still, repeated elsewhere, and overtaken by y."""
+    run = world.create(chain("A"))
+    token = world.acquire(run, "A")
+
+    def overtake() -> None:
+        if late:
+            world.update(run, "A", token, output="x", attempts=1, **late)
+        world.update(run, "A", token, output="y", request_id="y")
+
+    x = Update(state="A", token=token, has_output=True, output="x", attempts=1, **late)
+    answer = frozen_server(world, overtake).update(run, x)
+    assert isinstance(answer, Updated)
+    assert answer.repeated is bool(late)
+    assert world.output(run, "A") == ("y" if late else "x")
+    assert world.doc(run, "A").attempts == 2
+
+
+def test_a_completion_of_a_frozen_server_with_another_output_is_refused(world: World) -> None:
+    run = world.create(chain("A", "B"))
+    token = world.acquire(run, "A")
+    late = Update(state="A", token=token, status=Status.SUCCEEDED, has_output=True, output="late")
+    answer = frozen_server(world, lambda: world.complete(run, "A", token, "first")).update(run, late)
+    assert isinstance(answer, AlreadyCompleted)
+    assert (world.output(run, "A"), world.given(run, "B")) == ("first", "first")
+
+
+def test_an_acquire_of_a_frozen_server_does_not_lease_a_state_that_its_token_lost(world: World) -> None:
+    run = world.create(chain("A"))
+
+    def overtake() -> None:
+        world.acquire(run, "A", token="lost-token")
+        world.expire_lease(run, "A")
+        world.release(run, "A", world.acquire(run, "A", "other"))
+
+    request = Acquire(state="A", owner="w", token="lost-token", ttl_s=60)
+    assert code(frozen_server(world, overtake).acquire(run, request)) == "token_used"
+    assert world.doc(run, "A").lease.token is None
+
+
+def test_receipts_expire_with_their_run(world: World) -> None:
+    run = world.create(chain("A"), retention_s=60)
+    token = world.acquire(run, "A")
+    world.update(run, "A", token, output=1, request_id="x")
+    world.complete(run, "A", token, 1)
+    world.finalize(run)
+    world.notifications.pulse()
+    assert -1 not in {world.ask("TTL", key) for key in world.keys_of(run)}, "a key without an expiry"
