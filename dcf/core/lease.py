@@ -4,7 +4,6 @@ Pure: (snapshot, request) to Decision. The token in a request is drawn by the ca
 request id, so the same call may be repeated until its outcome is known (reliability notes, section 1).
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dcf.core import receipts, refusals
@@ -98,7 +97,7 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     return Decision(
         answer=Leased(outcome="lease_renewed", state=request.state, doc=renewed),
         changes=Changes(
-            states={request.state: renewed}, events=(event,), timers={request.state: renewed.attention(expires_at)}
+            states={request.state: renewed}, events=[event], timers={request.state: renewed.attention(expires_at)}
         ),
     )
 
@@ -117,13 +116,13 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     freed, kept = _freed(doc, snapshot.now, request)
     event = Event(type="LeaseReleased", state=request.state, data={"epoch": doc.lease.epoch, "forced": request.force})
     at = freed.attention(snapshot.now + REMINDER_DELAY)
-    attention = {} if freed.status.is_terminal else {request.state: at}
+    timers: dict[str, int | None] = {} if freed.status.is_terminal else {request.state: at}
     return Decision(
         answer=Released(outcome="lease_released", doc=freed),
         changes=Changes(
             states={request.state: freed},
-            events=(event,),
-            timers=attention,
+            events=[event],
+            timers=timers,
             claims=forgotten_claim(doc),
             receipts=kept,
         ),
@@ -170,7 +169,6 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         claim=fingerprint(request.token) if request.claims else None,
     )
     event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
-    timers = {request.state: taken.attention(snapshot.now + request.ttl_s * SECOND)}
     return Decision(
         answer=Leased(
             outcome="lease_acquired",
@@ -180,8 +178,8 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         ),
         changes=Changes(
             states={request.state: taken},
-            events=(event,),
-            timers=timers,
+            events=[event],
+            timers={request.state: taken.attention(snapshot.now + request.ttl_s * SECOND)},
             claims=forgotten_claim(doc) | ({fingerprint(request.token): request.state} if request.claims else {}),
             receipts=receipts.lost(request.state, doc, snapshot.now),
         ),
@@ -259,7 +257,7 @@ def _heal(doc: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
     event = Event(type="LeaseHealed", state=state, data={"epoch": doc.lease.epoch, "lease": _public(healed.lease)})
     return Decision(
         answer=refusals.lease_held(state, healed, now),
-        changes=Changes(states={state: healed}, events=(event,), timers={state: healed.attention(bound)}),
+        changes=Changes(states={state: healed}, events=[event], timers={state: healed.attention(bound)}),
     )
 
 
@@ -273,7 +271,7 @@ def _is_clear(snapshot: Snapshot, doc: StateDoc, request: Release) -> bool:
     return done is not None and done.operation is not Operation.LOST
 
 
-def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, Mapping[receipts.Place, Receipt]]:
+def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, dict[receipts.Place, Receipt]]:
     """Clear the lease, and keep the receipt of whoever gave it back or note that its holder lost it."""
     kept_owner = None if request.clear_owner else doc.lease.owner_agent_id
     lease = Lease(epoch=doc.lease.epoch, ts=now, ttl_s=doc.lease.ttl_s, owner_agent_id=kept_owner)

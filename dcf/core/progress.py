@@ -142,7 +142,7 @@ def time_out_run(snapshot: Snapshot, definition: Definition) -> Decision[RunStat
     step = Transition(now=snapshot.now, epoch=snapshot.now, meta=meta)
     cause = f"The run did not end within {definition.machine.timeout_s} seconds."
     step.fail_run("States.Timeout", cause)
-    return Decision(answer=step.run_status, changes=step.changes())
+    return step.decision(step.run_status)
 
 
 def _open_state(snapshot: Snapshot, state: str) -> tuple[StateDoc, Meta | None]:
@@ -169,14 +169,14 @@ def _end_by_itself(
     else:
         advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
     step = open_transition(snapshot, state, epoch, definition)
-    step.states[state] = replace(doc, lease=Lease(epoch=epoch), claim=None)
-    step.timers[state] = None
-    step.claims |= forgotten_claim(doc)
-    step.receipts |= receipts.lost(state, doc, now)
+    step.writes.states[state] = replace(doc, lease=Lease(epoch=epoch), claim=None)
+    step.writes.timers[state] = None
+    step.writes.claims.update(forgotten_claim(doc))
+    step.writes.receipts.update(receipts.lost(state, doc, now))
     more = take(step, snapshot, state, advance, definition, context)
     if more is not None:
         return Decision(answer=more)
-    return Decision(answer=step.run_status, changes=step.changes())
+    return step.decision(step.run_status)
 
 
 def _settle(
@@ -186,18 +186,19 @@ def _settle(
     state, doc = request.state, snapshot.states[request.state]
     advance = _advance(snapshot, request, definition, context)
     step = open_transition(snapshot, state, epoch_of(snapshot, state), definition)
-    step.states[state] = closed = _closed(doc, request, snapshot.now)
-    step.timers[state] = None
-    step.claims |= forgotten_claim(doc)
+    step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
+    step.writes.timers[state] = None
+    step.writes.claims.update(forgotten_claim(doc))
     if request.has_output:
-        step.outputs[state] = request.output
+        step.writes.outputs[state] = request.output
     more = take(step, snapshot, state, advance, definition, context, claimant_of(request, doc.lease.owner_agent_id))
     if more is not None:
         return Decision(answer=more)
     answer = _answer(step, request, closed, doc.lease.owner_agent_id)
-    step.states[state], moved = receipts.keep(state, step.states[state], _receipt(request, answer, snapshot.now))
-    step.receipts |= moved
-    return Decision(answer=answer, changes=step.changes())
+    mine, moved = receipts.keep(state, step.writes.states[state], _receipt(request, answer, snapshot.now))
+    step.writes.states[state] = mine
+    step.writes.receipts.update(moved)
+    return step.decision(answer)
 
 
 def _advance(snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]) -> Advance:
@@ -235,7 +236,7 @@ def claimant_of(request: Update, holder: str | None) -> Claimant | None:
 
 def _answer(step: Transition, request: Update, closed: StateDoc, holder: str | None) -> Updated:
     failed = step.run_status is RunStatus.FAILED
-    doc = step.states[request.state] if failed else closed
+    doc = step.writes.states[request.state] if failed else closed
     return Updated(
         status=doc.status,
         doc=doc,
@@ -324,7 +325,7 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
         finished_at=now if request.set_finished_at else doc.finished_at,
         last_error=_error_text(request) or doc.last_error,
     )
-    moved: Mapping[receipts.Place, Receipt] = {}
+    moved: dict[receipts.Place, Receipt] = {}
     if request.key is not None:
         told = Updated(status=status, doc=written, output_written=request.has_output)
         written, moved = receipts.keep(request.state, written, _receipt(request, told, now))
@@ -338,7 +339,7 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
         changes=Changes(
             states={request.state: written},
             outputs={request.state: request.output} if request.has_output else {},
-            events=(event,),
+            events=[event],
             receipts=moved,
         ),
     )

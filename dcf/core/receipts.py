@@ -5,7 +5,6 @@ of receipts in the same transaction. So the common step costs nothing, and no re
 retry or a release. Pure; it may not decide whether a request is accepted.
 """
 
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -43,13 +42,13 @@ def find(snapshot: Snapshot, state: str, request: str) -> Receipt | None:
     return snapshot.receipts.get((state, request))
 
 
-def keep(state: str, doc: StateDoc, receipt: Receipt) -> tuple[StateDoc, Mapping[Place, Receipt]]:
+def keep(state: str, doc: StateDoc, receipt: Receipt) -> tuple[StateDoc, dict[Place, Receipt]]:
     """Put a receipt into a state's document; answer also with the one that must move to the hash for it, if any."""
     moved = {} if doc.receipt is None else {(state, doc.receipt.request): doc.receipt}
     return replace(doc, receipt=receipt), moved
 
 
-def lost(state: str, doc: StateDoc, now: int) -> Mapping[Place, Receipt]:
+def lost(state: str, doc: StateDoc, now: int) -> dict[Place, Receipt]:
     """Note that a lease ended without its holder, so that a late request of that token cannot hold the state again."""
     if doc.lease.token is None:
         return {}

@@ -65,8 +65,9 @@ class ControlPlane:
             if not answer.existed:
                 self._transactions.keep(request, answer)  # in place of an earlier run of this name
             self._follow_ups.after(request.workflow_id, committed)
-            if answer.meta.get("status") != RunStatus.RUNNING and answer.meta.get("finalized_at") is None:
-                self.skip_unreached(request.workflow_id)
+            is_over = answer.meta.get("status") != RunStatus.RUNNING
+            if answer.existed and is_over and answer.meta.get("finalized_at") is None:
+                self.skip_unreached(request.workflow_id)  # should whoever created it have died before it did
         return answer
 
     def run(self, workflow_id: str) -> Run:
@@ -110,7 +111,8 @@ class ControlPlane:
         path = self.path(workflow_id, request.state)
         reads = Reads(states=with_scopes([path]), inputs=(path,), agents=(path,))
         decide = partial(lease.acquire, request=replace(request, state=path))
-        answer = self._transactions.on_state(workflow_id, path, reads, decide).answer
+        done: Committed[Leased | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
+        answer = done.answer
         if isinstance(answer, Refusal) and answer.code == "attempts_exhausted":
             self.exhaust(workflow_id, path)
         return answer
@@ -119,13 +121,17 @@ class ControlPlane:
         """Keep the lease longer."""
         path = self.path(workflow_id, request.state)
         decide = partial(lease.renew, request=replace(request, state=path))
-        return self._transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
+        reads = Reads(states=with_scopes([path]))
+        done: Committed[Leased | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
+        return done.answer
 
     def release(self, workflow_id: str, request: lease.Release) -> Released | Refusal:
         """Give the state back."""
         path = self.path(workflow_id, request.state)
         decide = partial(lease.release, request=replace(request, state=path))
-        return self._transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
+        reads = Reads(states=with_scopes([path]))
+        done: Committed[Released | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
+        return done.answer
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
         """Lease the next ready state that this agent may take."""

@@ -100,7 +100,7 @@ class Transactions:
         while True:
             found = self.on_run(workflow_id, reads, guarded)
             if not isinstance(found.answer, More):
-                return Committed(answer=found.answer, changes=found.changes, counts=found.counts)
+                return Committed(answer=found.answer, remaining=found.remaining, counts=found.counts)
             reads = needs.add(reads, found.answer)
 
     def by_definition(
@@ -123,7 +123,7 @@ class Transactions:
             elif isinstance(answer, More):
                 wanted = needs.add(wanted, answer)
             else:
-                return Committed(answer=answer, changes=found.changes, counts=found.counts)
+                return Committed(answer=answer, remaining=found.remaining, counts=found.counts)
 
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""

@@ -12,10 +12,10 @@ from dcf.core.progress import Update
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
-from tests.support.machines import chain, task, workflow
+from tests.support.machines import chain, workflow
 from tests.support.world import World
 
-RETRY = {"Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 5, "IntervalSeconds": 1, "JitterStrategy": "NONE"}]}
+RETRIED = {"Type": "Task", "End": True, "Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 5}]}
 
 
 def code(answer: object) -> str | None:
@@ -39,7 +39,7 @@ def retry_at_once(world: World, run: str) -> None:
 
 
 def test_a_failure_is_told_again_after_a_retry_and_a_second_holders_completion(world: World) -> None:
-    run = world.create(workflow({"A": task(**RETRY, End=True)}, "A"))
+    run = world.create(workflow({"A": RETRIED}))
     first = world.acquire(run, "A")
     assert isinstance(world.fail(run, "A", first), Updated)
     retry_at_once(world, run)
@@ -106,13 +106,3 @@ def test_an_acquire_of_a_frozen_server_does_not_lease_a_state_that_its_token_los
     request = Acquire(state="A", owner="w", token="lost-token", ttl_s=60)
     assert code(frozen_server(world, overtake).acquire(run, request)) == "token_used"
     assert world.doc(run, "A").lease.token is None
-
-
-def test_receipts_expire_with_their_run(world: World) -> None:
-    run = world.create(chain("A"), retention_s=60)
-    token = world.acquire(run, "A")
-    world.update(run, "A", token, output=1, request_id="x")
-    world.complete(run, "A", token, 1)
-    world.finalize(run)
-    world.notifications.pulse()
-    assert -1 not in {world.ask("TTL", key) for key in world.keys_of(run)}, "a key without an expiry"
