@@ -106,7 +106,8 @@ def test_what_a_worker_of_an_earlier_visit_sends_late_changes_nothing_in_the_pre
     assert world.complete(run, "Work", old, {"visit": 1}).repeated, "it is told that it was applied then"
     assert code(world.update(run, "Work", old, output={"visit": "stale"})) == "lease_lost"
     new = world.acquire(run, "Work")
-    assert world.complete(run, "Work", old, {"visit": "stale"}).repeated
+    assert code(world.try_complete(run, "Work", old, {"visit": "stale"})) == "already_completed"
+    assert world.complete(run, "Work", old, {"visit": 1}).repeated
     assert world.doc(run, "Work").lease.token == new
     assert world.output(run, "Work") == {"visit": 1}
 

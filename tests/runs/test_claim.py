@@ -78,17 +78,18 @@ def test_a_claim_does_not_overwrite_what_the_late_holder_writes_meanwhile(real: 
     run, rounds = real.create(chain("A"), agents={"A": ("late", "next")}), iter([1])
     token = real.acquire(run, "A", "late")
     real.expire_lease(run, "A")
+    late = {"attempts": 1, "error": "E", "cause": "not yet", "request_id": "r1"}
 
     def the_late_one_writes() -> None:
         for _ in rounds:
-            real.update(run, "A", token, attempts=1, error="E", cause="not yet", request_id="r1")
+            real.update(run, "A", token, **late)
 
     slow = World(connections=real.connections)
     slow.plane = ControlPlane(RunStore(real.connections, before_commit=the_late_one_writes), real.index)
     assert isinstance(slow.claim(run, "next"), Leased)
     doc = real.doc(run, "A")
     assert (doc.lease.owner_agent_id, doc.attempts, doc.last_error) == ("next", 3, "E: not yet")
-    assert isinstance(real.update(run, "A", token, request_id="r1"), Updated), "it was applied, and is said to be"
+    assert isinstance(real.update(run, "A", token, **late), Updated), "it was applied, and is said to be"
 
 
 def test_a_claim_that_is_beaten_to_an_expired_lease_looks_for_other_work(world: World) -> None:

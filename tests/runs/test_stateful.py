@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from dcf.core.answers import Leased, Released, Updated
+from dcf.core.answers import AlreadyCompleted, Leased, Released, Updated
 from dcf.core.model import OPEN, RunStatus, StateDoc, Status
 from dcf.store.connection import Connections
 from dcf.values.refusal import Refusal
@@ -106,8 +106,8 @@ class Agents(RuleBasedStateMachine):
         grant = self.pick(data)
         held = self.holds(grant)
         doc = self.docs[grant.state]
-        if not held and doc.status in OPEN and (doc.lease.token is None or self.is_expired(grant.state)):
-            return  # nobody holds it now, so the same token may be taken for a new wish
+        if not held and doc.lease.token == grant.token and doc.status in OPEN and self.is_expired(grant.state):
+            return
         answer = self.world.try_acquire(self.run, grant.state, grant.agent, grant.token)
         assert isinstance(answer, Leased) is held
         if isinstance(answer, Leased):
@@ -136,7 +136,7 @@ class Agents(RuleBasedStateMachine):
         if held:
             assert isinstance(answer, Released | Updated)
             grant.applied["release"] = give_back
-        elif self.is_last(grant, "release"):
+        elif "release" in grant.applied:
             assert not isinstance(answer, Refusal), "nobody is told 'refused' about an applied request"
         self.look()
 
@@ -168,7 +168,7 @@ class Agents(RuleBasedStateMachine):
                 assert token not in {known.token for known in self.grants}
                 self.remember(answer.claimed, grant.agent, token)
         else:
-            self.told_the_truth(grant, answer)
+            self.told_the_truth(grant, answer, request["output"])
             assert self.completions(grant) == before, "one effective completion per attempt"
         self.look()
 
@@ -181,9 +181,9 @@ class Agents(RuleBasedStateMachine):
         if held:
             assert isinstance(answer, Updated)
             assert answer.run_status is RunStatus.FAILED
-            grant.applied["complete"] = {}
+            grant.applied["complete"] = {"output": None}
         else:
-            self.told_the_truth(grant, answer)
+            self.told_the_truth(grant, answer, None)
         self.look()
 
     @rule(state=states)
@@ -228,23 +228,20 @@ class Agents(RuleBasedStateMachine):
         expires_at = self.docs[state].lease.expires_at
         return expires_at is not None and expires_at < self.docs[state].lease.epoch
 
-    def is_last(self, grant: Grant, operation: str) -> bool:
-        """Whether its reply is still stored: no later request replaced it, and completing drops those of releases."""
-        later = [other for other in self.grants if other.state == grant.state and other.epoch > grant.epoch]
-        replaced = {operation, "complete"}
-        return operation in grant.applied and not any(replaced & set(other.applied) for other in later)
-
     def completions(self, grant: Grant) -> int:
         told = ("StateSucceeded", "StateFailed")
         found = [event for event in self.world.events(self.run) if event.type in told and event.state == grant.state]
         return sum(event.data["epoch"] == grant.epoch for event in found)
 
-    def told_the_truth(self, grant: Grant, answer: Updated | Refusal) -> None:
-        if self.is_last(grant, "complete"):
+    def told_the_truth(self, grant: Grant, answer: Updated | Refusal, output: object) -> None:
+        """What was applied is repeated, whatever came between; other content is refused, and so is what never was."""
+        if "complete" not in grant.applied:
+            assert isinstance(answer, Refusal)
+        elif grant.applied["complete"]["output"] == output:
             assert isinstance(answer, Updated), "nobody is told 'refused' about an applied request"
             assert answer.repeated
-        elif "complete" not in grant.applied:
-            assert isinstance(answer, Refusal)
+        else:
+            assert isinstance(answer, AlreadyCompleted), "other content is no repetition"
 
     def look(self, *, closing: bool = False) -> None:
         """Compare the documents with those before the step."""

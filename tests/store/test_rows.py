@@ -24,6 +24,7 @@ WANTED: dict[str, Any] = {
     "scopes": ("A",),
     "items": (("A", 0),),
     "tallies": ("A",),
+    "receipts": (("A", "x"),),
     "open_states": (0, 9),
     "claim": "token",
     "whole_meta": True,
