@@ -16,7 +16,9 @@ from dcf.core.inspection import is_ready
 from dcf.errors import DcfError, NotFound, StoreUnavailable
 from dcf.ports import Deliverer, Delivery
 from dcf.runs.control_plane import ControlPlane
+from dcf.store.index import RunIndex
 from dcf.store.outbox import Attention, Outbox, OutboxEntry
+from dcf.store.runs import RunStore
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 
@@ -46,8 +48,12 @@ class Target:
 class Notifications:
     """Delivers what runs owe."""
 
-    def __init__(self, plane: ControlPlane, outbox: Outbox, platform: Deliverer) -> None:
+    def __init__(
+        self, plane: ControlPlane, store: RunStore, index: RunIndex, outbox: Outbox, platform: Deliverer
+    ) -> None:
         self._plane = plane
+        self._store = store
+        self._index = index
         self._outbox = outbox
         self._platform = platform
         self._name = f"relay-{secrets.token_hex(4)}"
@@ -103,7 +109,7 @@ class Notifications:
 
     def pulse(self) -> int:
         """One tick of the clock over all live runs; how many things were done."""
-        return sum(map(self._try_tick, self._plane.index.live()))
+        return sum(map(self._try_tick, self._index.live()))
 
     def _try_tick(self, workflow_id: str) -> int:
         """One tick of one run; what is wrong with its documents must not stop the clock of the others."""
@@ -121,7 +127,7 @@ class Notifications:
     def _tick(self, workflow_id: str) -> int:
         attention = self._outbox.attention(workflow_id)
         if not attention.exists:
-            self._plane.index.forget(workflow_id)
+            self._index.forget(workflow_id)
             return 0
         done = 0
         if attention.is_running and attention.is_timed_out:
@@ -153,7 +159,7 @@ class Notifications:
             self._expire(workflow_id, attention.retention_s)
         elif not attention.is_final:
             self._plane.skip_unreached(workflow_id)  # again, should whoever ended the run have died before it did
-        self._plane.index.retire(workflow_id)
+        self._index.retire(workflow_id)
 
     def _expire(self, workflow_id: str, retention_s: int) -> None:
         states, scopes, branches = self._plane.inside(workflow_id)
@@ -214,7 +220,7 @@ class Notifications:
         self, workflow_id: str, entry: OutboxEntry, event_id: str, now: int, payload: Json
     ) -> Mapping[str, Json]:
         """Make the seed's event, with an id by which receivers drop repetitions."""
-        keys = self._plane.store.keys(workflow_id)
+        keys = self._store.keys(workflow_id)
         event: dict[str, Json] = {
             "type": "workflow_event",
             "event_id": event_id,

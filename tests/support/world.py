@@ -19,6 +19,7 @@ from dcf.errors import DcfError
 from dcf.ports import Deliverer
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.notifications import Notifications
+from dcf.runs.views import RunViews
 from dcf.store import keys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply
@@ -61,6 +62,7 @@ class World:
         self.plane = ControlPlane(self.store, self.index, **reader)
         self.outbox = Outbox(self.connections)
         self.history = History(self.connections)
+        self.views = RunViews(self.plane, self.store, self.index, self.history)
         self.inbox = Inbox(self.connections)
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
@@ -69,7 +71,7 @@ class World:
 
     def relay(self, platform: Deliverer | None = None) -> Notifications:
         """One more deliverer."""
-        return Notifications(self.plane, self.outbox, platform or self.mailbox)
+        return Notifications(self.plane, self.store, self.index, self.outbox, platform or self.mailbox)
 
     def close(self) -> None:
         """Take this test's runs off the list that the clock goes through."""
