@@ -194,7 +194,7 @@ class ControlPlane:
         answer = self._store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
         ending = _ENDINGS.get(answer.fired)
         if ending is not None:
-            self._end_by_itself(workflow_id, path, ending)
+            self._end_by_itself(workflow_id, path, ending, answer.size)
         if answer.fired == "scope":
             self._follow_ups.look(workflow_id, path)
         return answer
@@ -260,14 +260,14 @@ class ControlPlane:
             return tuple(self.path(workflow_id, state) for state in states)
         return tuple(dict.fromkeys((*run.definition.paths, *self._store.open_states(workflow_id))))
 
-    def _end_by_itself(self, workflow_id: str, path: str, end: Ending) -> None:
+    def _end_by_itself(self, workflow_id: str, path: str, end: Ending, size: int | None = None) -> None:
         """End a state that nobody writes the end of, if its time has really come."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | More | None]:
             return end(snapshot, path, run.definition, run.context)
 
         committed = self._transactions.by_definition(
-            workflow_id, lambda run: needs.to_end(run.definition, path), decide, path
+            workflow_id, lambda run: needs.to_end(run.definition, path, size), decide, path
         )
         self._follow_ups.after(workflow_id, committed)
 
