@@ -215,7 +215,7 @@ class EngineCall:
         assert isinstance(state, Map), "only a Map reads items"
         try:
             around = self.around(here, entry)
-            self._open_map(here, None, entry, mapping.items_read(state, read, entry.raw, around), around)
+            self._open_map(here, None, entry, mapping.items_read(state, read), around)
         except StateError as error:
             self.failed(here, entry, error.error, error.cause)
 

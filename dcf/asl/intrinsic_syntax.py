@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from dcf.asl.intrinsics import FUNCTIONS, Function, fill
+from dcf.asl.intrinsics import FUNCTIONS, Function, fill, produced
 from dcf.asl.paths import Path, parse_path
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
@@ -50,7 +50,7 @@ class Call:
         try:
             if self.name == "Format":
                 return fill(self._pieces(values[0]), values[1:])
-            return self.function.work(around.chance, *values)
+            return produced(self.function.work(around.chance, *values))
         except StateError:
             raise
         except (ValueError, TypeError, IndexError, KeyError, OverflowError, RecursionError) as error:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dcf.asl.surroundings import Chance
-from dcf.values.json_text import MAX_BYTES, Json, dump
+from dcf.values.json_text import MAX_BYTES, Json, dump, unwritable
 
 MAX_CHARACTERS: Final = 10_000
 MAX_RANGE: Final = 1_000
@@ -56,6 +56,14 @@ def digest(value: Json, algorithm: Json) -> str:
     return hashlib.new(known, text.encode(), usedforsecurity=False).hexdigest()
 
 
+def produced(value: Json) -> Json:
+    """Return what a function made, unless no document could hold it: whatever a workflow computes is stored."""
+    fault = unwritable(value)
+    if fault is not None:
+        raise ValueError(f"the value holds {fault}")
+    return value
+
+
 def from_text(text: str) -> Json:
     """Parse JSON text; blank text is null."""
     if not text.strip():
@@ -64,7 +72,7 @@ def from_text(text: str) -> Json:
         return json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("the text nests too deep") from None
-    except json.JSONDecodeError:
+    except ValueError:
         raise ValueError("the text is not JSON") from None
 
 
@@ -73,13 +81,13 @@ def chunks(items: list[Json], size: int) -> list[Json]:
     return [items[at : at + size] for at in range(0, len(items), size)]
 
 
-def steps(first: int, last: int, step: int) -> list[Json]:
+def steps(first: int, last: int, step: int, most: int = MAX_RANGE) -> list[Json]:
     """Count from first to last, which is included when it is hit."""
     if step == 0:
         raise ValueError("the step must not be zero")
     counted = range(first, last + (1 if step > 0 else -1), step)
-    if len(counted) > MAX_RANGE:
-        raise ValueError(f"the range has more than {MAX_RANGE} items")
+    if len(counted[: most + 1]) > most:
+        raise ValueError(f"the range has more than {most} items")
     return list(counted)
 
 

@@ -4,6 +4,8 @@ Only here is that library known. An expression sees the variables and `$states`;
 fixed by whoever asks, so evaluating twice gives the same. Every failure is a StateError.
 """
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,39 +14,44 @@ from typing import Any, Final, TypedDict
 from jlens import Expression, JlensError
 
 from dcf.asl import jsonata_functions
-from dcf.asl.jsonata_text import called_names, objects_as_arrays, with_own_calls_marked, without_literals
+from dcf.asl.jsonata_text import called_names, holds_regex, objects_as_arrays, with_own_calls_marked, without_literals
+from dcf.asl.limits import MAX_ITEMS
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import MAX_BYTES, Json, load
 
 QUERY_ERROR: Final = "States.QueryEvaluationError"
 MAX_TEXT: Final = 32_000
+MAX_STEPS: Final = 5_000_000
+"""Steps of one evaluation, counted by the library: the same expression on the same data always comes as far."""
+
+MAX_STEPS_MATCHING: Final = 100_000
+"""The same where there is a regular expression: each step of matching takes some hundred times as long."""
+
+_LONG_NUMBER: Final = re.compile(r"\d{16}")
+_EXACT: Final = 2**53
 
 _FAILURES: Final = (JlensError, ValueError, TypeError, ArithmeticError, LookupError, RecursionError)
 
 
 class _Bounds(TypedDict):
-    timeout: float
     max_depth: int
-    max_steps: int
     max_string_length: int
     max_array_length: int
     max_result_size: int
 
 
 _BOUNDS: Final = _Bounds(
-    timeout=2.0,
     max_depth=400,
-    max_steps=5_000_000,
     max_string_length=4 * MAX_BYTES,
-    max_array_length=200_000,
+    max_array_length=MAX_ITEMS,
     max_result_size=4 * MAX_BYTES,
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """An expression with what it reads: variables, parts of `$states`, and whether it needs luck."""
+    """An expression with what it reads: variables, parts of `$states`, whether it needs luck; how far it may go."""
 
     text: str
     expression: Expression
@@ -52,6 +59,7 @@ class Compiled:
     states: frozenset[str] | None
     reads_input: bool
     lucky: bool
+    max_steps: int
 
     @property
     def reads_states(self) -> bool:
@@ -71,7 +79,7 @@ class Query:
         found = self._evaluate(document, around)
         if found is None:
             raise self.failure(self._nothing(document, around))
-        return load(found)
+        return _read(found)
 
     def failure(self, what: str) -> StateError:
         """Make the error of this expression."""
@@ -83,21 +91,36 @@ class Query:
         bindings = _bindings(compiled, document, around)
         seed = around.chance.bits(53) if compiled.lucky else 0
         try:
-            return compiled.expression.evaluate_json(None, bindings, now=millis, seed=seed, **_BOUNDS)
+            return compiled.expression.evaluate_json(
+                None, bindings, now=millis, seed=seed, max_steps=compiled.max_steps, **_BOUNDS
+            )
         except JlensError as error:
             raise self.failure(f"threw an error during evaluation. {error.code}: {error}") from None
         except _FAILURES as error:
             raise self.failure(f"threw an error during evaluation. {error}") from None
 
     def _nothing(self, document: Mapping[str, Json], around: Surroundings) -> str:
+        compiled = self.compiled
         # The library answers a function and nothing alike, so the type is asked for, which costs only failing states.
         try:
-            kind = Expression(f"$type(({self.compiled.text}))").evaluate(
-                None, _bindings(self.compiled, document, around), now=around.millis, seed=0, **_BOUNDS
+            kind = Expression(f"$type(({compiled.text}))").evaluate(
+                None,
+                _bindings(compiled, document, around),
+                now=around.millis,
+                seed=0,
+                max_steps=compiled.max_steps,
+                **_BOUNDS,
             )
         except _FAILURES:
             kind = None
         return "returned an unsupported result type." if kind == "function" else "returned nothing (undefined)."
+
+
+def _read(text: str) -> Json:
+    """Read what the library wrote: all its numbers are floats, also those that look like long integers."""
+    if _LONG_NUMBER.search(text) is None:
+        return load(text)
+    return json.loads(text, parse_int=lambda digits: int(digits) if abs(int(digits)) <= _EXACT else float(digits))
 
 
 @lru_cache(maxsize=4096)
@@ -132,6 +155,7 @@ def _described(text: str, expression: Expression, read: Mapping[str, Any], whole
         states=frozenset(states) if isinstance(states, Mapping) else None,
         reads_input=whole,
         lucky=bool(called & {"random", "uuid", "shuffle"}),
+        max_steps=MAX_STEPS_MATCHING if holds_regex(text) else MAX_STEPS,
     )
 
 

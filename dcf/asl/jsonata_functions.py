@@ -6,11 +6,10 @@ They raise ValueError with a plain reason; the expression that called them turns
 from collections.abc import Callable
 from typing import Any, Final
 
-from dcf.asl.intrinsics import chunks, digest, from_text, steps, whole
+from dcf.asl.intrinsics import chunks, digest, from_text, produced, steps, whole
+from dcf.asl.limits import MAX_ITEMS
 from dcf.asl.surroundings import Chance
 from dcf.values.json_text import Json
-
-_MAX_ITEMS: Final = 100_000
 
 
 def _partition(items: Json = None, size: Json = None) -> Json:
@@ -18,13 +17,15 @@ def _partition(items: Json = None, size: Json = None) -> Json:
     if wanted < 1:
         raise ValueError("the size of a piece must be positive")
     listed = items if isinstance(items, list) else [items]
-    if len(listed) > _MAX_ITEMS:
-        raise ValueError(f"the array has more than {_MAX_ITEMS} items")
+    if len(listed) > MAX_ITEMS:
+        raise ValueError(f"the array has more than {MAX_ITEMS} items")
     return chunks(listed, wanted)
 
 
 def _range(first: Json = None, last: Json = None, step: Json = None) -> Json:
-    return steps(whole(first), whole(last), whole(step))
+    found = steps(whole(first), whole(last), whole(step), most=MAX_ITEMS)
+    # A sequence, in the words of JSONata: one item stands for itself, and none is nothing.
+    return found if len(found) > 1 else next(iter(found), None)
 
 
 def _hash(value: Json = None, algorithm: Json = None) -> Json:
@@ -34,7 +35,7 @@ def _hash(value: Json = None, algorithm: Json = None) -> Json:
 def _parse(text: Json = None) -> Json:
     if not isinstance(text, str):
         raise ValueError("$parse needs a string")  # noqa: TRY004 - reported as data
-    return from_text(text)
+    return produced(from_text(text))
 
 
 PURE: Final[dict[str, tuple[Callable[..., Any], str | None]]] = {

@@ -31,6 +31,13 @@ def without_literals(text: str) -> str:
     return _REGEX_AFTER_BLANK.sub('""', bare)
 
 
+def holds_regex(text: str) -> bool:
+    """Tell whether there is a regular expression in it."""
+    return any(found["regex"] for found in _LITERAL.finditer(text)) or bool(
+        _REGEX_AFTER_BLANK.search(_LITERAL.sub('""', text))
+    )
+
+
 def called_names(bare: str) -> set[str]:
     """Name the functions that are called as `$name(…)`."""
     return set(_CALLED.findall(bare))

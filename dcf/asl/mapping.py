@@ -3,6 +3,7 @@
 Works on values only; the engine decides when an iteration starts.
 """
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
@@ -12,7 +13,6 @@ from dcf.asl.flow import render
 from dcf.asl.jsonata import QUERY_ERROR, Query
 from dcf.asl.limits import MAX_ITEMS, bounded
 from dcf.asl.machine import Batcher, Map
-from dcf.asl.paths import MISSING, Path
 from dcf.asl.reading import reader_failure
 from dcf.asl.retrying import RUNTIME
 from dcf.asl.steps import Tolerance
@@ -27,6 +27,8 @@ MAX_CONCURRENCY: Final = 40
 
 MAX_BATCH_BYTES: Final = 262_144
 _PERCENT: Final = 100
+_NUMERIC: Final = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+"""Strings that AWS reads as numbers where a path leads to one."""
 
 
 def read_from(state: Map, raw: Json, around: Surroundings) -> Mapping[str, Any] | None:
@@ -51,15 +53,11 @@ def items_of(state: Map, raw: Json, around: Surroundings) -> list[Json]:
     return _listed(state, own if state.items is None else state.items.render(document, around))
 
 
-def items_read(state: Map, read: Json, raw: Json, around: Surroundings) -> list[Json]:
-    """Find the items in what a reader brought, or in the input if ItemsPath leads there."""
-    path = None if state.flow.jsonata else state.items
-    if not isinstance(path, Path):
-        if not isinstance(read, list) and not state.flow.jsonata:
-            raise reader_failure("Attempting to map over non-iterable node.")
-        return _listed(state, read)
-    found = path.find(read, around)
-    return _listed(state, path.read(state.flow.document(raw, around), around) if found is MISSING else found)
+def items_read(state: Map, read: Json) -> list[Json]:
+    """Take the items that a reader brought; like AWS, an ItemsPath beside the reader is not looked at."""
+    if not isinstance(read, list) and not state.flow.jsonata:
+        raise reader_failure("Attempting to map over non-iterable node.")
+    return _listed(state, read)
 
 
 def concurrency_of(state: Map, raw: Json, around: Surroundings) -> int:
@@ -181,6 +179,8 @@ def _number(state: Map, field: str, source: Template | None, document: Json, aro
     if source is None:
         return None
     found = source.render(document, around)
+    if isinstance(found, str) and not state.flow.jsonata and _NUMERIC.fullmatch(found):
+        found = float(found)
     if isinstance(found, bool) or not isinstance(found, int | float):
         raise _wrong(state, f"{field} refers to the value {clip(dump(found), 200)}, which is not a number.")
     return found

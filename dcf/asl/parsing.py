@@ -96,6 +96,7 @@ class _Parse:
             self._check_name(fields, name)
         with self.scopes.entered(fields, documents):
             for name, document in documents.items():
+                self.scopes.reading(name)
                 opened = fields.members(f"/States/{token(name)}", document, f"State '{clip(name)}'")
                 state = None if opened is None else parse_state(opened, self.nested)
                 if state is not None:

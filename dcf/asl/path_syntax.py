@@ -43,7 +43,7 @@ _ENDS_EARLY = re.compile(r"[.\[]")
 
 
 def scan(text: str) -> Spelling:
-    """Read a path; raise ValueError with a plain reason."""
+    """Read a path; raise ValueError with a plain reason. Like AWS, takes `$.[0]` for `$[0]`, and blanks at the end."""
     if not text.startswith("$"):
         raise ValueError(f"a path starts with '$', but '{clip(text)}' does not")
     in_context = text.startswith("$$")
@@ -51,7 +51,9 @@ def scan(text: str) -> Spelling:
     position = 2 if in_context else 1 + len(variable or "")
     steps: list[PathStep] = []
     plain = True
-    while position < len(text):
+    while text[position:].strip():
+        if text.startswith(".[", position):
+            position += 1
         if _SEVERAL.match(text, position) and not _QUOTED.match(text, position):
             return Spelling(in_context, variable, tuple(steps), plain=False, rest=text[position:])
         step, reserved, position = _next_step(text, position)
@@ -66,7 +68,7 @@ def _variable(text: str) -> str | None:
     found = _VARIABLE.match(text, 1)
     if found is None or not found.group().isidentifier():
         return None
-    if found.end() < len(text) and not _ENDS_EARLY.match(text, found.end()):
+    if text[found.end() :].strip() and not _ENDS_EARLY.match(text, found.end()):
         raise _refusal(text, found.end())
     return found.group()
 

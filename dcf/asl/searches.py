@@ -4,6 +4,7 @@ Only here is that library known. Regular expressions in filters are refused: the
 workflow, and Python's can take forever.
 """
 
+import re
 from collections.abc import Callable
 from functools import lru_cache
 from itertools import islice
@@ -21,6 +22,13 @@ Search: TypeAlias = Callable[[Json], list[Json]]
 MAX_FOUND: Final = 100_000
 MAX_TEXT: Final = 2_000
 _MAX_DESCENTS: Final = 2
+_CONSTANTS: Final = ("true", "false", "null")
+_OTHERWISE_SPELLED = re.compile(
+    r"""(?P<text>'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\\.|\.\.)"""
+    r"""|\.(?=\[)"""
+    r"""|(?P<operator>[=<>]\s*)(?P<word>[^\W\d][\w-]*)(?=\s*(?:[)\]]|&&|\|\|))""",
+    re.DOTALL,
+)
 _REGULAR_EXPRESSIONS: Final = ("=~", "match(", "search(")
 
 
@@ -32,7 +40,7 @@ def parse_search(rest: str) -> Search:
     if len(rest) > MAX_TEXT or rest.count("..") > _MAX_DESCENTS:
         raise ValueError("the path is too long or searches too deep")
     try:
-        query = _LIBRARY.compile(f"${rest}")
+        query = _LIBRARY.compile(f"${_respelled(rest)}")
     except (JSONPathError, ValueError, RecursionError):
         raise ValueError("the part that selects several values is not a JSONPath") from None
 
@@ -47,6 +55,17 @@ def parse_search(rest: str) -> Search:
         return found
 
     return search
+
+
+def _respelled(rest: str) -> str:
+    """Spell what AWS takes as the library does: no dot before a bracket, and words in filters between quotes."""
+    return _OTHERWISE_SPELLED.sub(_spelling, rest)
+
+
+def _spelling(found: re.Match[str]) -> str:
+    if found["word"] is None:
+        return found["text"] or ""
+    return found[0] if found["word"] in _CONSTANTS else f"{found['operator']}'{found['word']}'"
 
 
 def _library() -> JSONPathEnvironment:

@@ -58,6 +58,7 @@ def _choose(state: Choice, raw: Json, around: Surroundings) -> tuple[Json, str |
         raise StateError("States.NoChoiceMatched", "No rule matched, and the Choice state has no Default.")
     sets = assigned(flow.assign if chosen is None else chosen.assign, document, around)
     following = state.default if chosen is None else chosen.next
-    if chosen is not None and chosen.output is not None:
-        return render(chosen.output, document, around), following, sets
-    return flow.plain_output(raw, around), following, sets
+    if chosen is None or not flow.jsonata:
+        return flow.plain_output(raw, around), following, sets
+    # The state's own Output is for Default: a rule that is taken has its own, or the input passes through.
+    return raw if chosen.output is None else render(chosen.output, document, around), following, sets

@@ -11,30 +11,54 @@ from dcf.values.text_pieces import clip
 
 
 @dataclass(slots=True, kw_only=True)
+class _Scope:
+    """The variables that the states of one machine set, by where they do; `own` are those of the state that is read."""
+
+    assigned: tuple[tuple[str, str], ...]
+    own: str = ""
+
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(name for _, name in self.assigned)
+
+    @property
+    def guarded(self) -> frozenset[str]:
+        """The names that the machines inside the state that is read may not set as well.
+
+        What the state's own Catchers set is not among them: they come after everything inside it is over.
+        """
+        return frozenset(name for tail, name in self.assigned if not tail.startswith(f"{self.own}/Catch/"))
+
+
+@dataclass(slots=True, kw_only=True)
 class Scopes:
     """The variables set by the scopes around the place that is read now, outermost first."""
 
-    names: list[frozenset[str]] = field(default_factory=list)
+    around: list[_Scope] = field(default_factory=list)
 
     @contextmanager
     def entered(self, machine: DefinitionFields, states: Mapping[str, Json]) -> Iterator[None]:
         """Check one machine's variables; its states, and the machines inside them, are read meanwhile."""
-        found = list(_assigned(states))
-        self._check_outer(machine, found)
-        self.names.append(frozenset(name for _, name in found))
+        here = _Scope(assigned=tuple(_assigned(states)))
+        self._check_outer(machine, here.assigned)
+        self.around.append(here)
         reads = machine.findings.reads
         first = len(reads)
         try:
             yield
         finally:
-            known = frozenset().union(*self.names)
+            known = frozenset().union(*(scope.names for scope in self.around))
             for pointer, names in reads[first:]:
                 _doubt(machine, pointer, names - known)
             del reads[first:]
-            self.names.pop()
+            self.around.pop()
 
-    def _check_outer(self, machine: DefinitionFields, found: list[tuple[str, str]]) -> None:
-        outer = frozenset().union(*self.names)
+    def reading(self, state: str) -> None:
+        """Note which state of the innermost machine is read now."""
+        self.around[-1].own = f"/{token(state)}"
+
+    def _check_outer(self, machine: DefinitionFields, found: tuple[tuple[str, str], ...]) -> None:
+        outer = frozenset().union(*(scope.guarded for scope in self.around))
         for tail, name in found:
             if name in outer:
                 message = f"{machine.owner}: a scope around this one assigns the variable '{clip(name)}'."

@@ -23,6 +23,8 @@ MAX_BYTES = 256 * 1024
 """UTF-8 bytes of one value: the payload limit of AWS Step Functions."""
 
 _INT_LIMIT = 2**63
+_LONG_INTEGER = "an integer beyond 64 bits"
+_HINTS = {_LONG_INTEGER: "Send such a number as a string."}
 
 
 def dump(value: Json) -> str:
@@ -48,6 +50,24 @@ def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:
             "Store the data elsewhere and pass a reference to it.",
         )
     return parsed
+
+
+def unwritable(value: Json) -> str | None:
+    """Say what in a value, however deep, JSON text cannot hold or Redis would change; None if there is no such thing.
+
+    For values that dcf itself made of JSON values, by functions that a workflow calls.
+    """
+    pending: list[Json] = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending.extend(item)
+            pending.extend(item.values())
+        elif isinstance(item, list):
+            pending.extend(item)
+        elif fault := _fault(item):
+            return fault
+    return None
 
 
 def _parse_text(text: str, name: str, max_bytes: int) -> Json:
@@ -106,14 +126,25 @@ def _check_keys(item: dict[Any, Json], name: str) -> None:
 
 
 def _check_scalar(item: Json, name: str) -> None:
+    fault = _fault(item)
+    if fault is not None:
+        raise InvalidArgument(f"{name} holds {fault}.", _HINTS.get(fault))
+
+
+def _fault(item: Json) -> str | None:
+    """Say what is wrong with a value that holds no others."""
     if isinstance(item, str):
-        try:
-            item.encode()
-        except UnicodeEncodeError:
-            raise InvalidArgument(f"{name} holds a string that is not valid Unicode.") from None
-    elif isinstance(item, float) and not math.isfinite(item):
-        raise InvalidArgument(f"{name} holds a number that JSON cannot express (NaN or infinity).")
-    elif isinstance(item, int) and not -_INT_LIMIT <= item < _INT_LIMIT:
-        raise InvalidArgument(f"{name} holds an integer beyond 64 bits.", "Send such a number as a string.")
-    elif not isinstance(item, int | float | None):
-        raise InvalidArgument(f"{name} holds a {type(item).__name__}, which is not a JSON value.")
+        return None if _is_unicode(item) else "a string that is not valid Unicode"
+    if isinstance(item, float) and not math.isfinite(item):
+        return "a number that JSON cannot express (NaN or infinity)"
+    if isinstance(item, int) and not -_INT_LIMIT <= item < _INT_LIMIT:
+        return _LONG_INTEGER
+    return None if isinstance(item, int | float | None) else f"a {type(item).__name__}, which is not a JSON value"
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
