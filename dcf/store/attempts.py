@@ -10,18 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from dcf.errors import Conflict, DcfError, StoreUnsuitable, UnknownOutcome
-from dcf.store.connection import (
-    CONNECTION_ERRORS,
-    Command,
-    Connection,
-    Connections,
-    Reply,
-    checked,
-    exchange,
-    is_refused_login,
-    unavailable,
-)
+from dcf.errors import Conflict, DcfError, StoreUnavailable, StoreUnsuitable, UnknownOutcome
+from dcf.store.connection import CONNECTION_ERRORS, Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.faults import is_refused_login
 
 Answer = TypeVar("Answer")
 
@@ -60,8 +51,11 @@ class Attempts:
                 self._recover(in_doubt=True)
             except CONNECTION_ERRORS as error:
                 if not in_doubt and (is_refused_login(error) or time.monotonic() >= deadline):
-                    raise unavailable(error) from None
+                    raise self.connections.unavailable(error) from None
                 self._recover(in_doubt=in_doubt)
+            except StoreUnavailable:
+                if not in_doubt:
+                    raise
             attempt += 1
             if time.monotonic() >= deadline:
                 raise _gave_up(in_doubt=in_doubt)
@@ -105,8 +99,8 @@ def commit(connection: Connection, commands: list[Command]) -> list[Reply]:
         raise Overtaken
     if any(isinstance(result, Exception) for result in results):
         raise StoreUnsuitable(
-            "Redis applied only part of a transaction, since one of its keys has a foreign type.",
-            "Look at the keys with TYPE and delete the one that dcf did not make.",
+            "Redis applied only part of a transaction, since it refused one of the commands.",
+            "Look at the keys with TYPE and delete one of a foreign type, which dcf did not make.",
         )
     return results
 
