@@ -363,3 +363,23 @@ def test_waiting_goes_by_the_sentinels_that_answer_and_leaves_no_connection_open
                 await reader.close()
 
             asyncio.run(look())
+
+
+@pytest.mark.parametrize("scheme", ["redis://{}", "redis+sentinel://{}/mymaster"])
+def test_waiting_for_an_event_asks_a_server_that_closes_the_connection_only_once(scheme: str) -> None:
+    asked: list[str] = []
+
+    async def close_at_once(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append("asked")
+        writer.close()
+
+    async def look() -> None:
+        async with await asyncio.start_server(close_at_once, "127.0.0.1", 0) as closing:
+            host, port = closing.sockets[0].getsockname()
+            reader = InboxReader(partial(open_async_client, scheme.format(f"{host}:{port}")))
+            with pytest.raises(StoreUnavailable):
+                await reader.next("agent", 0.1)
+            await reader.close()
+
+    asyncio.run(look())
+    assert asked == ["asked"]
