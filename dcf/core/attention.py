@@ -72,8 +72,8 @@ def _remind(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
         answer=Owed(states=(state,), fired="reminded"),
         changes=Changes(
             states={state: replace(doc, last={**doc.last, "reminders": number})},
-            events=(event,),
-            notices=(notice,),
+            events=[event],
+            notices=[notice],
             timers={state: doc.attention(later)},
         ),
     )

@@ -65,8 +65,9 @@ class ControlPlane:
             if not answer.existed:
                 self._transactions.keep(request, answer)  # in place of an earlier run of this name
             self._follow_ups.after(request.workflow_id, committed)
-            if answer.meta.get("status") != RunStatus.RUNNING and answer.meta.get("finalized_at") is None:
-                self.skip_unreached(request.workflow_id)
+            is_over = answer.meta.get("status") != RunStatus.RUNNING
+            if answer.existed and is_over and answer.meta.get("finalized_at") is None:
+                self.skip_unreached(request.workflow_id)  # should whoever created it have died before it did
         return answer
 
     def run(self, workflow_id: str) -> Run:
