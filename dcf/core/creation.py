@@ -54,6 +54,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         meta={},
         definition=definition.document,
         states=unvisited | step.writes.states,
+        listed=True,
     )
     return replace(step.decision(Created(existed=False, meta=document)), changes=seeded)
 

@@ -112,6 +112,9 @@ class Changes:
     Of scopes: `opened` ones begin to count anew, `sizes` are those of all that were opened, `items` are those of a
     Map, `ended` adds to their counts, `dropped` takes back outputs of earlier visits, and `results` go where a
     ResultWriter wants them.
+
+    What makes a run found is written before all of this: `listed` puts it on the lists of runs, `assigned` on those of
+    these agents.
     """
 
     meta_document: Mapping[str, Json] | None = None
@@ -131,6 +134,8 @@ class Changes:
     ended: dict[str, Tally] = field(default_factory=dict)
     dropped: list[str] = field(default_factory=list)
     results: dict[str, Json] = field(default_factory=dict)
+    listed: bool = False
+    assigned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

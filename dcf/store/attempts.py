@@ -6,7 +6,7 @@ is tried again as well, since decisions recognise what they wrote, and at the de
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -86,14 +86,18 @@ class Attempts:
                 raise
 
 
-def commit(connection: Connection, commands: list[Command]) -> list[Reply]:
-    """Write all of it or nothing."""
+def commit(connection: Connection, commands: Sequence[Command], announcements: Sequence[Command] = ()) -> list[Reply]:
+    """Write all of it or nothing.
+
+    Announcements are index entries, sent before it in the same packet: whatever has the commit, be it a replica or what
+    a power loss left of a file, has the entries too.
+    """
     try:
-        replies = exchange(connection, [("MULTI",), *commands, ("EXEC",)])
+        replies = exchange(connection, [*announcements, ("MULTI",), *commands, ("EXEC",)])
     except CONNECTION_ERRORS as error:
         raise Unsure from error
-    for queued in replies[:-1]:
-        checked(queued)
+    for reply in replies[:-1]:
+        checked(reply)
     results: list[Reply] | None = checked(replies[-1])
     if results is None:
         raise Overtaken

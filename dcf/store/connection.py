@@ -8,7 +8,7 @@ section 3).
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 import redis
@@ -23,6 +23,7 @@ from dcf.store import faults
 
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
 Reply: TypeAlias = Any
+Answer = TypeVar("Answer")
 
 CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
 """What may have happened before, during or after the server did the work; `faults.PassingError` is one of them."""
@@ -103,6 +104,15 @@ class Connections:
             if isinstance(made, redis.ResponseError) and "requires the key" in str(made):
                 return None
         return checked(reply)
+
+    def over_one(self, work: Callable[[Connection], Answer]) -> Answer:
+        """Exchange several packets over one connection, hence with one server; once, and not again when it breaks."""
+        try:
+            with self.one() as connection:
+                return work(connection)
+        except CONNECTION_ERRORS as error:
+            self.recover()
+            raise self.unavailable(error) from None
 
     def recover(self) -> None:
         """After a connection error: drop what may be as dead, and bring an embedded server back if it is ours."""

@@ -1,6 +1,7 @@
 """One door to Redis: `transact` reads, decides and commits in two round trips; nothing else writes a run.
 
-First packet: WATCH, TIME and the reads. Second: MULTI, the changes, EXEC. What became of it: `attempts`.
+First packet: WATCH, TIME and the reads. Second: entries of indexes, MULTI, the changes, EXEC. What became of it:
+`attempts`.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,7 +13,7 @@ from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Connection, Connections, checked, exchange
 from dcf.store.keys import RunKeys, decode_state
 from dcf.store.reading import Reading
-from dcf.store.writing import commit_commands, read_counts
+from dcf.store.writing import announcements, commit_commands, read_counts
 from dcf.values.json_text import Json, load
 
 Answer = TypeVar("Answer")
@@ -92,8 +93,8 @@ class RunStore:
         self, connection: Connection, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
         replies = [checked(reply) for reply in exchange(connection, reading.opening())]
-        snapshot = self._timed(reading.snapshot(replies))
-        decision = decide(snapshot)
+        snapshot = reading.snapshot(replies)
+        decision = decide(self._timed(snapshot))
         if decision.changes is None:
             exchange(connection, [("UNWATCH",)])
             if decision.repeats:
@@ -102,7 +103,7 @@ class RunStore:
         if self._before_commit is not None:
             self._before_commit()
         commands = commit_commands(reading.run, decision.changes)
-        results = commit(connection, commands)
+        results = commit(connection, commands, announcements(reading.run, decision.changes, snapshot.now))
         self._attempts.confirm(connection, reading.run.barrier)
         counts = read_counts(reading.run, decision.changes, commands, results)
         return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts)
