@@ -24,4 +24,5 @@ def test_a_server_that_has_made_its_socket_but_does_not_listen_yet_is_waited_for
 def _answer_one(server: socket.socket) -> None:
     connection, _ = server.accept()
     with connection:
+        connection.recv(100)
         connection.sendall(b"+PONG\r\n")
