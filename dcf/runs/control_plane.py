@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from dcf.asl.places import Place
 from dcf.core import attention, claim, creation, finalization, kickoff, lease, needs, progress
-from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
+from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.joining import NOTHING_JOINED, completer_of
@@ -37,7 +37,7 @@ _ALL = 1_000_000
 _NO_ITEMS = NoItems()
 
 Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
-_ENDINGS: Mapping[str, Ending] = {
+_ENDINGS: Mapping[Fired | None, Ending] = {
     "exhausted": progress.exhaust,
     "timed_out": progress.time_out,
     "waited": progress.wake,
