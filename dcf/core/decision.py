@@ -165,11 +165,9 @@ class More:
 class Decision(Generic[Answer_co]):
     """The answer, and what must be written for it to be true; no changes means that nothing is written.
 
-    `remaining` is what is left to do once that is written. `repeats` marks the reply to a request that was applied
-    before: it too is given only once the write is safe.
+    `remaining` is what is left to do once that is written.
     """
 
     answer: Answer_co
     changes: Changes | None = None
     remaining: Remaining = field(default_factory=Remaining)
-    repeats: bool = False

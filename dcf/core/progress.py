@@ -70,7 +70,7 @@ def update(
     assert meta is not None, "the control plane checks that the run exists before it decides"
     repeated = _repeated(doc, request)
     if repeated is not None:
-        return Decision(answer=repeated, repeats=True)
+        return Decision(answer=repeated)
     refusal = refusals.unless_holder(doc, meta, request.state, request.token) or _owner_refusal(doc, request)
     if refusal is not None:
         return Decision(answer=refusal)

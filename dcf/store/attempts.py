@@ -6,7 +6,8 @@ is tried again as well, since decisions recognise what they wrote, and at the de
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -17,6 +18,8 @@ from dcf.store.faults import is_refused_login
 Answer = TypeVar("Answer")
 
 _WAIT_MS: Final = 1000
+_BARRIER_LIFE_S: Final = 60
+"""By itself it means nothing; that it expires leaves none behind of a run that is gone or never was."""
 
 
 class Overtaken(Exception):
@@ -64,14 +67,46 @@ class Attempts:
     def confirm(self, connection: Connection, barrier: str) -> None:
         """Answer only what enough replicas have, so that a failover cannot take it back.
 
-        WAIT counts the writes of its own connection, hence the small write before it: a repeated reply may come over
-        another connection than the commit did (reliability notes, section 2).
+        WAIT counts the writes of its own connection, hence the small write before it: what is answered may have been
+        written over another connection (reliability notes, section 2).
         """
-        if self.wait_replicas == 0:
-            return
-        waiting: list[Command] = [("SET", barrier, "1"), ("WAIT", self.wait_replicas, _WAIT_MS)]
+        if self.wait_replicas:
+            self._confirm(connection, barrier)
+
+    def let_go(self, connection: Connection, barrier: str) -> None:
+        """End an attempt that writes nothing; what it is answered with is confirmed like a write.
+
+        A repetition must not be answered before a failover can no longer take back what it repeats, and a refusal by a
+        server whose place another took would be about a past that nobody shares.
+        """
+        if self.wait_replicas:
+            self._confirm(connection, barrier, ("UNWATCH",))
+        else:
+            exchange(connection, [("UNWATCH",)])
+
+    @contextmanager
+    def confirming(self, connection: Connection, barrier: str) -> Iterator[None]:
+        """Let go as well where what is told is raised."""
         try:
-            written, acknowledged = exchange(connection, waiting)
+            yield
+        except DcfError:
+            self.let_go(connection, barrier)
+            raise
+
+    def surely(self, commands: Sequence[Command], barrier: str) -> list[Reply]:
+        """Read, and return only what is as true as an answer: for a reader about to say that something is not there."""
+
+        def once(connection: Connection) -> list[Reply]:
+            replies = [checked(reply) for reply in exchange(connection, commands)]
+            self.confirm(connection, barrier)
+            return replies
+
+        return self.until_done(once)
+
+    def _confirm(self, connection: Connection, barrier: str, *before: Command) -> None:
+        waiting = (*before, ("SET", barrier, "1", "EX", _BARRIER_LIFE_S), ("WAIT", self.wait_replicas, _WAIT_MS))
+        try:
+            *_, written, acknowledged = exchange(connection, waiting)
         except CONNECTION_ERRORS as error:
             raise Unsure from error
         if isinstance(written, Exception) or checked(acknowledged) < self.wait_replicas:

@@ -51,12 +51,13 @@ class Documents:
     def _once(self, connection: Connection, key: str, decide: Callable[[Json, int], Verdict[Answer]]) -> Answer:
         opening: list[Command] = [("WATCH", key), ("TIME",), ("JSON.GET", key, "$")]
         _, clock, found = map(checked, exchange(connection, opening))
-        verdict = decide(_document(found), micros(clock))
+        with self._attempts.confirming(connection, keys.BARRIER):
+            verdict = decide(_document(found), micros(clock))
         if not verdict.changed:
-            exchange(connection, [("UNWATCH",)])
+            self._attempts.let_go(connection, keys.BARRIER)
         else:
             commit(connection, _commands(key, verdict), verdict.announcements)
-        self._attempts.confirm(connection, keys.BARRIER)
+            self._attempts.confirm(connection, keys.BARRIER)
         return verdict.answer
 
 

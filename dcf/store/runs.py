@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
 from dcf.store.attempts import Attempts, commit
-from dcf.store.connection import Connection, Connections, checked, exchange
+from dcf.store.connection import Command, Connection, Connections, checked, exchange
 from dcf.store.keys import RunKeys, decode_state
 from dcf.store.reading import Reading
 from dcf.store.writing import announcements, commit_commands, read_counts
@@ -80,7 +80,10 @@ class RunStore:
         """Fetch the stored workflow and its run's fixed facts (definition_sha256, input, created_at); None: no run."""
         run = self.keys(workflow_id)
         facts = ("$.definition_sha256", "$.input", "$.created_at")
-        found, meta = self._connections.send(("JSON.GET", run.definition, "$"), ("JSON.GET", run.meta, *facts))
+        commands: list[Command] = [("JSON.GET", run.definition, "$"), ("JSON.GET", run.meta, *facts)]
+        found, meta = self._connections.send(*commands)
+        if (found is None or meta is None) and self._attempts.wait_replicas:
+            found, meta = self._attempts.surely(commands, run.barrier)
         if found is None or meta is None:
             return None
         return load(found)[0], {path[2:]: values[0] for path, values in load(meta).items() if values}
@@ -94,11 +97,10 @@ class RunStore:
     ) -> Committed[Answer]:
         replies = [checked(reply) for reply in exchange(connection, reading.opening())]
         snapshot = reading.snapshot(replies)
-        decision = decide(self._timed(snapshot))
+        with self._attempts.confirming(connection, reading.run.barrier):
+            decision = decide(self._timed(snapshot))
         if decision.changes is None:
-            exchange(connection, [("UNWATCH",)])
-            if decision.repeats:
-                self._attempts.confirm(connection, reading.run.barrier)
+            self._attempts.let_go(connection, reading.run.barrier)
             return Committed(answer=decision.answer)
         if self._before_commit is not None:
             self._before_commit()

@@ -25,7 +25,8 @@ def redis_server(directory: Path, *options: str, with_json: bool = True) -> Iter
     """A server on a loopback port, in memory only unless the options say otherwise; ends with the block."""
     port = free_port()
     modules = ("--loadmodule", str(JSON_MODULE)) if with_json else ()
-    with running("--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(directory), *modules, *options):
+    plain = ("--bind", "127.0.0.1", "--save", "", "--dir", str(directory), "--repl-diskless-sync-delay", "0")
+    with running("--port", str(port), *plain, *modules, *options):
         wait_until(lambda: listens(port))
         yield port
 
