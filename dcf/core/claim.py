@@ -23,7 +23,7 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady |
     for state in (*mine, *free):
         decision = acquire(snapshot, replace(wish, state=state))
         if isinstance(decision.answer, Leased):
-            return Decision(answer=decision.answer, changes=decision.changes, repeats=decision.repeats)
+            return Decision(answer=decision.answer, changes=decision.changes)
     return Decision(answer=NothingReady(examined=snapshot.page))
 
 

@@ -37,7 +37,7 @@ class Create:
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     """Seed every document of the run; the same request again finds it, a different one is refused."""
     if snapshot.meta_document is not None:
-        return Decision(answer=_existing(snapshot.meta_document, request), repeats=True)
+        return Decision(answer=_existing(snapshot.meta_document, request))
     definition, now = request.definition, snapshot.now
     meta = Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256, max_attempts=request.max_attempts)
     unvisited = _unvisited(definition)
@@ -54,6 +54,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         meta={},
         definition=definition.document,
         states=unvisited | step.writes.states,
+        listed=True,
     )
     return replace(step.decision(Created(existed=False, meta=document)), changes=seeded)
 

@@ -115,6 +115,9 @@ class Changes:
     Of scopes: `opened` ones begin to count anew, `sizes` are those of all that were opened, `items` are those of a
     Map, `ended` adds to their counts, `dropped` takes back outputs of earlier visits, and `results` go where a
     ResultWriter wants them. `receipts` are those of older requests, by state and request.
+
+    What makes a run found is written before all of this: `listed` puts it on the lists of runs, `assigned` on those of
+    these agents.
     """
 
     meta_document: Mapping[str, Json] | None = None
@@ -135,6 +138,8 @@ class Changes:
     dropped: list[str] = field(default_factory=list)
     results: dict[str, Json] = field(default_factory=dict)
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
+    listed: bool = False
+    assigned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,11 +170,9 @@ class More:
 class Decision(Generic[Answer_co]):
     """The answer, and what must be written for it to be true; no changes means that nothing is written.
 
-    `remaining` is what is left to do once that is written. `repeats` marks the reply to a request that was applied
-    before: it too is given only once the write is safe.
+    `remaining` is what is left to do once that is written.
     """
 
     answer: Answer_co
     changes: Changes | None = None
     remaining: Remaining = field(default_factory=Remaining)
-    repeats: bool = False

@@ -30,7 +30,7 @@ class Finalize:
 def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
     """Close the run once; a second call is told what the first one wrote."""
     if snapshot.audit is not None:
-        return Decision(answer=Finalized(audit=snapshot.audit, repeated=True), repeats=True)
+        return Decision(answer=Finalized(audit=snapshot.audit, repeated=True))
     assert snapshot.meta is not None and snapshot.meta_document is not None  # noqa: PT018 - both come together
     was_running = snapshot.meta.status is RunStatus.RUNNING
     closed = _closing(snapshot, request.close_open_states, run_over=not was_running)

@@ -34,6 +34,7 @@ def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> D
             events=[Event(type="RunStarted")] if first else [],
             notices=notices,
             timers={path: doc.attention(now + REMINDER_DELAY) for path, doc in ready.items()},
+            listed=True,
         ),
     )
 

@@ -71,7 +71,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal |
             doc=doc,
             given=snapshot.inputs.get(request.state),
         )
-        return Decision(answer=held, repeats=True)
+        return Decision(answer=held)
     refusal = _why_not(doc, meta, request, snapshot)
     if refusal is None:
         return _unless_used(snapshot, doc, request) or _grant(snapshot, doc, request)
@@ -106,7 +106,7 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     """Give the state back: pending again, its epoch kept, so that whoever is assigned may take it."""
     doc = snapshot.states[request.state]
     if _is_clear(snapshot, doc, request):
-        return Decision(answer=Released(outcome="lease_already_clear", doc=doc), repeats=True)
+        return Decision(answer=Released(outcome="lease_already_clear", doc=doc))
     if not request.force:
         refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
         if refusal is None and _owner_differs(doc, request.owner):

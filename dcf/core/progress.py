@@ -281,9 +281,9 @@ def _repeat(doc: StateDoc, meta: Meta, receipt: Receipt, request: Update) -> Dec
     """Tell what the first call did, unless this one asks for something else."""
     if receipt.operation is Operation.COMPLETE and receipt.content != request.content:
         latest = doc.receipt is not None and doc.receipt.request == receipt.request
-        return Decision(answer=refusals.already_completed(request.state, doc, receipt, is_latest=latest), repeats=True)
+        return Decision(answer=refusals.already_completed(request.state, doc, receipt, is_latest=latest))
     if receipt.operation is Operation.UPDATE and receipt.content != request.content:
-        return Decision(answer=refusals.request_id_used(request.state), repeats=True)
+        return Decision(answer=refusals.request_id_used(request.state))
     if receipt.operation is not request.operation:
         stale = refusals.unless_holder(doc, meta, request.state, request.token)
         return Decision(answer=stale or refusals.lease_lost(request.state, doc))
@@ -296,7 +296,7 @@ def _repeat(doc: StateDoc, meta: Meta, receipt: Receipt, request: Update) -> Dec
         claimed=_claimed_before(receipt.claimed, request),
         repeated=True,
     )
-    return Decision(answer=answer, repeats=True)
+    return Decision(answer=answer)
 
 
 def _claimed_before(state: str | None, request: Update) -> Leased | None:

@@ -56,7 +56,6 @@ class ControlPlane:
 
     def create(self, request: creation.Create) -> Created | Refusal:
         """Seed a run; the same request again finds it."""
-        self._index.add(request.workflow_id)
         committed = self._store.commit(
             request.workflow_id, Reads(whole_meta=True), partial(creation.create, request=request)
         )

@@ -127,7 +127,7 @@ class Notifications:
     def _tick(self, workflow_id: str) -> int:
         attention = self._outbox.attention(workflow_id)
         if not attention.exists:
-            self._index.forget(workflow_id)
+            self._index.retire(workflow_id)
             return 0
         done = 0
         if attention.is_running and attention.is_timed_out:

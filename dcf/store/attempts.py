@@ -6,26 +6,20 @@ is tried again as well, since decisions recognise what they wrote, and at the de
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from dcf.errors import Conflict, DcfError, StoreUnsuitable, UnknownOutcome
-from dcf.store.connection import (
-    CONNECTION_ERRORS,
-    Command,
-    Connection,
-    Connections,
-    Reply,
-    checked,
-    exchange,
-    is_refused_login,
-    unavailable,
-)
+from dcf.errors import Conflict, DcfError, StoreUnavailable, StoreUnsuitable, UnknownOutcome
+from dcf.store.connection import CONNECTION_ERRORS, Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.faults import is_refused_login
 
 Answer = TypeVar("Answer")
 
 _WAIT_MS: Final = 1000
+_BARRIER_LIFE_S: Final = 60
+"""By itself it means nothing; that it expires leaves none behind of a run that is gone or never was."""
 
 
 class Overtaken(Exception):
@@ -60,8 +54,11 @@ class Attempts:
                 self._recover(in_doubt=True)
             except CONNECTION_ERRORS as error:
                 if not in_doubt and (is_refused_login(error) or time.monotonic() >= deadline):
-                    raise unavailable(error) from None
+                    raise self.connections.unavailable(error) from None
                 self._recover(in_doubt=in_doubt)
+            except StoreUnavailable:
+                if not in_doubt:
+                    raise
             attempt += 1
             if time.monotonic() >= deadline:
                 raise _gave_up(in_doubt=in_doubt)
@@ -70,14 +67,46 @@ class Attempts:
     def confirm(self, connection: Connection, barrier: str) -> None:
         """Answer only what enough replicas have, so that a failover cannot take it back.
 
-        WAIT counts the writes of its own connection, hence the small write before it: a repeated reply may come over
-        another connection than the commit did (reliability notes, section 2).
+        WAIT counts the writes of its own connection, hence the small write before it: what is answered may have been
+        written over another connection (reliability notes, section 2).
         """
-        if self.wait_replicas == 0:
-            return
-        waiting: list[Command] = [("SET", barrier, "1"), ("WAIT", self.wait_replicas, _WAIT_MS)]
+        if self.wait_replicas:
+            self._confirm(connection, barrier)
+
+    def let_go(self, connection: Connection, barrier: str) -> None:
+        """End an attempt that writes nothing; what it is answered with is confirmed like a write.
+
+        A repetition must not be answered before a failover can no longer take back what it repeats, and a refusal by a
+        server whose place another took would be about a past that nobody shares.
+        """
+        if self.wait_replicas:
+            self._confirm(connection, barrier, ("UNWATCH",))
+        else:
+            exchange(connection, [("UNWATCH",)])
+
+    @contextmanager
+    def confirming(self, connection: Connection, barrier: str) -> Iterator[None]:
+        """Let go as well where what is told is raised."""
         try:
-            written, acknowledged = exchange(connection, waiting)
+            yield
+        except DcfError:
+            self.let_go(connection, barrier)
+            raise
+
+    def surely(self, commands: Sequence[Command], barrier: str) -> list[Reply]:
+        """Read, and return only what is as true as an answer: for a reader about to say that something is not there."""
+
+        def once(connection: Connection) -> list[Reply]:
+            replies = [checked(reply) for reply in exchange(connection, commands)]
+            self.confirm(connection, barrier)
+            return replies
+
+        return self.until_done(once)
+
+    def _confirm(self, connection: Connection, barrier: str, *before: Command) -> None:
+        waiting = (*before, ("SET", barrier, "1", "EX", _BARRIER_LIFE_S), ("WAIT", self.wait_replicas, _WAIT_MS))
+        try:
+            *_, written, acknowledged = exchange(connection, waiting)
         except CONNECTION_ERRORS as error:
             raise Unsure from error
         if isinstance(written, Exception) or checked(acknowledged) < self.wait_replicas:
@@ -92,21 +121,25 @@ class Attempts:
                 raise
 
 
-def commit(connection: Connection, commands: list[Command]) -> list[Reply]:
-    """Write all of it or nothing."""
+def commit(connection: Connection, commands: Sequence[Command], announcements: Sequence[Command] = ()) -> list[Reply]:
+    """Write all of it or nothing.
+
+    Announcements are index entries, sent before it in the same packet: whatever has the commit, be it a replica or what
+    a power loss left of a file, has the entries too.
+    """
     try:
-        replies = exchange(connection, [("MULTI",), *commands, ("EXEC",)])
+        replies = exchange(connection, [*announcements, ("MULTI",), *commands, ("EXEC",)])
     except CONNECTION_ERRORS as error:
         raise Unsure from error
-    for queued in replies[:-1]:
-        checked(queued)
+    for reply in replies[:-1]:
+        checked(reply)
     results: list[Reply] | None = checked(replies[-1])
     if results is None:
         raise Overtaken
     if any(isinstance(result, Exception) for result in results):
         raise StoreUnsuitable(
-            "Redis applied only part of a transaction, since one of its keys has a foreign type.",
-            "Look at the keys with TYPE and delete the one that dcf did not make.",
+            "Redis applied only part of a transaction, since it refused one of the commands.",
+            "Look at the keys with TYPE and delete one of a foreign type, which dcf did not make.",
         )
     return results
 

@@ -21,13 +21,15 @@ Answer = TypeVar("Answer")
 class Verdict(Generic[Answer]):
     """What a decision answers, and the document it wants: `write` replaces it, where `changed` is set.
 
-    `write` None deletes it. `life_s` lets it expire so many seconds after this change.
+    `write` None deletes it. `life_s` lets it expire so many seconds after this change. `announcements` enter it in
+    indexes, just before it is written.
     """
 
     answer: Answer
     changed: bool = False
     write: Json = None
     life_s: int | None = None
+    announcements: tuple[Command, ...] = ()
 
 
 class Documents:
@@ -49,12 +51,13 @@ class Documents:
     def _once(self, connection: Connection, key: str, decide: Callable[[Json, int], Verdict[Answer]]) -> Answer:
         opening: list[Command] = [("WATCH", key), ("TIME",), ("JSON.GET", key, "$")]
         _, clock, found = map(checked, exchange(connection, opening))
-        verdict = decide(_document(found), micros(clock))
+        with self._attempts.confirming(connection, keys.BARRIER):
+            verdict = decide(_document(found), micros(clock))
         if not verdict.changed:
-            exchange(connection, [("UNWATCH",)])
+            self._attempts.let_go(connection, keys.BARRIER)
         else:
-            commit(connection, _commands(key, verdict))
-        self._attempts.confirm(connection, keys.BARRIER)
+            commit(connection, _commands(key, verdict), verdict.announcements)
+            self._attempts.confirm(connection, keys.BARRIER)
         return verdict.answer
 
 

@@ -87,13 +87,15 @@ class Edits:
     def _once(
         self, connection: Connection, subject: "_Subject", decide: Callable[[Found], EditOutcome[Answer]]
     ) -> Answer:
-        found = subject.found(exchange(connection, subject.opening()))
-        outcome = decide(found)
+        replies = exchange(connection, subject.opening())
+        with self._attempts.confirming(connection, keys.BARRIER):
+            found = subject.found(replies)
+            outcome = decide(found)
         if outcome.written is None:
-            exchange(connection, [("UNWATCH",)])
+            self._attempts.let_go(connection, keys.BARRIER)
         else:
             commit(connection, subject.commands(outcome.written, found.around))
-        self._attempts.confirm(connection, keys.BARRIER)
+            self._attempts.confirm(connection, keys.BARRIER)
         return outcome.answer
 
 

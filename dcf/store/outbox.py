@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dcf.core.decision import Event
 from dcf.core.model import RunStatus
-from dcf.store.connection import Connections, Reply
+from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.keys import RunKeys, decode_state
 from dcf.store.writing import event_command
 from dcf.values.instants import SECOND, from_text
@@ -33,8 +33,9 @@ class OutboxEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """What a run may need of the clock now: whether it still runs, what is owed, and which states are due."""
+    """What a run may need of the clock at this time of the server: whether it still runs, what is owed, what is due."""
 
+    now: int
     exists: bool
     is_running: bool
     owed: int
@@ -42,6 +43,11 @@ class Attention:
     retention_s: int | None = None
     is_final: bool = False
     is_timed_out: bool = False
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the clock has nothing left to do; a run that is to expire waits for its finalization."""
+        return self.exists and not self.is_running and not self.owed and (self.retention_s is None or self.is_final)
 
 
 class Outbox:
@@ -85,21 +91,18 @@ class Outbox:
 
     def attention(self, workflow_id: str) -> Attention:
         """Look at a run as the clock does."""
-        run = RunKeys(workflow_id)
-        clock, status, owed, due = self._connections.send(
-            ("TIME",),
-            ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline"),
-            ("XLEN", run.outbox),
-            ("ZRANGE", run.timers, 0, _PAGE - 1, "WITHSCORES"),
-        )
-        return _attention(clock, status, owed, due)
+        return read_attention(self._connections.send(*attention_commands(RunKeys(workflow_id))))
 
     def expire(
         self, workflow_id: str, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str], seconds: int
     ) -> None:
-        """Give every key of a finished run the same remaining life, in one transaction and once only."""
-        keys = RunKeys(workflow_id).every(states, scopes, branches)
-        self._connections.send(("MULTI",), *(("EXPIRE", key, seconds, "NX") for key in keys), ("EXEC",))
+        """Give every key of a run the same remaining life, in one transaction and once only, if it is finalized.
+
+        Looked at and done over one connection, so that what one server says never ends another's run.
+        """
+        run = RunKeys(workflow_id)
+        commands: list[Command] = [("EXPIRE", key, seconds, "NX") for key in run.every(states, scopes, branches)]
+        self._connections.over_one(lambda connection: _expire(connection, run, commands))
 
 
 def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:
@@ -114,12 +117,33 @@ def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:
     )
 
 
-def _attention(clock: Reply, meta: Reply, owed: int, timers: list[bytes]) -> Attention:
+def _expire(connection: Connection, run: RunKeys, commands: list[Command]) -> None:
+    opening: list[Command] = [("WATCH", run.meta), ("JSON.GET", run.meta, "$.finalized_at")]
+    _, found = map(checked, exchange(connection, opening))
+    is_final = found is not None and load(found) not in ([], [None])
+    for reply in exchange(connection, [("MULTI",), *commands, ("EXEC",)] if is_final else [("UNWATCH",)]):
+        checked(reply)
+
+
+def attention_commands(run: RunKeys) -> list[Command]:
+    """List what to ask of a run to know what it needs of the clock."""
+    return [
+        ("TIME",),
+        ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline"),
+        ("XLEN", run.outbox),
+        ("ZRANGE", run.timers, 0, _PAGE - 1, "WITHSCORES"),
+    ]
+
+
+def read_attention(replies: list[Reply]) -> Attention:
+    """Understand the replies to `attention_commands`."""
+    clock, meta, owed, timers = replies
     now = int(clock[0]) * SECOND + int(clock[1])
     found = {} if meta is None else {path[2:]: values[0] for path, values in load(meta).items() if values}
     deadline = from_text(found.get("deadline"))
     due = [decode_state(part.decode()) for part, at in zip(timers[::2], timers[1::2], strict=True) if float(at) <= now]
     return Attention(
+        now=now,
         exists=meta is not None,
         is_running=found.get("status") == RunStatus.RUNNING,
         owed=owed,

@@ -1,6 +1,7 @@
 """One door to Redis: `transact` reads, decides and commits in two round trips; nothing else writes a run.
 
-First packet: WATCH, TIME and the reads. Second: MULTI, the changes, EXEC. What became of it: `attempts`.
+First packet: WATCH, TIME and the reads. Second: entries of indexes, MULTI, the changes, EXEC. What became of it:
+`attempts`.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,10 +10,10 @@ from typing import Generic, TypeVar
 
 from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
 from dcf.store.attempts import Attempts, commit
-from dcf.store.connection import Connection, Connections, checked, exchange
+from dcf.store.connection import Command, Connection, Connections, checked, exchange
 from dcf.store.keys import RunKeys, decode_state
 from dcf.store.reading import Reading
-from dcf.store.writing import commit_commands, read_counts
+from dcf.store.writing import announcements, commit_commands, read_counts
 from dcf.values.json_text import Json, load
 
 Answer = TypeVar("Answer")
@@ -79,7 +80,10 @@ class RunStore:
         """Fetch the stored workflow and its run's fixed facts (definition_sha256, input, created_at); None: no run."""
         run = self.keys(workflow_id)
         facts = ("$.definition_sha256", "$.input", "$.created_at")
-        found, meta = self._connections.send(("JSON.GET", run.definition, "$"), ("JSON.GET", run.meta, *facts))
+        commands: list[Command] = [("JSON.GET", run.definition, "$"), ("JSON.GET", run.meta, *facts)]
+        found, meta = self._connections.send(*commands)
+        if (found is None or meta is None) and self._attempts.wait_replicas:
+            found, meta = self._attempts.surely(commands, run.barrier)
         if found is None or meta is None:
             return None
         return load(found)[0], {path[2:]: values[0] for path, values in load(meta).items() if values}
@@ -92,17 +96,16 @@ class RunStore:
         self, connection: Connection, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
         replies = [checked(reply) for reply in exchange(connection, reading.opening())]
-        snapshot = self._timed(reading.snapshot(replies))
-        decision = decide(snapshot)
+        snapshot = reading.snapshot(replies)
+        with self._attempts.confirming(connection, reading.run.barrier):
+            decision = decide(self._timed(snapshot))
         if decision.changes is None:
-            exchange(connection, [("UNWATCH",)])
-            if decision.repeats:
-                self._attempts.confirm(connection, reading.run.barrier)
+            self._attempts.let_go(connection, reading.run.barrier)
             return Committed(answer=decision.answer)
         if self._before_commit is not None:
             self._before_commit()
         commands = commit_commands(reading.run, decision.changes)
-        results = commit(connection, commands)
+        results = commit(connection, commands, announcements(reading.run, decision.changes, snapshot.now))
         self._attempts.confirm(connection, reading.run.barrier)
         counts = read_counts(reading.run, decision.changes, commands, results)
         return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts)

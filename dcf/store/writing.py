@@ -1,6 +1,7 @@
 """Changes of a run as the commands of one MULTI: one function for each kind of write, in one table.
 
-All documents go in a single JSON.MSET: one command, however many states a transition touches.
+All documents go in a single JSON.MSET: one command, however many states a transition touches. Entries of indexes, which
+are no part of the transaction, are sent just before it, so that nothing is ever committed that no index names.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -9,13 +10,20 @@ from typing import Any, Final, TypeAlias
 from dcf.core import codec
 from dcf.core.decision import Changes, Event, Notice, Tally
 from dcf.core.model import Receipt, StateInput
+from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, encode_state, receipt_field
+from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump
 
 Writer: TypeAlias = Callable[[RunKeys, Any], Iterable[Command]]
 """Makes the commands of one row of `Changes` that is not empty."""
+
+Announcer: TypeAlias = Callable[[RunKeys, Any, int], Iterable[Command]]
+"""Makes the commands of one row of `Changes` that is entered in indexes, at a time of the server."""
+
+_ASSIGNED_LIFE_S: Final = 30 * 24 * 3600
 
 _ADD: Final = "HINCRBY"
 
@@ -37,6 +45,12 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
             if verb in _OF_MANY_KEYS:
                 merged[verb] = commands[-1]
     return list(map(tuple, commands))
+
+
+def announcements(run: RunKeys, changes: Changes, now: int) -> list[Command]:
+    """List the commands that enter the run in indexes; `now` is the server's time in microseconds."""
+    entered = ((announce, getattr(changes, row)) for row, announce in ANNOUNCES.items())
+    return [command for announce, found in entered if found for command in announce(run, found, now)]
 
 
 def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results: list[Reply]) -> dict[str, Tally]:
@@ -150,6 +164,20 @@ def _receipts(run: RunKeys, receipts: Mapping[tuple[str, str], Receipt]) -> Iter
     for (path, request), receipt in receipts.items():
         yield ("HSET", run.receipts, receipt_field(path, request), dump(codec.write_receipt(receipt)))
 
+
+def _listed(run: RunKeys, _: bool, now: int) -> Iterator[Command]:
+    yield ("ZADD", keys.RUNS, "NX", now, run.workflow_id)  # a known one keeps its place
+    yield ("ZADD", keys.LIVE, now, run.workflow_id)
+
+
+def _assigned(run: RunKeys, agent_ids: Sequence[str], now: int) -> Iterator[Command]:
+    for key in map(keys.assigned, agent_ids):
+        yield ("ZADD", key, now // SECOND, run.workflow_id)
+        yield ("EXPIRE", key, _ASSIGNED_LIFE_S)
+
+
+ANNOUNCES: Final[Mapping[str, Announcer]] = {"listed": _listed, "assigned": _assigned}
+"""How each row of `Changes` that is no part of the transaction is written, before it."""
 
 WRITES: Final[Mapping[str, Writer]] = {
     "opened": _deleted(RunKeys.join),

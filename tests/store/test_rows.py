@@ -8,7 +8,7 @@ import pytest
 from dcf.core.decision import Changes, Decision, Reads, Snapshot
 from dcf.store.keys import RunKeys
 from dcf.store.reading import READS, Reading
-from dcf.store.writing import WRITES, commit_commands
+from dcf.store.writing import ANNOUNCES, WRITES, commit_commands
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
 from tests.support.world import World
@@ -39,7 +39,8 @@ def names(record: type) -> set[str]:
 
 
 def test_every_row_of_the_changes_has_its_commands() -> None:
-    assert set(WRITES) == names(Changes)
+    assert set(WRITES) | set(ANNOUNCES) == names(Changes)
+    assert not set(WRITES) & set(ANNOUNCES)
 
 
 def test_every_row_that_is_read_has_its_row_in_the_snapshot() -> None:

@@ -25,7 +25,8 @@ def redis_server(directory: Path, *options: str, with_json: bool = True) -> Iter
     """A server on a loopback port, in memory only unless the options say otherwise; ends with the block."""
     port = free_port()
     modules = ("--loadmodule", str(JSON_MODULE)) if with_json else ()
-    with running("--port", str(port), "--bind", "127.0.0.1", "--save", "", "--dir", str(directory), *modules, *options):
+    plain = ("--bind", "127.0.0.1", "--save", "", "--dir", str(directory), "--repl-diskless-sync-delay", "0")
+    with running("--port", str(port), *plain, *modules, *options):
         wait_until(lambda: listens(port))
         yield port
 
@@ -40,12 +41,28 @@ def running(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def listens(port: int) -> bool:
-    """Whether something there answers, be it only with an error."""
+def listens(place: int | Path) -> bool:
+    """Whether something on this loopback port or unix socket answers, be it only with an error.
+
+    That the file of a socket is there does not say so: a server makes it before it listens.
+    """
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+        with _connected(place) as connection:
             connection.sendall(b"PING\r\n")
             reply = connection.recv(100)
     except OSError:
         return False
     return reply.startswith((b"+PONG", b"-NOAUTH"))
+
+
+def _connected(place: int | Path) -> socket.socket:
+    if isinstance(place, int):
+        return socket.create_connection(("127.0.0.1", place), timeout=1)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(1)
+    try:
+        connection.connect(str(place))
+    except OSError:
+        connection.close()
+        raise
+    return connection

@@ -235,6 +235,11 @@ class World:
         """As if the lease had been taken long ago."""
         self.ask("JSON.SET", self.store.keys(run).state(state), "$.lease.expires_at", '"2001-01-01T00:00:00.000000Z"')
 
+    def only_list(self, run: str) -> None:
+        """As if the server had been listing this run just now, and not created it."""
+        seconds, micros = self.ask("TIME")
+        self.ask("ZADD", keys.LIVE, int(seconds) * 1_000_000 + int(micros), run)
+
     def make_due(self, run: str, state: str) -> None:
         """As if the time for the clock to look at this state had come."""
         self.ask("ZADD", self.store.keys(run).timers, 1, keys.encode_state(state))
