@@ -209,7 +209,7 @@ class ControlPlane:
         self._follow_ups.after(workflow_id, committed)
 
     def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
-        """Close the run and write its audit record, once."""
+        """Close the run and write its audit record, once; what a dead server left open is closed by repeating it."""
 
         def reads(run: Run) -> Reads:
             return Reads(states=run.definition.paths, whole_meta=True, audit=True)
@@ -217,8 +217,10 @@ class ControlPlane:
         def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized]:
             return finalization.finalize(snapshot, request)
 
+        self.run(workflow_id)  # only what exists is listed
+        self.index.watch(workflow_id)  # for the clock, which lets its keys expire
         answer = self._transactions.by_definition(workflow_id, reads, decide).answer
-        if request.close_open_states and not answer.repeated:
+        if request.close_open_states:
             self.skip_unreached(workflow_id)  # what is open inside scopes, however much; meta is its fence by now
         return answer
 

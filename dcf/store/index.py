@@ -32,6 +32,11 @@ class RunIndex:
         at = int(clock[0]) * SECOND + int(clock[1])
         self._connections.send(("ZADD", keys.RUNS, "NX", at, workflow_id), ("ZADD", keys.LIVE, at, workflow_id))
 
+    def watch(self, workflow_id: str) -> None:
+        """List a run for the clock, which has something to do for it."""
+        (clock,) = self._connections.send(("TIME",))
+        self._connections.send(("ZADD", keys.LIVE, int(clock[0]) * SECOND + int(clock[1]), workflow_id))
+
     def newest(self, limit: int) -> list[str]:
         """Ids of the newest runs, newest first."""
         (found,) = self._connections.send(("ZREVRANGE", keys.RUNS, 0, limit - 1))

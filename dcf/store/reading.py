@@ -22,7 +22,8 @@ _FEW = 8
 """Assignments read one by one."""
 
 _TALLY = ("done", "failed", "failure")
-_META_PATHS = ("$.status", "$.definition_sha256", "$.created_at", "$.started_at", "$.max_attempts")
+_META_FIELDS = ("status", "definition_sha256", "created_at", "started_at", "planner_agent_id", "max_attempts")
+_META_PATHS = tuple(f"$.{name}" for name in _META_FIELDS)  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
 
 # Read-only. The state that was claimed before, and a page of the open states, with documents and assignments, the
 # inputs of those that are pending, and the documents of the scopes around them.

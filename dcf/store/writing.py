@@ -20,7 +20,7 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
         *_documents(run, changes),
         *_counts(run, changes),
         *(event_command(run, event) for event in changes.events),
-        *(_notice_command(run, notice) for notice in changes.notices),
+        *(notice_command(run, notice) for notice in changes.notices),
         *_timers(run, changes.timers),
         *_claims(run, changes.claims),
         *_sizes(run, changes),
@@ -50,12 +50,11 @@ def event_command(run: RunKeys, event: Event) -> Command:
     return ("XADD", run.events, "*", *fields)
 
 
-def _notice_command(run: RunKeys, notice: Notice) -> Command:
+def notice_command(run: RunKeys, notice: Notice) -> Command:
+    """One notification owed."""
     fields: list[str | int] = ["type", notice.type, "epoch", notice.epoch, "reason", notice.reason]
-    if notice.state is not None:
-        fields += ["state", notice.state]
-    if notice.source is not None:
-        fields += ["source", notice.source]
+    who = {"state": notice.state, "source": notice.source, "agent_id": notice.agent_id, "about": notice.about}
+    fields += [part for name, value in who.items() if value is not None for part in (name, value)]
     return ("XADD", run.outbox, "*", *fields)
 
 

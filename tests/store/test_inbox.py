@@ -234,4 +234,4 @@ def test_the_mailbox_puts_an_event_in_once(world: World, agent: str) -> None:
     assert mailbox.deliver(f"{agent}-2", "run:A:1:state_ready", {}).duplicate is False
     assert world.ask("XLEN", keys.inbox(agent)) == 1
     assert world.ask("TTL", keys.inbox(agent)) > 0
-    assert world.ask("TTL", keys.sent(agent, "run:A:1:state_ready")) > 0
+    assert world.ask("TTL", keys.sent(agent, "run:A")) > 0
