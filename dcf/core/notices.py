@@ -11,7 +11,7 @@ class NoticeKind(StrEnum):
 
     Of a state: it is `READY`, nobody took it (`REMINDER`), its lease was lost (`LEASE_EXPIRED`), or its holder may stop
     (`CANCELLED`). To the planner: the run is over (`FINISHED`), was never kicked off (`UNSTARTED`), or stands because
-    nobody takes a state (`UNTAKEN`) or its agent does not exist (`AGENT_UNKNOWN`).
+    nobody takes a state (`UNTAKEN`) or its agent does not exist (`UNKNOWN_AGENT`).
     """
 
     READY = "state_ready"
@@ -21,7 +21,7 @@ class NoticeKind(StrEnum):
     FINISHED = "run_finished"
     UNSTARTED = "unstarted"
     UNTAKEN = "untaken"
-    AGENT_UNKNOWN = "agent_unknown"
+    UNKNOWN_AGENT = "unknown_agent"
 
     def numbered(self, number: int) -> str:
         """Name the repetition of this number."""

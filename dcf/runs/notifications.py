@@ -13,7 +13,7 @@ from dcf.asl.state_paths import inside
 from dcf.core.decision import Event, Notice, Snapshot
 from dcf.core.inspection import is_ready
 from dcf.core.notices import NoticeKind
-from dcf.errors import NotFound
+from dcf.errors import NotFound, StoreUnsuitable
 from dcf.ports import Deliverer, Delivery, Undelivered
 from dcf.runs.announcements import entry_of, event_id_of, event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
@@ -113,6 +113,8 @@ class Notifications:
             snapshot = self._plane.read(workflow_id, () if state is None else (state,), whole_meta=False)
         except NotFound:
             return False
+        except StoreUnsuitable:
+            return True  # what is wrong with its documents, acquire tells
         return not is_outdated(entry, snapshot)
 
     def told(self, workflow_id: str, states: Iterable[str]) -> Mapping[str, Told]:
@@ -228,7 +230,7 @@ def _failure(entry: OutboxEntry, agent_id: str, delivery: Delivery) -> Event:
 
 def _loss(entry: OutboxEntry) -> Notice:
     """Owe the planner the news that nobody is there to be told of a state: it can have the agent made again."""
-    kind = NoticeKind.AGENT_UNKNOWN.value
+    kind = NoticeKind.UNKNOWN_AGENT.value
     return Notice(type=kind, state=None, epoch=entry.epoch, reason=kind, about=entry.state)
 
 
