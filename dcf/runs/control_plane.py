@@ -6,12 +6,13 @@ does what it left to do. States are named by name or, inside Parallel and Map, b
 
 import random
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from dcf.asl.places import Place
+from dcf.asl.state_paths import name_of
 from dcf.core import attention, claim, creation, finalization, kickoff, lease, needs, progress
 from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.decision import Decision, More, Reads, Snapshot
@@ -198,6 +199,15 @@ class ControlPlane:
         path = self.path(workflow_id, state)
         decide = partial(attention.hasten, state=path)
         return self._transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
+
+    def announce_again(self, workflow_id: str, names: Collection[str]) -> None:
+        """Have what is open of these states announced at the clock's next look, in a run that was started."""
+        meta = self.read(workflow_id, (), whole_meta=False).meta if names else None
+        if meta is None or not meta.is_started:
+            return
+        for path in self.store.open_states(workflow_id):
+            if name_of(path) in names:
+                self.hasten(workflow_id, path)
 
     def time_out(self, workflow_id: str) -> None:
         """Fail, as the clock, a run whose own time is over."""
