@@ -15,7 +15,7 @@
     │   └── UnknownKey         unknown_key
     ├── ToolUnavailable        tool_unavailable     a skill's tool that cannot be attached
     ├── PlatformUnavailable    platform_unavailable the agent platform is down or slow
-    ├── StoreUnavailable       store_unavailable    Redis cannot be reached or refuses us
+    ├── StoreUnavailable       store_unavailable    Redis cannot be reached, or refuses for a while
     │   └── ServerUnreachable  server_unreachable   the MCP server does not answer its client
     ├── StoreUnsuitable        store_unsuitable     Redis is there but lacks what dcf needs
     ├── Conflict               conflict             others kept changing the same documents
@@ -189,10 +189,17 @@ class PlatformUnavailable(DcfError):
 
 
 class StoreUnavailable(DcfError):
-    """Redis cannot be reached, or refuses this client."""
+    """Redis cannot be reached, or refuses for a while what is asked of it; the same call may be repeated.
+
+    `place` says where Redis was looked for, to whoever runs dcf; callers of tools are not told.
+    """
 
     code = "store_unavailable"
     default_hint = "Check REDIS_URL and that the server is up (dcf doctor), then repeat the call."
+
+    def __init__(self, message: str, hint: str | None = None, *, place: str | None = None) -> None:
+        super().__init__(message, hint)
+        self.place = place
 
 
 class ServerUnreachable(StoreUnavailable):

@@ -12,7 +12,7 @@ from rich.text import Text
 from dcf.cli.insides import tree
 from dcf.cli.notes import attempts, duration, note
 from dcf.cli.text import clean, json_text
-from dcf.errors import DcfError, InvalidDefinition
+from dcf.errors import DcfError, InvalidDefinition, StoreUnavailable
 from dcf.values.json_text import Json
 
 _MARKS = {
@@ -53,6 +53,8 @@ def print_error(error: DcfError) -> None:
     _line(out, f"dcf: {clean(error.code)}: {clean(error.message, _LONGEST)}", "red")
     for problem in error.problems if isinstance(error, InvalidDefinition) else ():
         _line(out, clean(f"     {problem.path or '/'}: {problem.code}: {problem.message} {problem.hint}", _LONGEST))
+    if isinstance(error, StoreUnavailable) and error.place is not None:
+        _line(out, f"     It was looked for at {clean(error.place, _LONGEST)}.")
     _line(out, f"     {clean(error.hint, _LONGEST)}")
 
 

@@ -89,8 +89,8 @@ def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
         answer=Owed(states=(state,), fired="reminded"),
         changes=Changes(
             states={state: _with_count(doc, "reminders", number)},
-            events=tuple(events),
-            notices=tuple(notices),
+            events=events,
+            notices=notices,
             timers={state: doc.attention(now + delay)},
         ),
     )
@@ -105,8 +105,8 @@ def _remind_planner(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
         answer=Owed(fired="reminded"),
         changes=Changes(
             states={state: _with_count(doc, "start_reminders", number)},
-            events=(Event(type="PlannerReminded", data={"reason": "not_started", "reminders": number}),),
-            notices=(Notice(type=kind, state=None, epoch=doc.lease.epoch, reason="not_started"),),
+            events=[Event(type="PlannerReminded", data={"reason": "not_started", "reminders": number})],
+            notices=[Notice(type=kind, state=None, epoch=doc.lease.epoch, reason="not_started")],
             timers={state: doc.attention(now + delay)},
         ),
     )

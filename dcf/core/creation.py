@@ -45,19 +45,20 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     step = Transition(
         now=now, epoch=now, meta=meta, stateful=definition.stateful, starting=True, visited_before=unvisited
     )
-    step.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))
+    step.writes.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))
     context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))
     step.apply(engine.start(definition.machine, request.run_input, context, clock_of(now, now)))
-    document = _meta_document(request, now) | step.meta_patch
+    document = _meta_document(request, now) | step.writes.meta
     seeded = replace(
-        step.changes(),
+        step.writes,
         meta_document=document,
         meta={},
         definition=definition.document,
-        states=unvisited | step.states,
+        states=unvisited | step.writes.states,
         timers=_first_looks(step, now + START_DELAY if request.planner_agent_id else NEVER),
+        listed=True,
     )
-    return Decision(answer=Created(existed=False, meta=document), changes=seeded)
+    return replace(step.decision(Created(existed=False, meta=document)), changes=seeded)
 
 
 def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
@@ -74,8 +75,10 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
 
 def _first_looks(step: Transition, at: int) -> dict[str, int | None]:
     """Have the clock look whether the run was started: where it has a planner, who can be told that it was not."""
-    tasks = {path for path, doc in step.states.items() if doc.kind is None}
-    return {path: min(due, at) if due is not None and path in tasks else due for path, due in step.timers.items()}
+    tasks = {path for path, doc in step.writes.states.items() if doc.kind is None}
+    return {
+        path: min(due, at) if due is not None and path in tasks else due for path, due in step.writes.timers.items()
+    }
 
 
 def _unvisited(definition: Definition) -> dict[str, StateDoc]:

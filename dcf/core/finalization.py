@@ -45,7 +45,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
         patch["finished_at"] = to_text(snapshot.now)
     if not request.close_open_states:
         patch["left_open"] = True
-    events = (*_closing_events(closed), Event(type="RunFinalized", data={"status": final.value}))
+    events = [*_closing_events(closed), Event(type="RunFinalized", data={"status": final.value})]
     return Decision(
         answer=Finalized(audit=audit),
         changes=Changes(
@@ -55,6 +55,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
             events=events,
             timers=dict.fromkeys(closed),
             claims=_forgotten(closed),
+            listed=True,  # for the clock, which lets its keys expire
         ),
     )
 
@@ -137,11 +138,11 @@ def _forgotten(closed: Mapping[str, StateDoc]) -> dict[str, str | None]:
     return {mark: None for doc in closed.values() for mark in forgotten_claim(doc)}
 
 
-def _closing_events(closed: Mapping[str, StateDoc]) -> tuple[Event, ...]:
+def _closing_events(closed: Mapping[str, StateDoc]) -> list[Event]:
     skipped = [name for name, doc in closed.items() if doc.status is Status.SKIPPED]
-    cancelled = tuple(
+    cancelled = [
         Event(type="StateCancelled", state=name, data={"epoch": doc.lease.epoch})
         for name, doc in closed.items()
         if doc.status is Status.CANCELLED
-    )
-    return ((Event(type="StatesSkipped", data={"states": skipped}),) if skipped else ()) + cancelled
+    ]
+    return [*([Event(type="StatesSkipped", data={"states": skipped})] if skipped else []), *cancelled]

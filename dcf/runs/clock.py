@@ -46,7 +46,7 @@ class RunClock:
     def _tick(self, workflow_id: str) -> int:
         attention = self._outbox.attention(workflow_id)
         if not attention.exists:
-            self._plane.index.forget(workflow_id)
+            self._plane.index.retire(workflow_id)
             return 0
         done = 0
         if attention.is_running and attention.is_timed_out:
@@ -76,7 +76,7 @@ class RunClock:
             self._plane.skip_unreached(workflow_id)  # again, should whoever ended the run have died before it did
         if attention.is_final and attention.retention_s is not None:
             self._expire(workflow_id, attention.retention_s)
-        self._plane.index.retire(workflow_id)
+        self._plane.index.retire(workflow_id, is_final=attention.is_final)
 
     def _expire(self, workflow_id: str, retention_s: int) -> None:
         states, scopes, branches = self._plane.inside(workflow_id)

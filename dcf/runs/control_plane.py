@@ -57,7 +57,6 @@ class ControlPlane:
 
     def create(self, request: creation.Create) -> Created | Refusal:
         """Seed a run; the same request again finds it."""
-        self.index.add(request.workflow_id)
         committed = self.store.commit(
             request.workflow_id, Reads(whole_meta=True), partial(creation.create, request=request)
         )
@@ -66,8 +65,9 @@ class ControlPlane:
             if not answer.existed:
                 self._transactions.keep(request, answer)  # in place of an earlier run of this name
             self._follow_ups.after(request.workflow_id, committed)
-            if answer.meta.get("status") != RunStatus.RUNNING and answer.meta.get("finalized_at") is None:
-                self.skip_unreached(request.workflow_id)
+            is_over = answer.meta.get("status") != RunStatus.RUNNING
+            if answer.existed and is_over and answer.meta.get("finalized_at") is None:
+                self.skip_unreached(request.workflow_id)  # should whoever created it have died before it did
         return answer
 
     def run(self, workflow_id: str) -> Run:
@@ -227,8 +227,6 @@ class ControlPlane:
         def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized]:
             return finalization.finalize(snapshot, request)
 
-        self.run(workflow_id)  # only what exists is listed
-        self.index.watch(workflow_id)  # for the clock, which lets its keys expire
         answer = self._transactions.by_definition(workflow_id, reads, decide).answer
         if request.close_open_states:
             self.skip_unreached(workflow_id)  # what is open inside scopes, however much; meta is its fence by now

@@ -119,7 +119,7 @@ class Transactions:
             elif isinstance(answer, More):
                 wanted = needs.add(wanted, answer)
             else:
-                return Committed(answer=answer, changes=found.changes, counts=found.counts)
+                return Committed(answer=answer, remaining=found.remaining, counts=found.counts)
 
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""

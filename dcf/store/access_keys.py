@@ -50,24 +50,27 @@ class AccessKeys:
     def create(
         self, scopes: tuple[Scope, ...], *, agent_id: str | None, label: str | None, life_s: int | None
     ) -> NewKey:
-        """Draw a key and store its digest; the index entry comes first, a stale one is harmless."""
+        """Draw a key and store its digest; it is listed first, and a list may name a key that is not there."""
         key_id = secrets.token_hex(_ID_BYTES)
         text = key_text(key_id, secrets.token_urlsafe(SECRET_BYTES))
-        (clock,) = self._connections.send(("TIME",))
-        now = micros(clock)
-        record = ApiKey(
-            key_id=key_id,
-            digest=digest_of(text),
-            scopes=scopes,
-            created_at=now,
-            agent_id=agent_id,
-            label=label,
-            expires_at=None if life_s is None else now + life_s * SECOND,
-        )
-        self._connections.send(("ZADD", keys.KEY_INDEX, now, key_id))
-        written = Verdict(answer=None, changed=True, write=write_key(record))
-        self._documents.transact(keys.access_key(key_id), lambda _, __: written)
-        return NewKey(record=record, text=text)
+        digest = digest_of(text)
+
+        def decide(document: Json, now: int) -> Verdict[ApiKey]:
+            if document is not None and read_key(document).digest == digest:  # the reply to an earlier try was lost
+                return Verdict(answer=read_key(document))
+            record = ApiKey(
+                key_id=key_id,
+                digest=digest,
+                scopes=scopes,
+                created_at=now,
+                agent_id=agent_id,
+                label=label,
+                expires_at=None if life_s is None else now + life_s * SECOND,
+            )
+            listed = ("ZADD", keys.KEY_INDEX, now, key_id)
+            return Verdict(answer=record, changed=True, write=write_key(record), announcements=(listed,))
+
+        return NewKey(record=self._documents.transact(keys.access_key(key_id), decide), text=text)
 
     def all(self) -> tuple[list[ApiKey], int]:
         """List every key, oldest first, and the server's time."""

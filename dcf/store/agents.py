@@ -1,7 +1,7 @@
 """Agents of the mailbox platform: a record each, and sorted sets of them by tag and by name. Never scanned.
 
-Index entries are written before the record they point at and removed after it, so a stale one is harmless: whoever
-finds it sees that there is no record.
+Index entries are written before the record they point at, in the same packet, and removed after it, so a stale one is
+harmless: whoever finds it sees that there is no record.
 """
 
 from collections.abc import Mapping
@@ -61,9 +61,10 @@ class AgentRecords:
             "tools": dict(record.tools),
         }
         entries: list[Command] = [("ZADD", key, "NX", at, record.agent_id) for key in _indexes(record)]
-        self._connections.send(*entries)
         self._connections.send(
-            ("JSON.SET", keys.agent(record.agent_id), "$", dump(document), "NX"), ("DEL", keys.gone(record.agent_id))
+            *entries,
+            ("JSON.SET", keys.agent(record.agent_id), "$", dump(document), "NX"),
+            ("DEL", keys.gone(record.agent_id)),
         )
 
     def get(self, agent_id: str) -> AgentRecord | None:

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 
 from dcf.core.codec import read_assignment
 from dcf.store import keys
-from dcf.store.connection import Command, Connections
+from dcf.store.connection import Connections
 from dcf.store.keys import RunKeys
 from dcf.values.json_text import Json, load
 
-_LIFE_S = 30 * 24 * 3600
 _MOST = 50
 
 
@@ -33,18 +32,8 @@ class Assignments:
 class AssignmentIndex:
     """Runs by agent."""
 
-    def __init__(self, connections: Connections, *, clustered: bool = False) -> None:
+    def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._clustered = clustered
-
-    def add(self, workflow_id: str, agent_ids: Iterable[str]) -> None:
-        """Note that these agents were made for a run."""
-        (clock,) = self._connections.send(("TIME",))
-        commands = list[Command]()
-        for key in map(keys.assigned, agent_ids):
-            commands += [("ZADD", key, int(clock[0]), workflow_id), ("EXPIRE", key, _LIFE_S)]
-        if commands:
-            self._connections.send(*commands)
 
     def runs_of(self, agent_id: str) -> list[str]:
         """List the runs that the agent was made for or has unread events of, newest first."""
@@ -66,7 +55,7 @@ class AssignmentIndex:
         ids = list(workflow_ids)
         if not ids:
             return []
-        asked = (("JSON.GET", RunKeys(one, self._clustered).meta, "$.status", "$.agents") for one in ids)
+        asked = (("JSON.GET", RunKeys(one).meta, "$.status", "$.agents") for one in ids)
         replies = self._connections.send(*asked)
         return [_read(one, load(reply)) for one, reply in zip(ids, replies, strict=True) if reply is not None]
 

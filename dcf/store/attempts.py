@@ -6,22 +6,13 @@ is tried again as well, since decisions recognise what they wrote, and at the de
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from dcf.errors import Conflict, DcfError, StoreUnsuitable, UnknownOutcome
-from dcf.store.connection import (
-    CONNECTION_ERRORS,
-    Command,
-    Connection,
-    Connections,
-    Reply,
-    checked,
-    exchange,
-    is_refused_login,
-    unavailable,
-)
+from dcf.errors import Conflict, DcfError, StoreUnavailable, StoreUnsuitable, UnknownOutcome
+from dcf.store.connection import CONNECTION_ERRORS, Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.faults import is_refused_login
 
 Answer = TypeVar("Answer")
 
@@ -60,8 +51,11 @@ class Attempts:
                 self._recover(in_doubt=True)
             except CONNECTION_ERRORS as error:
                 if not in_doubt and (is_refused_login(error) or time.monotonic() >= deadline):
-                    raise unavailable(error) from None
+                    raise self.connections.unavailable(error) from None
                 self._recover(in_doubt=in_doubt)
+            except StoreUnavailable:
+                if not in_doubt:
+                    raise
             attempt += 1
             if time.monotonic() >= deadline:
                 raise _gave_up(in_doubt=in_doubt)
@@ -92,21 +86,25 @@ class Attempts:
                 raise
 
 
-def commit(connection: Connection, commands: list[Command]) -> list[Reply]:
-    """Write all of it or nothing."""
+def commit(connection: Connection, commands: Sequence[Command], announcements: Sequence[Command] = ()) -> list[Reply]:
+    """Write all of it or nothing.
+
+    Announcements are index entries, sent before it in the same packet: whatever has the commit, be it a replica or what
+    a power loss left of a file, has the entries too.
+    """
     try:
-        replies = exchange(connection, [("MULTI",), *commands, ("EXEC",)])
+        replies = exchange(connection, [*announcements, ("MULTI",), *commands, ("EXEC",)])
     except CONNECTION_ERRORS as error:
         raise Unsure from error
-    for queued in replies[:-1]:
-        checked(queued)
+    for reply in replies[:-1]:
+        checked(reply)
     results: list[Reply] | None = checked(replies[-1])
     if results is None:
         raise Overtaken
     if any(isinstance(result, Exception) for result in results):
         raise StoreUnsuitable(
-            "Redis applied only part of a transaction, since one of its keys has a foreign type.",
-            "Look at the keys with TYPE and delete the one that dcf did not make.",
+            "Redis applied only part of a transaction, since it refused one of the commands.",
+            "Look at the keys with TYPE and delete one of a foreign type, which dcf did not make.",
         )
     return results
 

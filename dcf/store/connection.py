@@ -1,33 +1,35 @@
-"""Connections to Redis: opening one from a URL, exchanging a packet of commands, naming what went wrong.
+"""Connections to Redis: opening one from a URL, and exchanging a packet of commands. What went wrong: `faults`.
 
 The protocol needs exactly two packets per transaction on one connection, and no automatic retries: redis-py's own
 pipeline sends WATCH and each read alone, and its default retries execute a lost EXEC twice (reliability notes,
-section 3). No library text leaves this module, since it may hold a command's arguments.
+section 3).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 import redis
 import redis.asyncio
 from hiredis import pack_command
 from redis.backoff import NoBackoff
-from redis.exceptions import AuthenticationError, AuthorizationError, NoPermissionError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
-from dcf.errors import InvalidArgument, StoreUnavailable, StoreUnsuitable
+from dcf.errors import InvalidArgument, StoreUnavailable
+from dcf.store import faults
 
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
 Reply: TypeAlias = Any
+Answer = TypeVar("Answer")
 
-CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, redis.ReadOnlyError, OSError)
-"""What may have happened before, during or after the server did the work."""
+CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
+"""What may have happened before, during or after the server did the work; `faults.PassingError` is one of them."""
 
 _TIMEOUT_S = 5.0
+_SENTINEL_PORT = 26379
 _AsyncSentinel: Any = redis.asyncio.Sentinel  # redis-py leaves its sentinels untyped
 _SENTINEL_OPTIONS = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0, "retry": Retry(NoBackoff(), 0)}
 _SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
@@ -103,6 +105,15 @@ class Connections:
                 return None
         return checked(reply)
 
+    def over_one(self, work: Callable[[Connection], Answer]) -> Answer:
+        """Exchange several packets over one connection, hence with one server; once, and not again when it breaks."""
+        try:
+            with self.one() as connection:
+                return work(connection)
+        except CONNECTION_ERRORS as error:
+            self.recover()
+            raise self.unavailable(error) from None
+
     def recover(self) -> None:
         """After a connection error: drop what may be as dead, and bring an embedded server back if it is ours."""
         with suppress(IndexError):  # others may be emptying it at the same time
@@ -111,17 +122,29 @@ class Connections:
         if self._revive is not None:
             self._revive()
 
+    def unavailable(self, error: Exception) -> StoreUnavailable:
+        """One clear sentence for a connection error; redis-py's text is not passed on."""
+        return faults.connection_error(error, place_of(self._pool))
+
     def close(self) -> None:
         """Close every connection."""
         self._idle.clear()
         self._pool.disconnect()
+        for sentinel in _sentinels(self._pool):
+            sentinel.close()
 
     def _take(self) -> Connection:
         try:
             return self._idle.pop()
         except IndexError:
+            return self._opened()
+
+    def _opened(self) -> Connection:
+        try:
             fresh: Connection = self._pool.get_connection()
-            return fresh
+        except redis.ResponseError as error:  # what a new connection says first was refused
+            raise faults.reply_error(error) from None
+        return fresh
 
     def _discard(self, connection: Connection) -> None:
         connection.disconnect()
@@ -130,12 +153,14 @@ class Connections:
     def _repeated(self, commands: Sequence[Command], check: Callable[[Reply], Reply] | None = None) -> list[Reply]:
         try:
             return self._attempt(commands, check)
-        except CONNECTION_ERRORS:
+        except CONNECTION_ERRORS as error:
+            if faults.is_refused_login(error):
+                raise self.unavailable(error) from None
             self.recover()
         try:
             return self._attempt(commands, check)
         except CONNECTION_ERRORS as error:
-            raise unavailable(error) from None
+            raise self.unavailable(error) from None
 
     def _attempt(self, commands: Sequence[Command], check: Callable[[Reply], Reply] | None) -> list[Reply]:
         with self.one() as connection:
@@ -156,52 +181,14 @@ def _pack(commands: Sequence[Command]) -> bytes:
 
 
 def checked(reply: Reply) -> Reply:
-    """Pass on the reply, unless it is an error: then raise one sentence of ours about it."""
+    """Pass on the reply, unless it is an error: then raise one sentence of ours about it, or a connection error."""
     if not isinstance(reply, redis.ResponseError):
         return reply
-    if isinstance(reply, redis.ReadOnlyError):
-        raise reply
-    raise refused(reply)
+    raise faults.reply_error(reply)
 
 
 def _is_missing_group(reply: Reply) -> bool:
     return isinstance(reply, redis.ResponseError) and "NOGROUP" in str(reply)
-
-
-def unavailable(error: Exception) -> StoreUnavailable:
-    """One clear sentence for a connection error; redis-py's text is not passed on."""
-    if is_refused_login(error):
-        return StoreUnavailable(
-            "Redis refused the user name or password.",
-            "Correct the credentials in REDIS_URL and start again.",
-        )
-    if isinstance(error, redis.BusyLoadingError):
-        return StoreUnavailable("Redis is still loading its data.", "Wait a few seconds and repeat the call.")
-    if isinstance(error, redis.TimeoutError | TimeoutError):
-        return StoreUnavailable("Redis did not answer in time.")
-    return StoreUnavailable("Redis cannot be reached.")
-
-
-def is_refused_login(error: Exception) -> bool:
-    """Whether trying again cannot help: the credentials are wrong."""
-    return isinstance(error, AuthenticationError | AuthorizationError)
-
-
-def refused(error: redis.ResponseError) -> StoreUnavailable | StoreUnsuitable:
-    """One clear sentence for an error reply."""
-    if isinstance(error, redis.OutOfMemoryError):
-        return StoreUnavailable("Redis is out of memory and refuses writes.", "Free memory or raise maxmemory.")
-    if isinstance(error, NoPermissionError):
-        return StoreUnsuitable(
-            "Redis does not allow this user a command or key that dcf needs.",
-            "Give the user of REDIS_URL the rights to all keys that begin with cp: or dp:.",
-        )
-    if str(error).lower().startswith("unknown command"):
-        return StoreUnsuitable("Redis lacks a command that dcf needs (the RedisJSON module is not loaded).")
-    return StoreUnsuitable(
-        "Redis refused a command of dcf; a key of this run may have been changed by hand.",
-        "Look at the run's keys with JSON.GET and TYPE, and repair or delete the foreign one.",
-    )
 
 
 def open_pool(url: str) -> Pool:
@@ -225,6 +212,33 @@ def open_async_client(url: str) -> redis.asyncio.Redis:
     sentinel = _AsyncSentinel(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS | {"retry": None})
     client: redis.asyncio.Redis = sentinel.master_for(target.master, **options, **target.options)
     return client
+
+
+async def close_async_client(client: redis.asyncio.Redis) -> None:
+    """Close a client of `open_async_client`, and the connections over which it asked sentinels."""
+    await client.aclose()
+    for sentinel in _sentinels(client.connection_pool):
+        await sentinel.aclose()
+
+
+def place_of(pool: object) -> str | None:
+    """Write where the connections of a pool lead; never the user or password of its URL."""
+    master = getattr(pool, "service_name", None)
+    if master is not None:
+        sentinels = (_address(one.connection_pool.connection_kwargs) for one in _sentinels(pool))
+        return f"the master '{master}' of the sentinels at {', '.join(sentinels)}"
+    options: Mapping[str, Any] | None = getattr(pool, "connection_kwargs", None)
+    return None if options is None else options.get("path") or _address(options)
+
+
+def _address(options: Mapping[str, Any]) -> str:
+    host, port = options.get("host", "localhost"), options.get("port", 6379)
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _sentinels(pool: object) -> Sequence[Any]:
+    manager = getattr(pool, "sentinel_manager", None)
+    return () if manager is None else manager.sentinels
 
 
 def _pool_of(kind: Any, url: str, options: dict[str, Any], fixed: dict[str, Any] | None = None) -> Any:
@@ -291,8 +305,10 @@ def _unquoted(text: str | None) -> str | None:
 
 
 def _host_port(text: str) -> tuple[str, int]:
-    host, _, port = text.rpartition(":")
-    return (host, int(port)) if host else (text, 26379)
+    host, colon, port = text.rpartition(":")
+    if not colon or port.endswith("]"):  # the colons of an IPv6 address
+        host, port = text, str(_SENTINEL_PORT)
+    return host.removeprefix("[").removesuffix("]"), int(port)
 
 
 def _options() -> dict[str, Any]:

@@ -21,13 +21,15 @@ Answer = TypeVar("Answer")
 class Verdict(Generic[Answer]):
     """What a decision answers, and the document it wants: `write` replaces it, where `changed` is set.
 
-    `write` None deletes it. `life_s` lets it expire so many seconds after this change.
+    `write` None deletes it. `life_s` lets it expire so many seconds after this change. `announcements` enter it in
+    indexes, just before it is written.
     """
 
     answer: Answer
     changed: bool = False
     write: Json = None
     life_s: int | None = None
+    announcements: tuple[Command, ...] = ()
 
 
 class Documents:
@@ -53,7 +55,7 @@ class Documents:
         if not verdict.changed:
             exchange(connection, [("UNWATCH",)])
         else:
-            commit(connection, _commands(key, verdict))
+            commit(connection, _commands(key, verdict), verdict.announcements)
         self._attempts.confirm(connection, keys.BARRIER)
         return verdict.answer
 

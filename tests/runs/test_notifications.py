@@ -350,29 +350,25 @@ def test_finished_runs_leave_the_list_of_the_clock_and_running_ones_stay(world: 
 
 def test_a_run_that_is_listed_and_not_yet_created_keeps_its_clock(world: World) -> None:
     name = world.name()
-    world.index.add(name)
+    world.only_list(name)
     world.notifications.pulse()
-    world.plane.create(world.wish(chain("A"), name, agents={"A": "a"}))
     assert world.is_live(name)
-    world.make_due(name, "A")
-    world.notifications.pulse()
-    assert targets(world, name, "a") == ["A"]
 
 
 def test_a_run_that_was_listed_long_ago_and_never_created_is_forgotten(world: World) -> None:
     name = world.name()
-    world.index.add(name)
     world.ask("ZADD", keys.LIVE, 1, name)
     world.notifications.pulse()
     assert not world.is_live(name)
 
 
-def test_a_second_try_to_create_a_run_keeps_its_clock_although_the_first_one_died_long_ago(world: World) -> None:
+def test_a_run_that_was_listed_long_ago_and_is_created_now_keeps_its_clock(world: World) -> None:
     name = world.name()
     world.ask("ZADD", keys.LIVE, 1, name)
-    world.index.add(name)
+    world.plane.create(world.wish(chain("A"), name, agents={"A": "a"}))
+    world.make_due(name, "A")
     world.notifications.pulse()
-    assert world.is_live(name)
+    assert targets(world, name, "a") == ["A"]
 
 
 def test_a_run_with_a_broken_document_does_not_stop_the_clock_of_the_others(real: World) -> None:

@@ -308,22 +308,6 @@ def test_an_inner_completion_takes_two_round_trips(counting: CountingPool) -> No
 # The end of all
 
 
-def test_on_a_cluster_every_key_of_a_run_stands_in_its_slot(
-    real_connections: Connections, onlooker: Connections
-) -> None:
-    world = World(connections=real_connections, onlooker=onlooker, clustered=True)
-    inner = parallel({"Left": task()}, {"Right": each({"Leaf": task()}, MaxConcurrency=2)})
-    run = world.create(workflow({"Each": each({"Inner": inner})}), run_input=[[1, 2, 3], [4]])
-    while isinstance(leased := world.claim(run, "ann"), Leased):
-        world.complete(run, leased.state, leased.doc.lease.token, leased.given)
-    world.close()
-
-    found = [key.decode() for key in world.ask("KEYS", f"*{run}*")]
-
-    assert world.meta(run)["output"] == [[[1, 2, 3], [1, 2, 3]], [[4], [4]]]
-    assert [key for key in found if f":wf:{{{run}}}:" not in key] == []
-
-
 @pytest.mark.parametrize("finished", [True, False], ids=["a finished run", "a run that is given up"])
 def test_the_keys_of_states_inside_expire_with_their_run(real: World, finished: bool) -> None:
     inner = parallel({"Left": task()}, {"Right": each({"Leaf": task()}, MaxConcurrency=2)})

@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 
 from dcf.adapters.mailbox import Mailbox
-from dcf.errors import StoreUnavailable
+from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store import keys
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.inbox import VISIBILITY_S, Inbox, InboxReader, Message
@@ -201,17 +201,17 @@ def test_a_server_that_falls_silent_is_not_waited_for_much_longer_than_asked(
 
     async def look() -> None:
         reader = InboxReader(partial(open_async_client, proxy.url))
-        with pytest.raises(StoreUnavailable, match=r"^Redis did not answer in time\.$"):
+        with pytest.raises(StoreUnavailable, match=r"did not answer in time\.$"):
             await reader.next(agent, 0.1)
         await reader.close()
 
     asyncio.run(look())
 
 
-def test_a_server_that_is_away_is_one_clear_error(agent: str) -> None:
+def test_a_reader_of_a_server_that_is_away_may_be_closed_twice(agent: str) -> None:
     async def look() -> None:
         reader = InboxReader(partial(open_async_client, f"redis://:canary@127.0.0.1:{free_port()}"))
-        with pytest.raises(StoreUnavailable, match=r"^Redis cannot be reached\.$"):
+        with pytest.raises(StoreUnavailable, match="nobody listens there"):
             await reader.next(agent, 0)
         await reader.close()
         await reader.close()
@@ -221,7 +221,7 @@ def test_a_server_that_is_away_is_one_clear_error(agent: str) -> None:
 
 def test_an_inbox_key_of_a_foreign_type_is_one_clear_error(real: World, read: Read, agent: str) -> None:
     real.ask("SET", keys.inbox(agent), "text")
-    with pytest.raises(StoreUnavailable, match=r"^Redis refused to read an inbox\.$"):
+    with pytest.raises(StoreUnsuitable, match="changed by hand"):
         next_of(read, agent)
 
 

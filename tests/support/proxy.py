@@ -26,11 +26,20 @@ class Fault(Enum):
     HOLD = "the command waits while the test does something else"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Plan:
-    command: bytes
+    """`command` None is any; so many packets with it pass by before."""
+
+    command: bytes | None
     fault: Fault
     meanwhile: Callable[[], object] | None = None
+    before: int = 0
+
+    def is_due(self, commands: list[Command]) -> bool:
+        if self.command is not None and all(command[0] != self.command for command in commands):
+            return False
+        self.before -= 1
+        return self.before < 0
 
 
 class Proxy:
@@ -44,9 +53,21 @@ class Proxy:
         self.url = f"redis://{login}@127.0.0.1:{self._listener.getsockname()[1]}"
         self._thread = threading.Thread(target=self._accept, daemon=True)
 
-    def plan(self, fault: Fault, command: str = "EXEC", meanwhile: Callable[[], object] | None = None) -> None:
+    def plan(
+        self,
+        fault: Fault,
+        command: str | None = "EXEC",
+        meanwhile: Callable[[], object] | None = None,
+        *,
+        before: int = 0,
+    ) -> None:
         """The next time this command comes by, this happens to it, once; `meanwhile` is run at that moment."""
-        self._plans.append(Plan(command=command.encode(), fault=fault, meanwhile=meanwhile))
+        name = None if command is None else command.encode()
+        self._plans.append(Plan(command=name, fault=fault, meanwhile=meanwhile, before=before))
+
+    def lead_to(self, server_socket: Path) -> None:
+        """Lead whoever connects from now on to another server."""
+        self._target = str(server_socket)
 
     @property
     def is_spent(self) -> bool:
@@ -122,9 +143,7 @@ class Proxy:
         return True
 
     def _due(self, commands: list[Command]) -> Plan | None:
-        if self._plans and any(command[0] == self._plans[0].command for command in commands):
-            return self._plans.popleft()
-        return None
+        return self._plans.popleft() if self._plans and self._plans[0].is_due(commands) else None
 
 
 def _replies(server: socket.socket, count: int) -> bytes:

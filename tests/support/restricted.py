@@ -10,7 +10,7 @@ from pathlib import Path
 
 import redis
 
-from tests.support.servers import JSON_MODULE, running
+from tests.support.servers import JSON_MODULE, listens, running
 from tests.support.waiting import wait_until
 
 USERS = Path(__file__).parents[2] / "deploy" / "redis" / "users.acl"
@@ -61,9 +61,7 @@ def restricted_redis(directory: Path) -> Iterator[RestrictedRedis]:
     options = ["--port", "0", "--unixsocket", str(found.socket), "--dir", str(directory), "--appendonly", "yes"]
     options += ["--save", "", "--aclfile", str(acl), "--acllog-max-len", "1000", "--loadmodule", str(JSON_MODULE)]
     with running(*options):
-        wait_until(found.socket.exists)
-        with found.admin() as admin:
-            admin.ping()
+        wait_until(lambda: listens(found.socket))
         yield found
         refused = found.refusals()
     assert refused == [], f"deploy/redis/users.acl lets the user dcf do everything that dcf does, but not {refused}"

@@ -40,12 +40,28 @@ def running(*arguments: str) -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def listens(port: int) -> bool:
-    """Whether something there answers, be it only with an error."""
+def listens(place: int | Path) -> bool:
+    """Whether something on this loopback port or unix socket answers, be it only with an error.
+
+    That the file of a socket is there does not say so: a server makes it before it listens.
+    """
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=1) as connection:
+        with _connected(place) as connection:
             connection.sendall(b"PING\r\n")
             reply = connection.recv(100)
     except OSError:
         return False
     return reply.startswith((b"+PONG", b"-NOAUTH"))
+
+
+def _connected(place: int | Path) -> socket.socket:
+    if isinstance(place, int):
+        return socket.create_connection(("127.0.0.1", place), timeout=1)
+    connection = socket.socket(socket.AF_UNIX)
+    connection.settimeout(1)
+    try:
+        connection.connect(str(place))
+    except OSError:
+        connection.close()
+        raise
+    return connection

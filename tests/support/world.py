@@ -57,7 +57,6 @@ class World:
 
     connections: Connections
     onlooker: Connections | None = None
-    clustered: bool = False
     deadline_s: float = 10.0
     clock: Ahead | None = None
     before_commit: Callable[[], None] | None = None
@@ -68,7 +67,6 @@ class World:
         more: dict[str, Any] = {} if self.clock is None else {"clock": self.clock}
         self.store = RunStore(
             self.connections,
-            clustered=self.clustered,
             deadline_s=self.deadline_s,
             before_commit=self.before_commit,
             **more,
@@ -76,9 +74,9 @@ class World:
         self.index = RunIndex(self.connections)
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
-        self.outbox = Outbox(self.connections, clustered=self.clustered)
-        self.told = ToldRecords(self.connections, clustered=self.clustered)
-        self.history = History(self.connections, clustered=self.clustered)
+        self.outbox = Outbox(self.connections)
+        self.told = ToldRecords(self.connections)
+        self.history = History(self.connections)
         self.inbox = Inbox(self.connections)
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
@@ -250,6 +248,11 @@ class World:
     def expire_lease(self, run: str, state: str) -> None:
         """As if the lease had been taken long ago."""
         self.ask("JSON.SET", self.store.keys(run).state(state), "$.lease.expires_at", '"2001-01-01T00:00:00.000000Z"')
+
+    def only_list(self, run: str) -> None:
+        """As if the server had been listing this run just now, and not created it."""
+        seconds, micros = self.ask("TIME")
+        self.ask("ZADD", keys.LIVE, int(seconds) * 1_000_000 + int(micros), run)
 
     def make_due(self, run: str, state: str) -> None:
         """As if the time for the clock to look at this state had come."""

@@ -26,15 +26,18 @@ class Assigned:
 
 
 def assign(store: RunStore, workflow_id: str, agents: Mapping[str, str], replaceable: Collection[str]) -> Assigned:
-    """Assign agents to states that have none, or one of `replaceable`; a run that is over stays as it is."""
+    """Assign agents to states that have none, or one of `replaceable`; a run that is over stays as it is.
+
+    That the agents have to do with the run is noted first, also where there is no such run yet.
+    """
     decide = partial(_decide, agents=agents, replaceable=frozenset(replaceable))
     return store.transact(workflow_id, Reads(whole_meta=True), decide)
 
 
 def _decide(snapshot: Snapshot, *, agents: Mapping[str, str], replaceable: frozenset[str]) -> Decision[Assigned]:
-    meta, document = snapshot.meta, snapshot.meta_document
+    meta, document, noted = snapshot.meta, snapshot.meta_document, tuple(dict.fromkeys(agents.values()))
     if meta is None or document is None:
-        return Decision(answer=Assigned(run=None))
+        return Decision(answer=Assigned(run=None), changes=Changes(assigned=noted))
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=Assigned(run=meta.status))
     current = document.get("agents")
@@ -50,7 +53,8 @@ def _decide(snapshot: Snapshot, *, agents: Mapping[str, str], replaceable: froze
             fresh[state] = agent_id
     answer = Assigned(run=meta.status, fresh=tuple(fresh), kept=tuple(kept))
     if not fresh:
-        return Decision(answer=answer, repeats=True)
+        return Decision(answer=answer, changes=Changes(assigned=noted))
     told = {"agents": fresh} if len(fresh) <= _TOLD else {"count": len(fresh)}
     event = Event(type="AgentsAssigned", data=told)
-    return Decision(answer=answer, changes=Changes(meta={"agents": {**current, **fresh}}, events=(event,)))
+    changes = Changes(meta={"agents": {**current, **fresh}}, events=[event], assigned=noted)
+    return Decision(answer=answer, changes=changes)

@@ -221,7 +221,6 @@ class Workers:
         """Write who does what into the run, if there is one: names of its agents, and states that got another one."""
         roster = self._documents.read(workflow_id)
         ours = {agent: member.name for member in roster.values() for agent in member.agent_ids}
-        self._assignments.add(workflow_id, dict.fromkeys(agents.values()))
         found = assign(self._store, workflow_id, agents, ours)
         if found.run not in {None, RunStatus.RUNNING}:
             warnings.append(f"The run is over ({found.run}), so nobody was assigned in it.")

@@ -1,0 +1,133 @@
+"""What went wrong with Redis, in words: what passes by itself or by an operator's hand, and what does not.
+
+What passes is `StoreUnavailable`, and the same call may be repeated; what does not is `StoreUnsuitable`. No text of
+Redis or of redis-py leaves this module, since it may hold a command's arguments. It sends nothing.
+"""
+
+import socket
+import ssl
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import redis
+from redis.exceptions import AuthenticationError, AuthenticationWrongNumberOfArgsError, MaxConnectionsError
+from redis.sentinel import MasterNotFoundError
+
+from dcf.errors import StoreUnavailable, StoreUnsuitable
+
+_LATER: Final = "Wait a few seconds and repeat the call."
+
+_PASSING: Final[Mapping[str, tuple[str, str]]] = {
+    "OOM": (
+        "Redis refuses writes: its memory is full (OOM).",
+        "Free memory or raise its maxmemory, then repeat the call.",
+    ),
+    "MISCONF": (
+        "Redis refuses writes: its disk is full or it cannot save (MISCONF).",
+        "Look at its log and free disk space, then repeat the call.",
+    ),
+    "NOREPLICAS": (
+        "Redis refuses writes: too few of its replicas are connected (NOREPLICAS).",
+        "Bring the replicas back, then repeat the call.",
+    ),
+    "READONLY": ("Redis refuses writes: this server is a replica (READONLY).", _LATER),
+    "MASTERDOWN": ("This Redis is a replica that lost its primary (MASTERDOWN).", _LATER),
+    "CLUSTERDOWN": ("The Redis cluster does not serve this key now (CLUSTERDOWN).", _LATER),
+    "TRYAGAIN": ("The Redis cluster is moving this key (TRYAGAIN).", _LATER),
+    "LOADING": ("Redis is still loading its data (LOADING).", _LATER),
+    "BUSY": ("Redis is busy with somebody's script (BUSY).", "Wait until it ends or end it, then repeat the call."),
+}
+"""By the code of the error reply: what is wrong, and what to do."""
+
+_SOON: Final = frozenset({"READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"})
+"""What another try may not meet: a failover is under way, and another connection leads to another server."""
+
+_ABORTED: Final = "because of: "
+
+
+class PassingError(redis.ConnectionError):
+    """An error reply after which to try again over another connection, as when this one had broken."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable | StoreUnsuitable:
+    """Say what an error reply means."""
+    code = _code(error)
+    if code in _SOON:
+        return PassingError(code)
+    if code in _PASSING:
+        return StoreUnavailable(*_PASSING[code])
+    if code == "NOPERM":
+        return StoreUnsuitable(
+            "Redis does not allow this user a command or key that dcf needs (NOPERM).",
+            "Give the user of REDIS_URL the keys and commands that deploy/redis/users.acl gives to dcf.",
+        )
+    if isinstance(error, AuthenticationWrongNumberOfArgsError):
+        return _refused_login()
+    if str(error).lower().startswith("unknown command"):
+        return StoreUnsuitable("Redis lacks a command that dcf needs (the RedisJSON module is not loaded).")
+    return StoreUnsuitable(
+        "Redis refused a command of dcf; one of its keys may have been changed by hand.",
+        "Look at the keys of the call with TYPE and JSON.GET, and repair or delete the foreign one.",
+    )
+
+
+def connection_error(error: Exception, place: str | None) -> StoreUnavailable:
+    """Say why Redis does not answer; `place` is where it was looked for."""
+    if is_refused_login(error):
+        return _refused_login()
+    if isinstance(error, redis.BusyLoadingError):
+        return StoreUnavailable(*_PASSING["LOADING"], place=place)
+    if isinstance(error, PassingError):
+        return StoreUnavailable(*_PASSING[error.code], place=place)
+    if isinstance(error, redis.TimeoutError | TimeoutError):
+        return StoreUnavailable("Redis did not answer in time.", place=place)
+    reason = _reason(error)
+    return StoreUnavailable(f"Redis cannot be reached{'' if reason is None else f': {reason}'}.", place=place)
+
+
+def is_refused_login(error: Exception) -> bool:
+    """Whether trying again cannot help: the credentials are wrong."""
+    return isinstance(error, AuthenticationError)
+
+
+def _code(error: redis.ResponseError) -> str:
+    """Find the code of an error reply; of an aborted transaction that of its cause."""
+    text = str(error)
+    code = error.status_code or text
+    if code == "EXECABORT" and _ABORTED in text:
+        code = text.partition(_ABORTED)[2]
+    return code.partition(" ")[0]
+
+
+def _refused_login() -> StoreUnavailable:
+    return StoreUnavailable(
+        "Redis refused the user name or password.", "Correct the credentials in REDIS_URL and start again."
+    )
+
+
+def _reason(error: BaseException) -> str | None:
+    reasons: Mapping[type[BaseException] | tuple[type[BaseException], ...], str] = {
+        ConnectionRefusedError: "nobody listens there",
+        FileNotFoundError: "there is no such socket",
+        PermissionError: "this user may not open the socket",
+        socket.gaierror: "no address is known for this name",
+        ssl.SSLError: "it does not speak TLS, or its certificate is not trusted",
+        (ConnectionResetError, BrokenPipeError): "it closed the connection",
+        MasterNotFoundError: "no sentinel that answers knows this master",
+        MaxConnectionsError: "dcf has as many connections open as it may",
+    }
+    for one in _chain(error):
+        for kinds, words in reasons.items():
+            if isinstance(one, kinds):
+                return words
+    return None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
