@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from hashlib import md5
-from typing import Final, TextIO, TypeAlias
+from typing import Final, Literal, TextIO, TypeAlias
 
 from dcf.asl import engine
 from dcf.asl.item_sources import Listed, bring, missing, name_of
@@ -134,10 +134,10 @@ class GivenFiles:
 
 @dataclass(slots=True, kw_only=True)
 class _Due:
-    """Something that will happen at a time: a "task" is answered, a state will "wake", or a task "expires"."""
+    """Something that will happen at a time: a task is answered, a state goes on by itself, or a task is out of time."""
 
     at: int
-    what: str
+    what: Literal["task", "wake", "expires"]
     path: str
     task: OpenTask | None = None
     answer: Mapping[str, Json] | None = None

@@ -50,7 +50,7 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
     if doc.is_scope and doc.status is Status.RUNNING:
         return Decision(answer=Owed(fired="scope"), changes=Changes(timers={state: now + JOIN_DELAY}))
     if doc.kind is not None:
-        return Decision(answer=Owed(fired="waited"))
+        return Decision(answer=Owed(fired="waited", size=None if doc.scope is None else doc.scope.size))
     if doc.tries >= meta.max_attempts:
         return Decision(answer=Owed(fired="exhausted"))
     if meta.has_planner and not meta.is_started and doc.lease.token is None and not doc.attempts:

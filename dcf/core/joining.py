@@ -6,7 +6,7 @@ the last. Anybody may repeat each of them; only the first finds the scope open. 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from dcf.asl import engine
 from dcf.asl.state_paths import open_scope, within
@@ -28,6 +28,10 @@ from dcf.values.json_text import Json
 Context = Mapping[str, Json]
 
 
+What: TypeAlias = Literal["join", "overflow", "read", "sweep", "skip"]
+"""What a commit may leave to do: join a scope, close it, give it items, cancel what is inside; close the run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
     """Something that a commit left to do about a scope, or about the whole run (`skip`).
@@ -35,7 +39,7 @@ class FollowUp:
     `epoch` is that of the scope's visit, for it may be over and entered again meanwhile; `size` is the scope's.
     """
 
-    what: Literal["join", "overflow", "read", "sweep", "skip"]
+    what: What
     path: str = ""
     epoch: int = 0
     size: int = 0
@@ -219,7 +223,7 @@ def _is_open(snapshot: Snapshot, doc: StateDoc) -> bool:
     return is_running and doc.status is Status.RUNNING and doc.is_scope
 
 
-def _is_due(snapshot: Snapshot, path: str, doc: StateDoc, tally: Tally, what: str) -> bool:
+def _is_due(snapshot: Snapshot, path: str, doc: StateDoc, tally: Tally, what: What) -> bool:
     wanted = follow_up(path, doc, tally) if _is_open(snapshot, doc) else None
     return wanted is not None and wanted.what == what
 

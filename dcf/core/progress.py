@@ -5,6 +5,7 @@ Pure: (snapshot, request, definition) to Decision. Nothing here is accepted with
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
@@ -22,7 +23,15 @@ from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
-_TOLD_BY_DEFAULT = {"complete": Status.SUCCEEDED, "release": Status.PENDING, "update": Status.RUNNING}
+
+WriteKind: TypeAlias = Literal["complete", "release", "update"]
+"""The kinds of writes whose latest reply is stored, each under its name."""
+
+_TOLD_BY_DEFAULT: Mapping[WriteKind, Status] = {
+    "complete": Status.SUCCEEDED,
+    "release": Status.PENDING,
+    "update": Status.RUNNING,
+}
 """What stored replies leave out, since it is what they nearly always say."""
 
 
@@ -262,7 +271,7 @@ def _repetition_key(request: Update) -> str | None:
     return None if request.request_id is None else fingerprint(f"{request.token}\n{request.request_id}")
 
 
-def _operation(request: Update) -> str:
+def _operation(request: Update) -> WriteKind:
     """Name the reply that a repetition of the request looks for."""
     if request.status in _SETTLING:
         return "complete"
