@@ -17,6 +17,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import THREADS, DeliveryThreads
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.notifications import Notifications
+from dcf.runs.views import RunViews
 from dcf.settings import Settings
 from dcf.skills.library import Library
 from dcf.skills.manifest import SCHEMA_NAME
@@ -51,13 +52,14 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """Everything a tool or a command may use.
 
-    `workers` makes and deletes the agents of runs on `platform`, `equipment` gives them skills out of `library`,
-    and at the `desk` they ask what is theirs to do. `documents` and `files` are what tools may touch beside runs;
-    changes outside runs are told in the `audit` trail.
+    `control_plane` has the verbs of runs, and `runs` shows where they stand. `workers` makes and deletes the agents of
+    runs on `platform`, `equipment` gives them skills out of `library`, and at the `desk` they ask what is theirs to do.
+    `documents` and `files` are what tools may touch beside runs; changes outside runs are told in the `audit` trail.
     """
 
     settings: Settings
     control_plane: ControlPlane
+    runs: RunViews
     platform: AgentPlatform
     workers: Workers
     equipment: Equipment
@@ -95,7 +97,9 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
         replicas = settings.wait_replicas
         store = RunStore(connections, wait_replicas=replicas)
-        plane = ControlPlane(store, RunIndex(connections), items)
+        index, history = RunIndex(connections), History(connections)
+        plane = ControlPlane(store, index, items)
+        runs = RunViews(plane, store, index, history)
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
@@ -110,16 +114,17 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         yield Application(
             settings=settings,
             control_plane=plane,
+            runs=runs,
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
             equipment=equipment,
-            desk=Desk(plane, assignments, equipment, records, library),
+            desk=Desk(runs, plane, assignments, equipment, records, library),
             library=library,
             documents=JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
-            clock=RunClock(plane, outbox, resources.enter_context(_open_deliveries(notifications, platform))),
-            history=History(connections),
+            clock=RunClock(plane, index, outbox, resources.enter_context(_open_deliveries(notifications, platform))),
+            history=history,
             keys=AccessKeys(connections, wait_replicas=replicas),
             audit=AuditTrail(connections),
             inbox=inbox,

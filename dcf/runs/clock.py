@@ -9,6 +9,7 @@ import logging
 from dcf.errors import DcfError, NotFound, StoreUnavailable
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.store.index import RunIndex
 from dcf.store.outbox import Attention, Outbox
 
 _log = logging.getLogger(__name__)
@@ -17,14 +18,15 @@ _log = logging.getLogger(__name__)
 class RunClock:
     """Looks at live runs, and hands what they owe to `deliveries`."""
 
-    def __init__(self, plane: ControlPlane, outbox: Outbox, deliveries: DeliveryThreads) -> None:
+    def __init__(self, plane: ControlPlane, index: RunIndex, outbox: Outbox, deliveries: DeliveryThreads) -> None:
         self._plane = plane
+        self._index = index
         self._outbox = outbox
         self._deliveries = deliveries
 
     def pulse(self) -> int:
         """Look once at every live run; how many things were done."""
-        return sum(map(self._try_tick, self._plane.index.live()))
+        return sum(map(self._try_tick, self._index.live()))
 
     def finish(self, timeout_s: float) -> int:
         """Wait until what was handed over is delivered, or for so long; how many notifications were dealt with."""
@@ -46,7 +48,7 @@ class RunClock:
     def _tick(self, workflow_id: str) -> int:
         attention = self._outbox.attention(workflow_id)
         if not attention.exists:
-            self._plane.index.retire(workflow_id)
+            self._index.retire(workflow_id)
             return 0
         done = 0
         if attention.is_running and attention.is_timed_out:
@@ -76,7 +78,7 @@ class RunClock:
             self._plane.skip_unreached(workflow_id)  # again, should whoever ended the run have died before it did
         if attention.is_final and attention.retention_s is not None:
             self._expire(workflow_id, attention.retention_s)
-        self._plane.index.retire(workflow_id, is_final=attention.is_final)
+        self._index.retire(workflow_id, is_final=attention.is_final)
 
     def _expire(self, workflow_id: str, retention_s: int) -> None:
         states, scopes, branches = self._plane.inside(workflow_id)

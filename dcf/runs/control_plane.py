@@ -50,14 +50,14 @@ class ControlPlane:
     """Create, read, lease, write and close runs. Stateless but for a cache of definitions."""
 
     def __init__(self, store: RunStore, index: RunIndex, items: ItemSource = _NO_ITEMS) -> None:
-        self.store = store
-        self.index = index
+        self._store = store
+        self._index = index
         self._transactions = Transactions(store)
         self._follow_ups = FollowUps(self._transactions, items)
 
     def create(self, request: creation.Create) -> Created | Refusal:
         """Seed a run; the same request again finds it."""
-        committed = self.store.commit(
+        committed = self._store.commit(
             request.workflow_id, Reads(whole_meta=True), partial(creation.create, request=request)
         )
         answer = committed.answer
@@ -90,7 +90,7 @@ class ControlPlane:
             missing = next((path for path in paths if needs.place_of(run.definition, path) is None), None)
             around = with_scopes(paths)
             reads = Reads(states=around, inputs=paths, outputs=paths, agents=paths, whole_meta=whole_meta)
-            snapshot = self.store.read(workflow_id, reads)
+            snapshot = self._store.read(workflow_id, reads)
             if snapshot.meta is not None and run.is_that_of(snapshot.meta):
                 break
             run = self._transactions.load(workflow_id)
@@ -186,7 +186,7 @@ class ControlPlane:
     def look(self, workflow_id: str, path: str) -> Owed:
         """Look, as the clock, at an open state whose time has come."""
         reads = Reads(states=with_scopes([path]), timers=(path,))
-        answer = self.store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
+        answer = self._store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
         ending = _ENDINGS.get(answer.fired)
         if ending is not None:
             self._end_by_itself(workflow_id, path, ending, answer.size)
@@ -205,7 +205,7 @@ class ControlPlane:
         meta = self.read(workflow_id, (), whole_meta=False).meta if names else None
         if meta is None or not meta.is_started:
             return
-        for path in self.store.open_states(workflow_id):
+        for path in self._store.open_states(workflow_id):
             if name_of(path) in names:
                 self.hasten(workflow_id, path)
 
@@ -262,7 +262,7 @@ class ControlPlane:
     def _paths(self, workflow_id: str, run: Run, states: tuple[str, ...] | None) -> tuple[str, ...]:
         if states is not None:
             return tuple(self.path(workflow_id, state) for state in states)
-        return tuple(dict.fromkeys((*run.definition.paths, *self.store.open_states(workflow_id))))
+        return tuple(dict.fromkeys((*run.definition.paths, *self._store.open_states(workflow_id))))
 
     def _end_by_itself(self, workflow_id: str, path: str, end: Ending, size: int | None = None) -> None:
         """End a state that nobody writes the end of, if its time has really come."""

@@ -17,6 +17,7 @@ from dcf.errors import NotFound, StoreUnsuitable
 from dcf.ports import Deliverer, Delivery, Undelivered
 from dcf.runs.announcements import entry_of, event_id_of, event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
+from dcf.store.keys import RunKeys
 from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
 from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told, ToldRecords
 from dcf.values.json_text import Json
@@ -160,7 +161,7 @@ class Notifications:
     def _send(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Target:
         """Hand the event to the first that takes it; where nobody does, tell of one who may take it later."""
         event_id = event_id_of(workflow_id, entry)
-        event = event_of(self._plane.store.keys(workflow_id), entry, snapshot.now, payload)
+        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload)
         failed: list[tuple[str, Delivery]] = []
         for agent_id in recipients(workflow_id, entry, snapshot):
             delivery = self._platform.deliver(agent_id, event_id, event)

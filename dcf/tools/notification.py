@@ -8,11 +8,11 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.inspection import is_ready
-from dcf.core.model import StateDoc, Status
+from dcf.core.model import Status
 from dcf.errors import AgentUnknown, InvalidArgument
 from dcf.ports import Undelivered
 from dcf.runs.notifications import Target
+from dcf.runs.standing import StateView
 from dcf.store.inbox import Message
 from dcf.tools.callers import require, require_part, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
@@ -65,7 +65,13 @@ class WorkersNotified(Answer):
     targets: list[dict[str, Any]] = Field(default_factory=list)
 
 
-@tool(toolset="notification", scope=Scope.WORK, arguments=NotifyNextWorkerAgent, answer=WorkersNotified)
+@tool(
+    toolset="notification",
+    scope=Scope.WORK,
+    profiles=("worker", "planner", "operator"),
+    arguments=NotifyNextWorkerAgent,
+    answer=WorkersNotified,
+)
 def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> WorkersNotified:
     """Deliver what is owed to the followers of a state, or start the run."""
     payload = _payload(args.payload_json)
@@ -119,7 +125,14 @@ class ReadyNotified(Answer):
     run_id: str | None = None
 
 
-@tool(toolset="notification", scope=Scope.PLAN, arguments=NotifyIfReady, answer=ReadyNotified, idempotent=False)
+@tool(
+    toolset="notification",
+    scope=Scope.PLAN,
+    profiles=("planner", "operator"),
+    arguments=NotifyIfReady,
+    answer=ReadyNotified,
+    idempotent=False,
+)
 def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
     """Send one more notification for a state that can be taken."""
     require_planner(app, args.workflow_id)
@@ -128,13 +141,10 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
         raise InvalidArgument("require_ready=false is not possible: only ready states are announced.")
     listed = [] if args.skip_if_status_in_json is None else args.skip_if_status_in_json
     skip = frozenset(read_names(listed, name="skip_if_status_in_json"))
-    found = app.control_plane.read(args.workflow_id, (args.state,))
-    assert found.meta is not None, "read() raises for a run that does not exist"
-    doc = found.states[args.state]
-    ready = is_ready(found.meta, doc, found.now)
-    answer = ReadyNotified(workflow_id=args.workflow_id, state=args.state, ready=ready)
-    if doc.status.value in skip or not ready:
-        word, why = _why_skipped(doc, skip)
+    found = app.runs.read(args.workflow_id, (args.state,), whole_meta=False).states.get(args.state)
+    answer = ReadyNotified(workflow_id=args.workflow_id, state=args.state, ready=found is not None and found.ready)
+    if found is None or found.doc.status.value in skip or not found.ready:
+        word, why = _why_skipped(found, skip)
         return answer.model_copy(update={"status": word, "skipped": True, "skip_reason": why})
     target = app.notifications.notify(
         args.workflow_id, args.state, reason=args.reason or "notify_if_ready", payload=payload
@@ -177,7 +187,14 @@ class WorkflowEvent(Answer):
     event: dict[str, Any] | None = None
 
 
-@tool(toolset="notification", scope=Scope.WORK, arguments=AwaitWorkflowEvent, answer=WorkflowEvent, idempotent=False)
+@tool(
+    toolset="notification",
+    scope=Scope.WORK,
+    profiles=("worker", "planner"),
+    arguments=AwaitWorkflowEvent,
+    answer=WorkflowEvent,
+    idempotent=False,
+)
 async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
     """Wait on an agent's inbox."""
     if await anyio.to_thread.run_sync(app.records.is_gone, args.agent_id):
@@ -238,7 +255,11 @@ def _not_delivered(failed: list[Target]) -> dict[str, Json]:
     }
 
 
-def _why_skipped(doc: StateDoc, skip: frozenset[str]) -> tuple[str, str]:
-    if doc.status.value in skip or doc.status is not Status.PENDING:
-        return "skipped", f"status_in_skip_list:{doc.status.value}"
+def _why_skipped(found: StateView | None, skip: frozenset[str]) -> tuple[str, str]:
+    """Say why nobody is woken; a state that no Parallel or Map has opened yet waits like any other."""
+    if found is None:
+        return "not_ready", "upstream_incomplete"
+    status = found.doc.status
+    if status.value in skip or status is not Status.PENDING:
+        return "skipped", f"status_in_skip_list:{status.value}"
     return "not_ready", "upstream_incomplete"

@@ -172,7 +172,7 @@ async def keep_pulse(application: Application) -> None:
 
 def _probe(application: Application) -> str | None:
     try:
-        application.control_plane.index.newest(1)
+        application.runs.probe()
     except DcfError as error:
         return f"{error.code}: {error.message}"
     return None

@@ -103,7 +103,7 @@ def test_a_user_without_the_rights_is_told_so_and_may_still_lack_config(tmp_path
         assert inspect_server(limited.connections).appendfsync is None
         run = limited.create(chain("A"))
         reader = on(f"redis://reader:{CANARY}@127.0.0.1:{port}")
-        error = problem(lambda: reader.plane.index.retire(run))
+        error = problem(lambda: reader.index.retire(run))
         limited.connections.close()
         reader.connections.close()
     assert isinstance(error, StoreUnsuitable)

@@ -21,6 +21,7 @@ from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.notifications import Notifications
+from dcf.runs.views import RunViews
 from dcf.store import keys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply
@@ -45,7 +46,7 @@ class Relay(Notifications):
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
         super().__init__(world.plane, world.outbox, world.told, platform)
         self.deliveries = DeliveryThreads(lambda run: len(self.deliver(run, stalled=True)), threads)
-        self.clock = RunClock(world.plane, world.outbox, self.deliveries)
+        self.clock = RunClock(world.plane, world.index, world.outbox, self.deliveries)
 
     def pulse(self) -> int:
         return self.clock.pulse()
@@ -77,6 +78,7 @@ class World:
         self.outbox = Outbox(self.connections)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
+        self.views = RunViews(self.plane, self.store, self.index, self.history)
         self.inbox = Inbox(self.connections)
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)

@@ -228,8 +228,8 @@ async def test_agents_whose_run_is_not_there_are_nobodys_to_delete(alone: Applic
         await _ok(alone, OWNER, "create_workflow_control_plane", **document)
     crew = await _ok(alone, key_of(*PLANNER), "create_worker_agents", **document)
     if ended:
-        keys = alone.control_plane.store.keys(name)
-        alone.control_plane.store._connections.send(("DEL", keys.meta, keys.definition))
+        keys = alone.control_plane._store.keys(name)
+        alone.control_plane._store._connections.send(("DEL", keys.meta, keys.definition))
     for tool in ("delete_agent", "remove_tool_return_limits"):
         await _refused(alone, RIVAL, tool, "unknown_run", agent_id=crew["agents_map"]["A"])
     await _refused(alone, RIVAL, "create_worker_agents", "unknown_run", **document)
