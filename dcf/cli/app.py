@@ -45,6 +45,8 @@ _EXIT_CODES = {
     "unauthorized": EXIT_UNAVAILABLE,
     "forbidden": EXIT_UNAVAILABLE,
 }
+_LAST_DELIVERIES_S = 60.0
+"""How long `dcf pulse --once` waits for deliveries to an agent platform."""
 _MOST_FOR_PROGRAMS = 2_000
 """Open states inside Parallel and Map that `dcf show --json` prints."""
 
@@ -215,7 +217,8 @@ def pulse(
     """
     with _application() as found:
         if once:
-            _print_done(found.notifications.pulse(), as_json=as_json)
+            done = found.clock.pulse()
+            _print_done(done + found.clock.finish(_LAST_DELIVERIES_S), as_json=as_json)
             return
         while True:
             done = _look(found)
@@ -303,7 +306,7 @@ def _server_settings(
 def _look(found: Application) -> int:
     """Look once at every live run; a Redis that is away is waited for."""
     try:
-        return found.notifications.pulse()
+        return found.clock.pulse()
     except DcfError as error:
         log.warning("pulse: %s: %s", error.code, error.message)
         return 0

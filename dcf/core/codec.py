@@ -177,6 +177,7 @@ def read_meta(document: Json) -> Meta:
         definition_sha256=str(found.get("definition_sha256")),
         created_at=str(found.get("created_at") or ""),
         is_started=found.get("started_at") is not None,
+        has_planner=found.get("planner_agent_id") is not None,
         agents={state: read_assignment(value) for state, value in _object(found.get("agents")).items()},
         max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
     )
@@ -229,6 +230,7 @@ def _write_last(doc: StateDoc) -> dict[str, Json]:
         "receipt": None if doc.receipt is None else write_receipt(doc.receipt),
         "claim": doc.claim,
         "reminders": doc.reminders or None,
+        "start_reminders": doc.start_reminders or None,
         "retries": doc.retries or None,
         "tries_from": doc.tries_from or None,
     }
@@ -241,7 +243,7 @@ def _read_last(text: Json) -> dict[str, Any]:
         found = _object(load(text))
     except (TypeError, ValueError):
         found = {}
-    counters = {name: _count(found.get(name)) for name in ("reminders", "retries", "tries_from")}
+    counters = {name: _count(found.get(name)) for name in ("reminders", "start_reminders", "retries", "tries_from")}
     return {"receipt": read_receipt(found.get("receipt")), "claim": _string(found.get("claim")), **counters}
 
 

@@ -124,8 +124,9 @@ class StateDoc:
     what is inside it; inside, `scope_epoch` is the epoch of the scope's document at that time.
 
     `receipt` is that of the last request that was applied; older ones are kept beside the document. `claim` is the
-    fingerprint of the token that claimed the state, `reminders` how often it was announced again, `retries` how often a
-    Retrier gave it back, and `tries_from` the attempts until then.
+    fingerprint of the token that claimed the state. `reminders` counts how often its agents were told again since it
+    was last leased, `start_reminders` the same for the planner of a run that was not started. `retries` counts how
+    often a Retrier gave it back; `tries_from` are the attempts until then.
     """
 
     status: Status = Status.PENDING
@@ -144,6 +145,7 @@ class StateDoc:
     receipt: Receipt | None = None
     claim: str | None = None
     reminders: int = 0
+    start_reminders: int = 0
     retries: int = 0
     tries_from: int = 0
     extra: Mapping[str, Json] = field(default_factory=dict)
@@ -226,6 +228,7 @@ class Meta:
     definition_sha256: str
     created_at: str = ""
     is_started: bool = False
+    has_planner: bool = False
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
 

@@ -6,12 +6,13 @@ does what it left to do. States are named by name or, inside Parallel and Map, b
 
 import random
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from dcf.asl.places import Place
+from dcf.asl.state_paths import name_of
 from dcf.core import attention, claim, creation, finalization, kickoff, lease, needs, progress
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.decision import Decision, More, Reads, Snapshot
@@ -204,6 +205,15 @@ class ControlPlane:
         decide = partial(attention.hasten, state=path)
         return self._transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
 
+    def announce_again(self, workflow_id: str, names: Collection[str]) -> None:
+        """Have what is open of these states announced at the clock's next look, in a run that was started."""
+        meta = self.read(workflow_id, (), whole_meta=False).meta if names else None
+        if meta is None or not meta.is_started:
+            return
+        for path in self._store.open_states(workflow_id):
+            if name_of(path) in names:
+                self.hasten(workflow_id, path)
+
     def time_out(self, workflow_id: str) -> None:
         """Fail, as the clock, a run whose own time is over."""
 
@@ -214,7 +224,7 @@ class ControlPlane:
         self._follow_ups.after(workflow_id, committed)
 
     def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
-        """Close the run and write its audit record, once."""
+        """Close the run and write its audit record, once; what a dead server left open is closed by repeating it."""
 
         def reads(run: Run) -> Reads:
             return Reads(states=run.definition.paths, whole_meta=True, audit=True)
@@ -223,7 +233,7 @@ class ControlPlane:
             return finalization.finalize(snapshot, request)
 
         answer = self._transactions.by_definition(workflow_id, reads, decide).answer
-        if request.close_open_states and not answer.repeated:
+        if request.close_open_states:
             self.skip_unreached(workflow_id)  # what is open inside scopes, however much; meta is its fence by now
         return answer
 

@@ -7,6 +7,7 @@
 | `dp:wf:<id>:items:<s>`, `:results:<s>` | JSON | opening a Map; joining one that has a ResultWriter | the run's retention |
 | `cp:wf:<id>:join:<s>` | hash | the end of each branch or iteration: how many ended, how many failed | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
+| `cp:wf:<id>:told` | hash | delivery of notifications: by state, what was sent last and what failed last | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | a minute |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
@@ -16,7 +17,7 @@
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
-| `cp:idx:sent:<agent>:<event>` | string | delivery, to recognise a repetition | a day |
+| `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
 | `cp:idx:agent:<agent>` | JSON | the mailbox platform: the agent's name, tags, blocks and tools | until it is deleted |
 | `cp:idx:agents:tag:<tag>`, `:name:<name>` | sorted set | the mailbox platform (before the record): agents by creation time | with their agents |
 | `cp:idx:edit:{<key>}:<request>` | string | changing a document by hand (in its slot), to recognise a repetition | a day |
@@ -76,9 +77,9 @@ def inbox(agent_id: str) -> str:
     return f"cp:idx:inbox:{agent_id}"
 
 
-def sent(agent_id: str, event_id: str) -> str:
-    """Name the key that remembers which message carried this event to this agent."""
-    return f"cp:idx:sent:{agent_id}:{event_id}"
+def sent(agent_id: str, thing: str) -> str:
+    """Name the key that remembers what this agent was sent last of an event, or about a state of a run."""
+    return f"cp:idx:sent:{agent_id}:{thing}"
 
 
 def agent(agent_id: str) -> str:
@@ -151,6 +152,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "definition": KeyKind("cp", ("run",), is_document=True),
     "events": KeyKind("cp", ("run",)),
     "outbox": KeyKind("cp", ("run",)),
+    "told": KeyKind("cp", ("run",)),
     "timers": KeyKind("cp", ("run",)),
     "scopes": KeyKind("cp", ("run",)),
     "claims": KeyKind("cp", ("run",)),
@@ -193,6 +195,11 @@ class RunKeys:
     def outbox(self) -> str:
         """Notifications owed."""
         return self.of("outbox")
+
+    @property
+    def told(self) -> str:
+        """How the agents of states were told of them."""
+        return self.of("told")
 
     @property
     def timers(self) -> str:

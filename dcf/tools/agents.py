@@ -108,6 +108,7 @@ def create_worker_agents(app: Application, args: CreateWorkerAgents) -> WorkersC
             reuse=args.skip_if_exists,
         )
     )
+    app.control_plane.announce_again(workflow_id, crew.assigned)
     return _crew(workflow_id, crew)
 
 

@@ -1,6 +1,7 @@
 """Tools that wake agents and wait for being woken. Thin: parse, call, present."""
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 import anyio.to_thread
 from pydantic import Field
@@ -9,8 +10,10 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.model import Status
 from dcf.errors import AgentUnknown, InvalidArgument
+from dcf.ports import Undelivered
 from dcf.runs.notifications import Target
 from dcf.runs.standing import StateView
+from dcf.store.inbox import Message
 from dcf.tools.callers import require, require_part, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 from dcf.values.json_text import Json, parse
@@ -18,6 +21,12 @@ from dcf.values.refusal import Refusal
 
 _MAX_PAYLOAD = 16 * 1024
 _STREAM_ID_LIMIT = 2**64
+
+_OWED: Final = "Nothing is to be done: what is owed is delivered by itself."
+_HINTS: Final[Mapping[Undelivered | None, str]] = {
+    None: "Assign an agent in meta.agents; what is owed is delivered by itself afterwards.",
+    Undelivered.UNKNOWN_AGENT: "Call create_worker_agents again: it makes agents that are gone again, and tells them.",
+}
 
 Role = Literal["system", "user", "assistant"]
 
@@ -158,7 +167,7 @@ class AwaitWorkflowEvent(Arguments):
     """Wait for your next piece of work: returns the next event for your agent id, or status 'timeout'.
 
     After a timeout call again. Pass the message_id of the event you have handled as ack_message_id; an event that is
-    not acknowledged comes again after a minute. An event is a hint: acquire_state_lease decides.
+    not acknowledged comes again as long as it is true. An event is a hint: acquire_state_lease decides.
     """
 
     agent_id: AgentId
@@ -192,10 +201,20 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
         raise AgentUnknown(f"Agent '{args.agent_id}' was deleted.", "Stop: there is nothing more for you to do.")
     if args.ack_message_id is not None:
         await anyio.to_thread.run_sync(app.inbox.acknowledge, args.agent_id, _message_id(args.ack_message_id))
-    message = await app.reader.next(args.agent_id, args.timeout_s)
+    message = await _next_that_is_true(app, args.agent_id, args.timeout_s)
     if message is None:
         return WorkflowEvent(status="timeout", agent_id=args.agent_id, hint="Call again to keep waiting.")
     return WorkflowEvent(status="event", agent_id=args.agent_id, message_id=message.message_id, event=message.event)
+
+
+async def _next_that_is_true(app: Application, agent_id: str, timeout_s: float) -> Message | None:
+    """Wait for an event; what was overtaken while it lay in the inbox (done, taken by somebody, over) is dropped."""
+    until = anyio.current_time() + timeout_s
+    while True:
+        message = await app.reader.next(agent_id, max(0.0, until - anyio.current_time()))
+        if message is None or await anyio.to_thread.run_sync(app.notifications.is_current, message.event):
+            return message
+        await anyio.to_thread.run_sync(app.inbox.acknowledge, agent_id, message.message_id)
 
 
 def _message_id(text: str) -> str:
@@ -228,11 +247,11 @@ def _target_error(target: Target) -> str | None:
 
 
 def _not_delivered(failed: list[Target]) -> dict[str, Json]:
-    first = _target_error(failed[0])
+    first = failed[0]
     return {
         "code": "not_delivered",
-        "error": f"not_delivered: {len(failed)} notification(s) could not be delivered: {first}",
-        "hint": "Assign an agent in meta.agents; what is owed is delivered by itself afterwards.",
+        "error": f"not_delivered: {len(failed)} notification(s) could not be delivered: {_target_error(first)}",
+        "hint": _HINTS.get(first.delivery.failure, _OWED),
     }
 
 

@@ -312,7 +312,7 @@ def test_an_application_runs_a_workflow_on_the_configured_server(tmp_path: Path)
             world = World(connections=Connections(open_pool(application.redis_url)))
             run = world.create(chain("A"), agents={"A": "w"})
             application.control_plane.kick_off(run, "go")
-            application.notifications.pulse()
+            application.clock.pulse()
             assert [event["reason"] for event in world.messages("w")] == ["go"]
             world.connections.close()
             assert json.loads(dump(application.history.after(run)[0].data))["definition_sha256"]
