@@ -85,7 +85,7 @@ class Holding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """All skills of an agent. `revision` grows with every change; `mirrored` is the revision that the agent was last shown."""
+    """All skills of an agent. `revision` grows with every change; `mirrored` is the one last shown to the agent."""
 
     skills: Mapping[str, Holding] = field(default_factory=dict)
     revision: int = 0
