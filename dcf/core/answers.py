@@ -84,7 +84,7 @@ Fired: TypeAlias = Literal["closed", "held", "not_due", "timed_out", "scope", "w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owed:
-    """Notifications for these states are queued. `fired` is what the clock found, if the clock asked."""
+    """Notifications for these states are due. `fired` is what the clock found, if the clock asked."""
 
     states: tuple[str, ...] = ()
     fired: Fired | None = None

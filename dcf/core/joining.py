@@ -1,7 +1,7 @@
 """Follow-up transactions of a Parallel or Map: join it, close it after too many failures, or open it with its items.
 
-Each runs after the commit that made it due, since only the committed counts tell which branch was the last. Each may be
-repeated by anybody: only the first finds the scope open. Pure.
+Each runs after the commit that made it due, since only the committed counts tell which branch was the last. Each is
+idempotent: only the first call finds the scope open. Pure.
 """
 
 from collections.abc import Callable, Mapping
@@ -206,7 +206,7 @@ def _go_on(
 
 
 def add_to_receipt(doc: StateDoc, token: str, answer: Joined) -> StateDoc:
-    """Add the result of a follow-up to the receipt of the completion, so that its repetition is told both."""
+    """Add the result of a follow-up to the receipt of the completion, so that a repetition gets both."""
     done = doc.receipt
     if done is None or done.operation is not Operation.COMPLETE or done.request != fingerprint(token):
         return doc

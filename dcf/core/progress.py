@@ -1,4 +1,4 @@
-"""A holder's writes, partial and final, and the ends of states that no holder ends: timeouts, Waits, spent attempts.
+"""A holder's writes, partial and final, and the ends of states without one: timeouts, Waits, exhausted attempts.
 
 Pure: (snapshot, request, definition) to Decision. A holder's write is refused without the current lease token.
 """

@@ -69,7 +69,7 @@ class Circumstances:
 
 
 def visible(kind: str, document: Json) -> Json:
-    """Return a document without its secrets: the lease token, and stored replies that contain it."""
+    """Return a document without its secrets: the lease token, and the receipt kept in `last`."""
     if kind != "state" or not isinstance(document, dict):
         return document
     lease = document.get("lease")

@@ -19,7 +19,7 @@ _PAUSE_S: Final = 0.005
 
 
 def append_to(directory: int, name: str, data: bytes, max_bytes: int) -> None:
-    """Append bytes to a file, created if missing. Raise Stopped or OSError; the file is then as it was."""
+    """Append bytes to a file, created if missing. A failed write is undone. Raise Stopped or OSError."""
     deadline = time.monotonic() + _PATIENCE_S
     while not _append(directory, name, data, max_bytes * _GROWTH, deadline):
         pass  # another file took this name before we had the lock

@@ -73,7 +73,7 @@ class SourceProblem:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Collects all problems and warnings of a source, so that an author can mend them in one go."""
+    """Collects all problems and warnings of a source, so that an author can fix them in one go."""
 
     problems: list[SourceProblem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)

@@ -17,7 +17,7 @@ from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
 HOLD: Final = 180 * SECOND
-"""How long (microseconds) only the caller that began to load or unload a skill may go on with it."""
+"""Microseconds for which a skill being loaded or unloaded is reserved for the caller that began it."""
 
 
 class SkillPhase(StrEnum):
