@@ -1,6 +1,6 @@
 """dcf: a choreography control plane for AI agents on Redis.
 
-`dcf.validate` and `dcf.simulate` work on a workflow alone, without Redis; they are imported when they are first used.
+`dcf.validate` and `dcf.simulate` work on a workflow alone, without Redis. They are imported on first use.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for: a worker needs neither, and the JSON Schema library takes a while."""
+    """Import `simulate` or `validate` on first use: workers need neither, and the JSON Schema library loads slowly."""
     if name == "simulate":
         from dcf.simulation import simulate
 

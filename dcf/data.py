@@ -1,6 +1,6 @@
-"""Files that ship with dcf: example workflows, agent templates, skills.
+"""Finds files that ship with dcf: example workflows, agent templates, skills.
 
-In a wheel they lie inside the package, in a checkout beside it.
+In a wheel they are inside the package, in a checkout beside it.
 """
 
 from pathlib import Path
@@ -10,17 +10,17 @@ _PLACES = (Path(), _PACKAGE / "data", _PACKAGE.parent)
 
 
 def find_file(path: Path) -> Path | None:
-    """Return the file as given, or the shipped one of that name; None where there is neither."""
+    """Return the path as given, or that of the shipped file of this name; None if there is neither."""
     return next((place / path for place in _PLACES if _is_there(place / path)), None)
 
 
 def find_directory(path: Path) -> Path:
-    """Return the directory as given, or the shipped one of that name; as given where there is neither."""
+    """Return the path as given, or that of the shipped directory of this name; as given if there is neither."""
     return next((place / path for place in _PLACES if (place / path).is_dir()), path)
 
 
 def _is_there(path: Path) -> bool:
-    """Say whether it can be read as a file; a pipe will do, a directory or an impossible name will not."""
+    """Return True if the path can be opened as a file: regular files and pipes can, directories cannot."""
     try:
         return path.exists() and not path.is_dir()
     except OSError:

@@ -1,4 +1,4 @@
-"""Every setting, read once from the environment at an entry point."""
+"""All settings of a process, read once from environment variables at an entry point."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ _EXPECTED = {
     "literal_error": "{expected}",
     "string_pattern_mismatch": "a URL that begins with http:// or https://",
 }
-"""What a variable should have been, by the kind of pydantic's complaint."""
+"""What a variable must be, by pydantic's type of error."""
 
 Names = Annotated[tuple[str, ...], NoDecode]
 """A comma-separated list."""
@@ -38,7 +38,7 @@ def _default_data_dir() -> Path:
 
 
 class Settings(BaseSettings):
-    """How this process runs. Each field names its environment variable."""
+    """The settings of this process. Each field is set by an environment variable, `DCF_<FIELD>` or its alias."""
 
     model_config = SettingsConfigDict(
         frozen=True, env_prefix="DCF_", populate_by_name=True, extra="ignore", env_ignore_empty=True
@@ -251,12 +251,12 @@ class Settings(BaseSettings):
 
     @property
     def names_hosts(self) -> bool:
-        """Whether somebody said by which names this server is called."""
+        """True if the operator has set the accepted Host headers."""
         return self.mcp_allowed_hosts != _LOCAL_HOSTS
 
 
 def read_settings() -> Settings:
-    """Read the environment; raise one clear sentence when a variable is wrong. A blank variable counts as unset."""
+    """Read the environment; raise InvalidArgument for the first wrong variable. A blank variable counts as unset."""
     try:
         return Settings()
     except ValidationError as error:
@@ -270,7 +270,7 @@ def read_settings() -> Settings:
 VARIABLES: Final = {
     str(found.validation_alias or f"DCF_{name.upper()}"): found for name, found in Settings.model_fields.items()
 }
-"""The fields by the variables that set them."""
+"""Fields by the environment variable that sets them."""
 
 
 def _expected(error: ErrorDetails) -> str:

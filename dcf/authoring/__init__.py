@@ -1,5 +1,5 @@
-"""Skills and stub tools as people write them, turned into the manifests and the stub configuration that dcf uses.
+"""Turns skills and stub tools, as people write them, into the manifests and the stub configuration that dcf uses.
 
-Three kinds of sources (CSV tables, YAML files, Agent Skills folders) are read into the same records; what is generated
-depends on the records alone. With anything wrong, all of it is reported and nothing is written.
+Three kinds of sources (CSV tables, YAML files, Agent Skills folders) are read into the same records; the output depends
+on the records alone. If there is any problem, all of them are reported and nothing is written.
 """

@@ -1,7 +1,8 @@
-"""Skills as Agent Skills folders: SKILL.md with frontmatter and body, references/*.md, and a file beside it.
+"""Reads skills from Agent Skills folders: SKILL.md with frontmatter and body, and references/*.md.
 
-The standard's fields give description and directives; every reference becomes a data source. What it cannot express
-stands in `dcf.yaml` beside SKILL.md: the dotted name, tags, permissions, tools, and the stub tools with their cases.
+The standard's fields give description and directives; each reference becomes a data source. What the standard cannot
+express is in `dcf.yaml` beside SKILL.md (the sidecar): the dotted name, tags, permissions, tools, and stub tools with
+their cases.
 """
 
 import re
@@ -25,12 +26,12 @@ _FENCE: Final = "---"
 
 
 def skill_folders(files: SourceFiles) -> list[str]:
-    """List the folders that hold a skill."""
+    """Return the folders that contain a SKILL.md."""
     return [str(PurePosixPath(name).parent) for name in files.find(f"**/{SKILL_FILE}")]
 
 
 def read(files: SourceFiles) -> tuple[list[SkillEntry], list[ToolEntry]]:
-    """Read every folder: the skills, and the stub tools that their sidecars define."""
+    """Read all folders: the skills, and the stub tools that their sidecars define."""
     skills: list[SkillEntry] = []
     tools: list[ToolEntry] = []
     for folder in skill_folders(files):
@@ -63,7 +64,7 @@ def _read_folder(files: SourceFiles, folder: str) -> tuple[SkillEntry, list[Tool
 
 
 def _split(text: str, name: str, files: SourceFiles) -> tuple[Located, Located] | None:
-    """Divide the file into its frontmatter and its body."""
+    """Split the file into its frontmatter and its body; None, and a reported problem, without frontmatter."""
     lines = text.split("\n")
     end = next((at for at, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
     if lines[0].rstrip() != _FENCE or end is None:
@@ -77,7 +78,7 @@ def _split(text: str, name: str, files: SourceFiles) -> tuple[Located, Located] 
 
 
 def _check_front(fields: LocatedFields, folder: str, files: SourceFiles) -> None:
-    """Check what the standard demands, and say what of it has no place in a manifest."""
+    """Check the fields that the standard requires, and warn about parts that a manifest cannot hold."""
     fields.require("name", "description")
     name = fields.text("name", longest=_LONGEST_NAME)
     if "name" in fields and not _NAME.fullmatch(name):
@@ -110,7 +111,7 @@ def _read_sidecar(files: SourceFiles, folder: str) -> tuple[Members, list[ToolEn
 
 
 def _data_sources(files: SourceFiles, folder: str, described: dict[str, Located]) -> list[Located]:
-    """Make a data source of each reference; the sidecar may say more about one, by its file's name."""
+    """Make a data source of each reference. The sidecar may describe one further, by its file's name."""
     found = []
     names = files.find(f"{folder}/references/**/*.md")
     by_stem = {PurePosixPath(name).stem: name for name in names}

@@ -1,11 +1,11 @@
-"""Skills and stub tools in four CSV tables, with the columns that the seed names.
+"""Reads skills and stub tools from four CSV tables, with the columns that the seed defines.
 
     skills.csv           one skill a row
     skill_tool_refs.csv  one tool of one skill a row, by manifestId
     mcp_tools.csv        one stub tool a row
     mcp_cases.csv        one case of one stub tool a row, by serverId and toolName
 
-Two columns are ours: responseTemplate.json and flakyRate of a case, and permissions.riskLevel of a skill.
+dcf adds the columns responseTemplate.json and flakyRate of a case, and permissions.riskLevel of a skill.
 """
 
 from collections.abc import Mapping, Sequence
@@ -73,7 +73,7 @@ _CASE_COLUMNS: Final[Mapping[str, Cell]] = {
 
 
 def read_skills(files: SourceFiles, skills_csv: str, references_csv: str | None) -> list[SkillEntry]:
-    """Read the skills, and the tools that they refer to unless there is no table of them."""
+    """Read the skills; with a table of references, also the tools that they refer to."""
     rows = _table(files, skills_csv, _SKILL_COLUMNS, ("manifestId", "skillName", "skillVersion", "skillDirectives"))
     wanted = ("manifestId", "serverId", "toolName")
     references = [] if references_csv is None else _table(files, references_csv, _REFERENCE_COLUMNS, wanted)
@@ -87,7 +87,7 @@ def read_skills(files: SourceFiles, skills_csv: str, references_csv: str | None)
 
 
 def read_tools(files: SourceFiles, tools_csv: str, cases_csv: str | None) -> list[ToolEntry]:
-    """Read the stub tools, with their cases unless there is no table of them."""
+    """Read the stub tools; with a table of cases, also their cases."""
     key_columns = ("serverId", "toolName")
     rows = _table(files, tools_csv, _TOOL_COLUMNS, (*key_columns, "paramsSchema.json"))
     cases = [] if cases_csv is None else _table(files, cases_csv, _CASE_COLUMNS, (*key_columns, "caseId"))
@@ -113,7 +113,7 @@ def _grouped(rows: Sequence[Row], columns: Sequence[str], report: Report) -> dic
 
 
 def _has(row: Row, columns: Sequence[str], report: Report) -> bool:
-    """Report the cells that tell what the row is about, where they are blank."""
+    """Return True if the key columns of a row are filled; report each blank one."""
     return LocatedFields(row, report, row.value).require(*columns)
 
 
@@ -160,7 +160,7 @@ def _reference(row: Row, report: Report) -> Located:
 
 
 def _data_sources(cell: Located) -> Located:
-    """Read the entries in their short form, or as a manifest writes them."""
+    """Read data sources, in their short form or in the form of a manifest."""
     if not isinstance(cell.value, list):
         return cell
     return Located([_data_source(entry) for entry in cell.value], cell.place)
@@ -214,7 +214,7 @@ def _renamed(cells: Members, names: Mapping[str, str]) -> Members:
 
 
 def _stripped(cell: Located, column: str) -> Located:
-    """Take blanks around a cell away, except where they may be meant."""
+    """Strip blanks around a cell, except in columns where they can be meant."""
     if isinstance(cell.value, str) and column not in {"match.value", "skillDirectives"}:
         return Located(cell.value.strip(), cell.place)
     return cell
@@ -229,7 +229,7 @@ def _nested(cells: Members, names: Mapping[str, tuple[str, str]]) -> Members:
 
 
 def _check_pair(row: Row, first: str, second: str, report: Report) -> None:
-    """Refuse a row that says in two columns what can be said only once."""
+    """Report a row that fills two columns of the same meaning."""
     if first in row.value and second in row.value:
         message = f"{first} and {second} mean the same, and both are written."
         report.refuse(row.value[second].place, "two_columns", message, "Keep one of them.")

@@ -1,4 +1,4 @@
-"""CSV tables read strictly: known columns only, every row as long as the header, every cell with its place."""
+"""Parses CSV tables strictly: known columns only, every row as long as the header, every cell with its place."""
 
 import csv
 import io
@@ -11,24 +11,24 @@ from dcf.values.located import Located, Report, SourcePlace, read_json
 MAX_ROWS: Final = 20_000
 
 Cell = Callable[[str, SourcePlace, Report], Located | None]
-"""Reads the text of a cell that is not blank; None, and a problem, when it cannot be used."""
+"""Parses the text of a non-blank cell; returns None, and reports a problem, if it is invalid."""
 
 Row = Located
-"""An object with a member for each cell that is not blank."""
+"""An object with one member for each non-blank cell of a row."""
 
 
 def text_cell(text: str, place: SourcePlace, _: Report) -> Located:
-    """Read a cell as the text it is."""
+    """Return the cell's text."""
     return Located(text, place)
 
 
 def json_cell(text: str, place: SourcePlace, report: Report) -> Located | None:
-    """Read a cell as JSON."""
+    """Parse a cell as JSON."""
     return read_json(text, place, report, max_bytes=MAX_BYTES)
 
 
 def number_cell(text: str, place: SourcePlace, report: Report) -> Located | None:
-    """Read a cell as a number."""
+    """Parse a cell as a number."""
     scratch = Report()
     found = read_json(text.strip(), place, scratch, max_bytes=100)
     if found is None or isinstance(found.value, bool) or not isinstance(found.value, int | float):
@@ -38,7 +38,7 @@ def number_cell(text: str, place: SourcePlace, report: Report) -> Located | None
 
 
 def flag_cell(text: str, place: SourcePlace, report: Report) -> Located | None:
-    """Read a cell as true or false."""
+    """Parse a cell as true or false."""
     word = text.strip().lower()
     if word not in {"true", "false"}:
         report.refuse(place, "invalid_flag", f"'{text[:40]}' is neither true nor false.", "Write true or false.")
@@ -47,12 +47,12 @@ def flag_cell(text: str, place: SourcePlace, report: Report) -> Located | None:
 
 
 def list_cell(text: str, place: SourcePlace, _: Report) -> Located:
-    """Read a cell as a comma-separated list."""
+    """Parse a cell as a comma-separated list."""
     return Located([Located(part.strip(), place) for part in text.split(",") if part.strip()], place)
 
 
 def read_table(text: str, file: str, columns: Mapping[str, Cell], required: Sequence[str], report: Report) -> list[Row]:
-    """Read a table; a cell that cannot be used is reported and holds nothing."""
+    """Parse a table. Invalid cells are reported and read as None."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     rows: list[Row] = []
     try:

@@ -1,6 +1,6 @@
-"""The files of a source: found below one directory, read only there, and only as large as allowed.
+"""Finds and reads source files below one directory, and only there, up to size limits.
 
-Names in reports are relative to that directory, so no message tells where on the machine it is.
+Reports name files relative to that directory, so messages do not tell where on the machine it is.
 """
 
 import os
@@ -26,14 +26,14 @@ class SourceFiles:
     left: int = MAX_TOTAL
 
     def has(self, name: str) -> bool:
-        """Say whether there is such a file."""
+        """Return True if there is such a file."""
         try:
             return (self.root / name).is_file()
         except (OSError, ValueError):
             return False
 
     def find(self, *patterns: str) -> list[str]:
-        """List the files that match glob patterns, in a fixed order; hidden ones and links out of the root left out."""
+        """Return the files that match glob patterns, sorted; without hidden files and links that leave the root."""
         found = {name for pattern in patterns for name in self._matching(pattern)}
         if len(found) > MAX_FILES:
             message = f"There are more than {MAX_FILES} files."
@@ -41,7 +41,7 @@ class SourceFiles:
         return sorted(found)[:MAX_FILES]
 
     def read(self, name: str, *, named_at: SourcePlace | None = None, max_bytes: int = MAX_FILE) -> str | None:
-        """Read a text file; `named_at` is where a source names it. None, and a problem, when it cannot be used."""
+        """Read a UTF-8 text file; None, and a reported problem, if that fails. `named_at`: where a source names it."""
         place = named_at or SourcePlace(name)
         path = self._confined(name)
         if path is None:
@@ -79,7 +79,7 @@ class SourceFiles:
     def _confined(self, name: str) -> Path | None:
         root = Path(os.path.realpath(self.root))
         try:
-            # realpath follows links and does not raise when they go round in circles.
+            # realpath resolves links, and does not raise if they form a cycle.
             target = Path(os.path.realpath(root / name))
         except ValueError:
             return None

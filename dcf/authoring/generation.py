@@ -1,4 +1,4 @@
-"""From sources to what dcf uses: manifests, their catalogue, the stub's configuration. All of it, or all problems."""
+"""Generates manifests, their catalogue and the stub's configuration from sources, or reports all problems."""
 
 import json
 import os
@@ -21,20 +21,20 @@ _MAX_CATALOG: Final = 4 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GeneratedManifest:
-    """A manifest and the file it goes to."""
+    """A manifest and the record it was made from."""
 
     record: SkillRecord
     document: Mapping[str, Json]
 
     @property
     def file(self) -> str:
-        """The file's name."""
+        """Name of the manifest's file."""
         return file_name(self.record.manifest_id)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """What became of sources; with any problem, nothing else of it may be used."""
+    """The result of generating. If there are problems, the rest must not be used."""
 
     problems: tuple[SourceProblem, ...]
     warnings: tuple[str, ...]
@@ -43,12 +43,12 @@ class Generation:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if there are no problems."""
         return not self.problems
 
 
 def generate(root: Path) -> Generation:
-    """Generate from every source below a directory: CSV tables, YAML files, Agent Skills folders."""
+    """Generate from all sources below a directory: CSV tables, YAML files, Agent Skills folders."""
     files = SourceFiles(root, Report())
     skills, tools = agent_skills.read(files)
     skills += yaml_source.read_skills(files)
@@ -66,20 +66,20 @@ def generate(root: Path) -> Generation:
 
 
 def generate_manifests(root: Path, skills_csv: str, references_csv: str, tools_csv: str) -> Generation:
-    """Generate manifests from the named tables below a directory."""
+    """Generate manifests from the named CSV tables below a directory."""
     files = SourceFiles(root, Report())
     skills = csv_source.read_skills(files, skills_csv, references_csv)
     return _generation(skills, csv_source.read_tools(files, tools_csv, None), files)
 
 
 def generate_stub(root: Path, tools_csv: str, cases_csv: str) -> Generation:
-    """Generate the stub's configuration from the named tables below a directory."""
+    """Generate the stub's configuration from the named CSV tables below a directory."""
     files = SourceFiles(root, Report())
     return _generation([], csv_source.read_tools(files, tools_csv, cases_csv), files)
 
 
 def manifest_outputs(generation: Generation, out_dir: Path, catalog: Path) -> list[Output]:
-    """List the files of the manifests and of their catalogue."""
+    """Return the files of the manifests and of their catalogue."""
     outputs = [Output(out_dir / one.file, json_file(one.document)) for one in generation.manifests]
     folder = Path(os.path.relpath(out_dir, catalog.parent)).as_posix()
     skills = [
@@ -96,12 +96,12 @@ def manifest_outputs(generation: Generation, out_dir: Path, catalog: Path) -> li
 
 
 def stub_output(generation: Generation, path: Path) -> Output:
-    """Name the file of the stub's configuration."""
+    """Return the file of the stub's configuration."""
     return Output(path, json_file(generation.config.as_json()))
 
 
 def stale_manifests(outputs: Sequence[Output], out_dir: Path, catalog: Path) -> list[Path]:
-    """List the manifests that an earlier generation wrote and this one does not; other files are not ours."""
+    """Return manifests that an earlier generation wrote and this one does not; other files are never listed."""
     written = {output.path.name for output in outputs}
     try:
         with catalog.open("rb") as file:
@@ -113,7 +113,7 @@ def stale_manifests(outputs: Sequence[Output], out_dir: Path, catalog: Path) -> 
 
 
 def json_file(document: Mapping[str, Json]) -> str:
-    """Write a document for a file that people read, too."""
+    """Write a document as indented JSON, for people too."""
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
@@ -153,7 +153,7 @@ def _tools(entries: Iterable[ToolEntry], report: Report) -> dict[tuple[str, str]
 
 
 def _check_unique(records: Iterable[SkillRecord], report: Report) -> None:
-    """Refuse two skills of one id, or of one name and version; files on some disks know no upper case."""
+    """Report two skills with one id, or one name and version. Case is ignored, as some file systems ignore it."""
     seen: dict[str, SourcePlace] = {}
     for record in records:
         for name in (record.manifest_id.casefold(), f"{record.name}@{record.version}".casefold()):

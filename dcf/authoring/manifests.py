@@ -1,6 +1,6 @@
-"""The manifest of a skill, made from its record and from the tools that it names.
+"""Makes the manifest of a skill from its record and the tools it refers to.
 
-A tool without a schema is an error here: an agent could call it, and would not know how.
+A tool without a schema is a problem: agents would not know how to call it.
 """
 
 from collections.abc import Mapping
@@ -15,11 +15,11 @@ from dcf.values.located import Report, SourcePlace
 from dcf.values.text_pieces import clip
 
 Tools: TypeAlias = Mapping[tuple[str, str], StubTool]
-"""Every tool that the sources define, by server and name."""
+"""All tools that the sources define, by server and name."""
 
 
 def make_manifest(record: SkillRecord, tools: Tools, report: Report) -> dict[str, Json]:
-    """Make a manifest; what our own validator says against it goes to the report, with the place in the source."""
+    """Return the manifest of a skill. Problems found by its validation are reported with their place in the source."""
     manifest: dict[str, Json] = {
         "manifestApiVersion": record.api_version,
         "skillPackageId": record.package_id,
@@ -44,7 +44,7 @@ def make_manifest(record: SkillRecord, tools: Tools, report: Report) -> dict[str
 
 
 def file_name(manifest_id: str) -> str:
-    """Name the file of a manifest."""
+    """Return the file name of a manifest."""
     return f"{manifest_id.replace('@', '-')}.json"
 
 
@@ -81,7 +81,7 @@ def _parameters(reference: ToolReference, known: StubTool | None, report: Report
 
 
 def _schema_inside(schema: Json) -> Json:
-    """Take the parameters out of a whole tool schema, as the older tables write it."""
+    """Return the parameters of a whole tool schema, as older tables contain it; return other schemas unchanged."""
     if isinstance(schema, dict) and isinstance(schema.get("parameters"), dict):
         return schema["parameters"]
     return schema
@@ -98,7 +98,7 @@ def _judge(manifest: Mapping[str, Json], record: SkillRecord, report: Report) ->
         elif steps[:1] == ["requiredDataSources"] and len(steps) > 1:
             place = record.data_sources[int(steps[1])].place
         if (place.file, place.line) in told:
-            continue  # what is wrong with the source is said already; the manifest only repeats it
+            continue  # the source's own problem is reported already and caused this one
         where = SourcePlace(place.file, place.line, finding.path[1:] or place.column)
         report.refuse(where, finding.code, finding.message, finding.hint)
     for warning in judgement.warnings:

@@ -1,7 +1,7 @@
-"""Writing what was generated: all files are prepared before the first takes its place, and each takes it at once.
+"""Writes generated files: all are prepared first, then each replaces the old one by an atomic rename.
 
-A reader sees the old file or the new one, never a part. A crash in between leaves some files old and some new, every
-one of them whole; generating again mends that.
+Readers see the old file or the new one, never a part. A crash in between leaves some old and some new files, each of
+them complete; generating again repairs that.
 """
 
 import os
@@ -25,7 +25,7 @@ class Output:
 
     @property
     def is_current(self) -> bool:
-        """Whether the file says this already."""
+        """True if the file exists with this text."""
         try:
             return self.path.read_text("utf-8") == self.text
         except (OSError, UnicodeDecodeError):
@@ -33,7 +33,7 @@ class Output:
 
 
 def write_all(outputs: Sequence[Output], stale: Iterable[Path] = ()) -> None:
-    """Write the files and remove the stale ones; raise InvalidArgument, and change nothing, when one cannot be."""
+    """Write the files and delete the stale ones; raise InvalidArgument if a file cannot be written."""
     prepared: list[tuple[str, Path]] = []
     try:
         for output in outputs:
@@ -56,7 +56,7 @@ def write_all(outputs: Sequence[Output], stale: Iterable[Path] = ()) -> None:
 
 
 def _prepare(output: Output) -> str:
-    """Write the text beside its place, where renaming is atomic."""
+    """Write the text to a temporary file in the same directory, since renaming within it is atomic."""
     number, temporary = tempfile.mkstemp(prefix=".dcf-", suffix=".new", dir=output.path.parent)
     try:
         with os.fdopen(number, "wb") as file:

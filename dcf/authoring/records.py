@@ -1,8 +1,8 @@
-"""What a skill is, wherever it was written: the record that manifests are made from.
+"""The record of a skill, from which its manifest is made, whatever kind of source it comes from.
 
-Each kind of source hands over the same object, with these fields and places of its own: manifestId, apiVersion,
-packageId, name, version, description, tags, permissions, directives, tools [{server, tool, required, description,
-schema}], dataSources [{id, description, destination, text | file}], complexityProfile.
+Each kind of source yields an object with these fields, each with its place: manifestId, apiVersion, packageId, name,
+version, description, tags, permissions, directives, tools [{server, tool, required, description, schema}],
+dataSources [{id, description, destination, text | file}], complexityProfile.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ from dcf.values.json_text import Json
 from dcf.values.located import Located, LocatedFields, SourcePlace
 
 MAX_DATA: Final = 500_000
-"""Characters of one data source."""
+"""Longest data source, in characters."""
 
 DESTINATIONS: Final = ("archival_memory", "working_memory")
 EGRESS: Final = ("none", "intranet", "internet")
@@ -40,14 +40,14 @@ _FIELDS: Final = (
 
 
 class SkillEntry(NamedTuple):
-    """A skill as a source hands it over; `folder` is where the files that it names are looked up."""
+    """A skill as read from a source. Files that it names are looked up in `folder`."""
 
     node: Located
     folder: str = ""
 
 
 class ToolEntry(NamedTuple):
-    """A stub tool as a source hands it over: `node` is as the stub's configuration writes it."""
+    """A stub tool as read from a source; `node` has the fields of the stub's configuration."""
 
     server: str
     name: str
@@ -56,7 +56,7 @@ class ToolEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReference:
-    """A tool that a skill needs. `schema` is the parameters' schema where the skill brings its own."""
+    """A tool that a skill needs. `schema` is the schema of its parameters, if the skill has its own."""
 
     server: str
     tool: str
@@ -68,7 +68,7 @@ class ToolReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataSource:
-    """A text that a skill brings along."""
+    """A text that a skill brings into the agent's context."""
 
     ident: str
     description: str
@@ -79,7 +79,7 @@ class DataSource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillRecord:
-    """One skill."""
+    """One skill, as its source describes it."""
 
     place: SourcePlace
     manifest_id: str
@@ -96,12 +96,12 @@ class SkillRecord:
 
     @property
     def api_version(self) -> str:
-        """The version of the manifest's form."""
+        """Version of the manifest format."""
         return API_VERSION if self.complexity_profile is None else API_VERSION_WITH_PROFILE
 
 
 def read_skill(entry: SkillEntry, files: SourceFiles) -> SkillRecord:
-    """Read a skill; the record may be used only if the report of `files` stays empty."""
+    """Read a skill. Use the record only if the report of `files` has no problems."""
     fields = LocatedFields(entry.node, files.report, _FIELDS)
     fields.require("name", "version", "directives")
     name, version = fields.text("name", longest=128), fields.text("version", longest=100)
@@ -171,7 +171,7 @@ def _data_sources(fields: LocatedFields, folder: str, files: SourceFiles) -> Ite
 
 
 def _text_of(fields: LocatedFields, folder: str, files: SourceFiles) -> str:
-    """Take the text that is written there, or that of the file; exactly one of them must be given."""
+    """Return the text that is written there, or that of the file it names; exactly one must be given."""
     if ("text" in fields) == ("file" in fields):
         message = "A data source has either text or file."
         fields.report.refuse(fields.place, "text_or_file", message, "Write one of them.")

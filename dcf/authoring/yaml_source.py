@@ -1,7 +1,7 @@
-"""Skills and stub tools in YAML files: `**/*.skill.yaml`, and `tools.yaml` or `tools/*.tools.yaml`.
+"""Reads skills and stub tools from YAML files: `**/*.skill.yaml`, and `tools.yaml` or `tools/*.tools.yaml`.
 
-`tools/_index.yaml` may list the files of tools and their order; then a file beside it that it does not list is an
-error, so that no tool is forgotten.
+`tools/_index.yaml` may list the tool files and their order. A tool file in that directory that it does not list is then
+a problem, so that no tool is forgotten.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,12 +35,12 @@ _TOOL: Final = {
 
 
 def skill_files(files: SourceFiles) -> list[str]:
-    """List the files of skills."""
+    """Return the names of the skill files."""
     return files.find("**/*.skill.yaml", "**/*.skill.yml")
 
 
 def tool_files(files: SourceFiles) -> list[str]:
-    """List the files of tools, in the order of the index where there is one."""
+    """Return the names of the tool files, in the order of the index if there is one."""
     beside = files.find("tools/*.tools.yaml", "tools/*.tools.yml")
     own = files.find("tools.yaml")
     if not files.has(INDEX):
@@ -53,17 +53,17 @@ def tool_files(files: SourceFiles) -> list[str]:
 
 
 def read_skills(files: SourceFiles) -> list[SkillEntry]:
-    """Read every skill."""
+    """Read all skills."""
     return [entry for name in skill_files(files) if (entry := _read_skill(files, name)) is not None]
 
 
 def read_tools(files: SourceFiles) -> list[ToolEntry]:
-    """Read every tool."""
+    """Read all stub tools."""
     return [entry for name in tool_files(files) for entry in _read_tools(files, name)]
 
 
 def document(files: SourceFiles, name: str, version: str, kind: str, *known: str) -> LocatedFields | None:
-    """Read a file whose apiVersion and kind must be these."""
+    """Read a file that must have this apiVersion and kind; None if it is not readable as YAML."""
     text = files.read(name)
     node = None if text is None else read_yaml(text, name, files.report)
     if node is None:
@@ -76,7 +76,7 @@ def document(files: SourceFiles, name: str, version: str, kind: str, *known: str
 
 
 def servers(fields: LocatedFields) -> Iterator[ToolEntry]:
-    """Read the tools below `servers` of a file."""
+    """Yield the stub tools below `servers` of a file."""
     for server, part in fields.pairs("servers"):
         inner = LocatedFields(part, fields.report, ("description", "tools"))
         for name, node in inner.pairs("tools"):
@@ -84,7 +84,7 @@ def servers(fields: LocatedFields) -> Iterator[ToolEntry]:
 
 
 def references(fields: LocatedFields) -> Located:
-    """Read `tools` of a skill: each names its tool as `ref: server:tool`."""
+    """Read the `tools` of a skill; each refers to a tool as `ref: server:tool`."""
     found = [_reference(node, fields.report) for node in fields.items("tools")]
     return Located(found, fields.place_of("tools"))
 
@@ -124,7 +124,7 @@ def _read_tools(files: SourceFiles, name: str) -> list[ToolEntry]:
 
 
 def _tool(node: Located, report: Report) -> Located:
-    """Rename the fields of a tool to those of the stub's configuration."""
+    """Return a tool with its fields renamed to those of the stub's configuration."""
     fields = LocatedFields(node, report, (*_TOOL, "defaults", "cases"))
     defaults = LocatedFields(fields.part("defaults"), report, (*_DEFAULTS, "latencyMs"))
     members = _renamed(fields.members, _TOOL) | _renamed(defaults.members, _DEFAULTS)

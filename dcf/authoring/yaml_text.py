@@ -1,7 +1,7 @@
-"""YAML read strictly, with the line of every value.
+"""Parses YAML strictly, with the line of every value.
 
-The node tree of PyYAML is turned into values here, so that no tag can make an object, a repeated key is refused, and
-a few aliases cannot grow into gigabytes. Only JSON's types are known: `yes`, `no`, `on` and dates stay texts.
+Values are built here from PyYAML's node tree. So no tag can create a Python object, duplicate keys are refused, and a
+few aliases cannot expand to gigabytes. Only JSON's types are known: `yes`, `no`, `on` and dates stay texts.
 """
 
 import math
@@ -15,10 +15,10 @@ from dcf.values.json_text import MAX_DEPTH, Json
 from dcf.values.located import Located, Report, SourcePlace
 
 MAX_YAML: Final = 256 * 1024
-"""Bytes of one file: PyYAML's scanner takes about a second for these."""
+"""Largest file in bytes; PyYAML's scanner takes about a second for it."""
 
 MAX_VALUES: Final = 50_000
-"""Values of one document, each alias counted as often as it is used."""
+"""Most values of one document; an alias counts each time it is used."""
 
 _LONGEST_NUMBER: Final = 18
 _SCALARS: Final[Mapping[str, Callable[[str], Json]]] = {
@@ -31,7 +31,7 @@ _SCALARS: Final[Mapping[str, Callable[[str], Json]]] = {
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's scanner and parser with the scalar rules of JSON."""
+    """PyYAML's scanner and parser with JSON's rules for scalars."""
 
     yaml_implicit_resolvers: ClassVar[dict[str, list[tuple[str, re.Pattern[str]]]]] = {}  # type: ignore[misc]
 
@@ -46,7 +46,7 @@ for _tag, _form, _first in (
 
 
 class _NotYaml(Exception):
-    """The document is YAML, and refused all the same."""
+    """The document is valid YAML that dcf does not accept."""
 
     def __init__(self, node: yaml.Node, code: str, message: str, hint: str) -> None:
         super().__init__(message)
@@ -57,7 +57,7 @@ class _NotYaml(Exception):
 
 
 def read_yaml(text: str, file: str, report: Report, *, first_line: int = 1) -> Located | None:
-    """Read one document; None, and a problem, when it cannot be used. `first_line` is where it begins in its file."""
+    """Parse one document; None, and a reported problem, if invalid. `first_line` is its first line in the file."""
     if len(text.encode()) > MAX_YAML:
         message = f"The YAML text is larger than {MAX_YAML} bytes."
         report.refuse(SourcePlace(file, first_line), "file_too_large", message, "Divide it into several files.")
@@ -90,7 +90,7 @@ def read_yaml(text: str, file: str, report: Report, *, first_line: int = 1) -> L
 
 
 class _YamlReading:
-    """Turns the nodes of one document into values, and counts them."""
+    """Converts the nodes of one document to values, and counts them."""
 
     def __init__(self, file: str, first_line: int) -> None:
         self._file = file
@@ -98,7 +98,7 @@ class _YamlReading:
         self._count = 0
 
     def located(self, node: yaml.Node, column: str, depth: int) -> Located:
-        """Turn a node into a value."""
+        """Convert a node to a value."""
         self._count += 1
         if self._count > MAX_VALUES:
             hint = "Write fewer aliases, or divide the file."

@@ -1,1 +1,1 @@
-"""Pure decisions of the control plane: values in, values out; no I/O, no clock, no randomness."""
+"""The decisions of the control plane, as pure functions: no I/O, no clock, no randomness."""

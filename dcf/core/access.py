@@ -1,7 +1,7 @@
-"""Who calls and what they may do: scopes, callers, API keys. Pure: nothing is drawn, read or written here.
+"""Callers, scopes and API keys: who makes a call, and what it may do. Pure: draws no random numbers, does no I/O.
 
-A key is `dcf_<id>_<secret>`. Its secret is 256 random bits, so one round of SHA-256 is enough to store it: slow hashes
-make *guessing* a weak password expensive, and 2^256 values cannot be guessed however fast a guess is.
+A key is `dcf_<id>_<secret>`. Its secret has 256 random bits, so it is stored as one round of SHA-256: slow hashes are
+needed only for secrets that can be guessed, such as passwords.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ _NO_DIGEST = "0" * 64
 
 
 class Scope(StrEnum):
-    """What a caller may do. None includes another: a key lists all that it grants."""
+    """A permission. None includes another; a key lists every scope it grants."""
 
     READ = "read"
     WORK = "work"
@@ -40,7 +40,10 @@ MEANINGS: Mapping[Scope, str] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who made a call. `name` stands in the history of runs; with an `agent_id` the caller is that agent only."""
+    """Who makes a call. `name` is written into the history of runs.
+
+    A caller with an `agent_id` may act only as that agent.
+    """
 
     name: str
     scopes: frozenset[Scope]
@@ -50,7 +53,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """What is stored of a key: never the key. Times are the server's, in microseconds."""
+    """The stored record of an API key: the key's digest, not the key. Times in server microseconds."""
 
     key_id: str
     digest: str
@@ -62,44 +65,47 @@ class ApiKey:
     revoked_at: int | None = None
 
     def standing(self, now: int) -> str:
-        """Tell in a word whether the key opens anything: active, expired or revoked."""
+        """Return "active", "expired" or "revoked"."""
         if self.revoked_at is not None:
             return "revoked"
         return "expired" if self.expires_at is not None and now >= self.expires_at else "active"
 
     def caller(self) -> Caller:
-        """Return who calls with this key."""
+        """Return the caller that this key stands for."""
         return Caller(name=f"key:{self.key_id}", scopes=frozenset(self.scopes), agent_id=self.agent_id)
 
 
 NOBODY = Caller(name="nobody", scopes=frozenset())
-"""Who calls where nobody said so; nothing is allowed."""
+"""The caller of a call without authentication; it has no scopes."""
 
 
 def local_caller(*, operator: bool) -> Caller:
-    """Return the local user: whoever can start the server may use it; acting for others has to be asked for."""
+    """Return the user of a local server, who has every scope.
+
+    `operate` is the exception: it must be asked for (`operator`).
+    """
     scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE}
     return Caller(name="local", scopes=scopes, local=True)
 
 
 def key_text(key_id: str, secret: str) -> str:
-    """Write the key as its owner gets it, once."""
+    """Return the key as its owner gets it; it is shown once."""
     return f"dcf_{key_id}_{secret}"
 
 
 def key_id_of(text: str) -> str | None:
-    """Return the id in a key, None for what has not the form of one."""
+    """Return the id in a key; None if the text is not of the form of a key."""
     found = _TEXT.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
     return None if found is None else found[1]
 
 
 def digest_of(text: str) -> str:
-    """Return what is stored of a key."""
+    """Return the digest of a key, which is what is stored."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def admit(text: str, record: ApiKey | None, now: int) -> Caller | None:
-    """Return who calls with this key; None for every reason not to, which all take the same time."""
+    """Return the caller of this key; None if it is wrong, expired or revoked. All cases take the same time."""
     same = compare_digest(digest_of(text), _NO_DIGEST if record is None else record.digest)
     if record is None or not same or record.standing(now) != "active":
         return None
@@ -107,7 +113,7 @@ def admit(text: str, record: ApiKey | None, now: int) -> Caller | None:
 
 
 def write_key(key: ApiKey) -> dict[str, Json]:
-    """Write the stored document."""
+    """Write the stored document of a key."""
     return {
         "key_id": key.key_id,
         "digest": key.digest,
@@ -121,7 +127,7 @@ def write_key(key: ApiKey) -> dict[str, Json]:
 
 
 def read_key(document: Mapping[str, Json]) -> ApiKey:
-    """Read the stored document."""
+    """Read the stored document of a key."""
     return ApiKey(
         key_id=document["key_id"],
         digest=document["digest"],

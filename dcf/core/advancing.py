@@ -1,6 +1,6 @@
-"""Recording an advance of the engine, and of failures that Maps may tolerate; or asking for what was not read.
+"""Turns an advance of the engine into writes, including what follows when an item of a Map fails.
 
-Shared by everything that moves a run on: a completion, a timer, a join. Pure.
+Used by completions, timers and joins alike. If something was not read, it answers `More` instead. Pure.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ from dcf.values.json_text import Json
 
 
 def open_transition(snapshot: Snapshot, state: str, epoch: int, definition: Definition) -> Transition:
-    """Begin what leaving a state writes."""
+    """Start collecting the writes of leaving a state."""
     assert snapshot.meta is not None, "checked by the fence"
     others = {name: doc for name, doc in snapshot.states.items() if name != state}
     return Transition(
@@ -38,7 +38,7 @@ def take(
     context: Mapping[str, Json],
     claimant: Claimant | None = None,
 ) -> More | None:
-    """Record an advance, and what follows from failures that Maps may tolerate; or ask for what was not read."""
+    """Record an advance and the advances that failed items of Maps cause; return More if something was not read."""
     pending = deque([advance])
     while pending:
         found = pending.popleft()
@@ -55,7 +55,7 @@ def take(
 
 
 def _is_counted(step: Transition, snapshot: Snapshot, failed: BranchFailed) -> bool:
-    """Tell whether the failure is one of a scope that was open before; the engine deals with those it opened itself."""
+    """Return True if the failure is in a scope that was already open; the engine handles scopes it opened itself."""
     owner = split_scope(failed.scope)[0]
     return owner in snapshot.states and owner not in step.remaining.closed and owner not in step.writes.opened
 
@@ -63,9 +63,10 @@ def _is_counted(step: Transition, snapshot: Snapshot, failed: BranchFailed) -> b
 def _bear(
     step: Transition, snapshot: Snapshot, failed: BranchFailed, definition: Definition, context: Mapping[str, Json]
 ) -> Advance:
-    """After a failure that its Map may tolerate: close the Map if it was one too many, or else start the next item.
+    """Close the Map if one item too many has failed, otherwise open its next item.
 
-    Others may fail at the same time; whoever sees the count exceed the limit after the commit closes the Map.
+    Items may fail concurrently. If the count exceeds the limit only after the commit, the follow-up `overflow` closes
+    the Map.
     """
     owner, index = split_scope(failed.scope)
     opened = opened_scope(snapshot, owner)
@@ -83,14 +84,15 @@ def _bear(
 
 
 def epoch_of(snapshot: Snapshot, state: str) -> int:
-    """Make the fencing number of what this completion sets going.
+    """Return the epoch from which the states entered by this completion start.
 
-    Inside a scope it must be larger than those of siblings, whose states may be entered again because of it.
+    Inside a scope it is at least the current time, and so larger than the epochs of siblings: when the scope is left,
+    their states may be entered again.
     """
     epoch = snapshot.states[state].lease.epoch
     return max(epoch, snapshot.now) if "/" in state else epoch
 
 
 def visits_to_leave(snapshot: Snapshot, state: str) -> dict[str, Visit]:
-    """Give the engine what was kept of the state's entry, and of the scopes around it."""
+    """Return the recorded entries of the state and of the scopes around it, for the engine."""
     return {**visits_of(snapshot, state), state: snapshot.entries.get(state, NOTHING_KEPT)}

@@ -1,4 +1,4 @@
-"""The answers of the verbs: what a caller is told, refusals included. Values only, no decisions."""
+"""The answers of the verbs, refusals included. Values only, no decisions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,14 +11,14 @@ from dcf.values.refusal import Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRefusal(Refusal):
-    """A refusal that shows the state as it is to a caller who may see it."""
+    """A refusal with the state's document, for callers who may see it."""
 
     doc: StateDoc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leased:
-    """The caller holds the lease. `given` is the input of the state, where it was read."""
+    """The caller holds the lease. `given` is the state's input, if it was read."""
 
     outcome: Literal["lease_acquired", "lease_already_held", "lease_renewed"]
     state: str
@@ -28,7 +28,7 @@ class Leased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """The lease is free, since this call or since before."""
+    """The lease is free, since this call or before."""
 
     outcome: Literal["lease_released", "lease_already_clear"]
     doc: StateDoc
@@ -36,9 +36,9 @@ class Released:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlreadyCompleted(StateRefusal):
-    """The token completed the state before, with other content: `receipt` says with what.
+    """The token completed the state before, with other content; `receipt` says what was stored.
 
-    `is_latest` tells whether the stored output is still that of this completion.
+    `is_latest` is True if the stored output is still that of this completion.
     """
 
     receipt: Receipt
@@ -47,9 +47,9 @@ class AlreadyCompleted(StateRefusal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Updated:
-    """A holder's write took effect, now or when the same request was made before (`repeated`).
+    """A holder's write took effect, now or at an earlier, identical request (`repeated`).
 
-    `next_states` are the Task states entered by it, `claimed` the one that the caller now holds, `owner` who held it.
+    `next_states` are the Tasks it entered, `claimed` the one that the caller now holds. `owner` is who held the state.
     """
 
     status: Status
@@ -64,7 +64,7 @@ class Updated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Created:
-    """The run exists; `existed` when it did before this call."""
+    """The run exists. `existed` is True if it did before this call."""
 
     existed: bool
     meta: Mapping[str, Json]
@@ -72,21 +72,21 @@ class Created:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finalized:
-    """The run is closed; `audit` is the record of the first call that closed it."""
+    """The run is closed. `audit` is the record written by the first call."""
 
     audit: Mapping[str, Json]
     repeated: bool = False
 
 
 Fired: TypeAlias = Literal["closed", "held", "not_due", "timed_out", "scope", "waited", "exhausted", "reminded"]
-"""What the clock found when it looked at an open state."""
+"""What the clock found at an open state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owed:
-    """Notifications for these states are owed now; `fired` says what the clock found, where it was the clock.
+    """Notifications for these states are due. `fired` is what the clock found, if the clock asked.
 
-    `size` is how many branches or iterations a Parallel or Map had that now is to be entered again.
+    `size` is the number of branches or iterations of a Parallel or Map that is to be entered again.
     """
 
     states: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class Owed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NothingReady:
-    """No open state of the run can be taken by this agent now; `examined` open states were looked at."""
+    """The agent can take no open state of the run now. `examined` counts the open states that were looked at."""
 
     examined: int
     retry_after_s: float | None = None

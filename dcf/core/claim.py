@@ -1,6 +1,6 @@
-"""Find the next ready state that an agent may take, and lease it: one winner, in one call.
+"""Finds the next ready state that an agent may take, and leases it in the same call. Only one caller gets it.
 
-Pure. The open states of a run are read together (watched as a set), ordered by when they next need attention.
+Pure. The open states of a run are read as a page, watched as a set, in the order in which the clock looks at them.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from dcf.values.refusal import Refusal
 
 
 def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady | Refusal]:
-    """Lease the first state of this page that can be taken; a repeated wish finds the state it got before."""
+    """Lease the first claimable state of this page. A repeated request returns the state it got before."""
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     if snapshot.meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_closed(snapshot.meta.status))
@@ -28,7 +28,7 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady |
 
 
 def claimable(snapshot: Snapshot, agent_id: str) -> tuple[str, ...]:
-    """List the states of this page that the agent could lease now."""
+    """Return the states of this page that the agent could lease now."""
     meta = snapshot.meta
     assert meta is not None, "the control plane checks that the run exists before it decides"
     open_to = ((path, doc) for path, doc in snapshot.states.items() if meta.may_take(path, agent_id))

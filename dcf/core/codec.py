@@ -1,7 +1,7 @@
-"""Records to JSON documents and back.
+"""Converts records to JSON documents and back.
 
-The reader is tolerant: `done` is read as succeeded, a lease without a readable expiry as expired, fields it does
-not know are kept. The writer is canonical. It may not decide anything.
+The reader is tolerant: `done` means succeeded, a lease without a readable expiry counts as expired, unknown fields are
+kept. The writer always writes one form. Decides nothing.
 """
 
 from typing import Any
@@ -37,20 +37,20 @@ _USUAL = {
     Operation.UPDATE: Status.RUNNING,
     Operation.LOST: Status.RUNNING,
 }
-"""The status that receipts nearly always tell, and therefore leave out."""
+"""The usual status in a receipt of each operation; it is not written."""
 
 _ITEM = 2
-"""A Map item is kept as its index and its value."""
+"""Length of a stored Map item: its index and its value."""
 
 _LARGEST = 2**53
-"""Counts beyond this are nobody's; JSON readers would round them."""
+"""Largest count accepted: JSON readers round larger integers."""
 
 
 def write_state(doc: StateDoc) -> dict[str, Json]:
     """Write a state document as design section 4 shows it.
 
-    RedisJSON pays about 230 bytes for a ninth field and 600 for a nested receipt (measured, 2.8.3): so `not_before` is
-    there only when it says something, and the last receipt and the counters are one JSON text.
+    RedisJSON needs about 230 bytes for a ninth field and 600 for a nested receipt (measured, 2.8.3). So rare fields are
+    written only when set, and the last receipt and the counters are one string of JSON text.
     """
     written = {
         **doc.extra,
@@ -75,7 +75,7 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
 
 
 def write_lease(lease: Lease) -> dict[str, Json]:
-    """Write a lease with its token: for the store and for its holder, for nobody else."""
+    """Write a lease with its token. Only the store and the lease's holder may see the result."""
     return {
         "token": lease.token,
         "owner_agent_id": lease.owner_agent_id,
@@ -87,7 +87,7 @@ def write_lease(lease: Lease) -> dict[str, Json]:
 
 
 def read_state(document: Json) -> StateDoc:
-    """Read a state document from the store, also one that an operator wrote by hand."""
+    """Read a state document from the store. Fields that an operator broke get their defaults."""
     found = _object(document)
     return StateDoc(
         status=_STATUSES.get(_string(found.get("status")) or "", Status.PENDING),
@@ -109,7 +109,7 @@ def read_state(document: Json) -> StateDoc:
 
 
 def write_receipt(receipt: Receipt) -> dict[str, Json]:
-    """Write a receipt without what its reader assumes anyway."""
+    """Write a receipt; fields with their usual value are left out."""
     usual = _USUAL[receipt.operation]
     rare: dict[str, Json] = {
         "of": receipt.content or None,
@@ -124,7 +124,7 @@ def write_receipt(receipt: Receipt) -> dict[str, Json]:
 
 
 def read_receipt(document: Json) -> Receipt | None:
-    """Read it back; None for anything that is no receipt."""
+    """Read a receipt; None for anything else."""
     found = _object(document)
     operation, request = _OPERATIONS.get(_string(found.get("op")) or ""), _string(found.get("req"))
     if operation is None or request is None:
@@ -144,7 +144,7 @@ def read_receipt(document: Json) -> Receipt | None:
 
 
 def write_entry(entry: Entry) -> dict[str, Json]:
-    """Write what entering a state fixed, for when it is left."""
+    """Write what was recorded when a state was entered, for use when it is left."""
     written: dict[str, Json] = {"raw": entry.raw, "entered_at": entry.entered_at}
     if entry.variables:
         written["variables"] = dict(entry.variables)
@@ -156,7 +156,7 @@ def write_entry(entry: Entry) -> dict[str, Json]:
 
 
 def read_entry(document: Json) -> Entry:
-    """Read it back."""
+    """Read what `write_entry` wrote."""
     found = _object(document)
     item = found.get("item")
     return Entry(
@@ -169,7 +169,7 @@ def read_entry(document: Json) -> Entry:
 
 
 def read_meta(document: Json) -> Meta:
-    """Read the deciding part of a meta document; a run whose status makes no sense is not running."""
+    """Read the part of a meta document that decisions use. An unknown status counts as `partial`: not running."""
     found = _object(document)
     status = found.get("status") or RunStatus.RUNNING.value
     return Meta(
@@ -184,7 +184,7 @@ def read_meta(document: Json) -> Meta:
 
 
 def read_assignment(value: Json) -> tuple[str, ...]:
-    """Read the agents assigned to a state: one id, or a pool of them."""
+    """Read the agents assigned to a state: one id or a list of ids. Anything else is dropped."""
     pool = value if isinstance(value, list) else [value]
     return tuple(agent for agent in pool if isinstance(agent, str) and agent)
 
@@ -238,7 +238,7 @@ def _write_last(doc: StateDoc) -> dict[str, Json]:
 
 
 def _read_last(text: Json) -> dict[str, Any]:
-    """Read the last receipt and the counters, by field; what an operator made unreadable counts as nothing."""
+    """Read the last receipt and the counters, by field name; unreadable text gives none and zeros."""
     try:
         found = _object(load(text))
     except (TypeError, ValueError):
@@ -252,7 +252,7 @@ def _claimed_alone(claimed: str | None) -> tuple[str, ...]:
 
 
 def _count(value: Json) -> int:
-    """Read a whole number that counts something, `300.0` included; anything else is 0."""
+    """Read a positive whole number, also written as `300.0`; anything else is 0."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return int(value) if is_number and 0 < value <= _LARGEST else 0
 

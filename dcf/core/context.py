@@ -1,4 +1,4 @@
-"""The context object (`$$`) of a run: facts that never change while it runs. Pure."""
+"""The context object (`$$`) of a run, as far as it never changes. Pure."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from dcf.values.json_text import Json
 
 
 def context_of(workflow_id: str, name: str, run_input: Json, created_at: str) -> Mapping[str, Json]:
-    """Build the part of the context object that is the same in every state (ASL notes, section 9)."""
+    """Return the part of the context object that is the same in every state (ASL notes, section 9)."""
     return {
         "Execution": {
             "Id": workflow_id,

@@ -1,6 +1,6 @@
-"""The birth of a run: all its documents in one transaction, or the finding that it exists already.
+"""Creates a run: all its documents in one transaction. A repeated request finds the existing run.
 
-Pure. The start is executed like any other transition, so a machine of silent states is finished when it is created.
+Pure. The start state is entered like any other, so a workflow of Pass and Choice states has ended when it is created.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,10 @@ from dcf.values.refusal import Refusal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
-    """A wish for a run. `retention_s` is how long its keys outlive its end; None keeps them."""
+    """Request to create a run.
+
+    `retention_s` is how many seconds its keys are kept after its end; None keeps them for good.
+    """
 
     workflow_id: str
     definition: Definition
@@ -36,7 +39,7 @@ class Create:
 
 
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
-    """Seed every document of the run; the same request again finds it, a different one is refused."""
+    """Write every document of a new run. An identical run that exists is returned; a different one is a conflict."""
     if snapshot.meta_document is not None:
         return Decision(answer=_existing(snapshot.meta_document, request))
     definition, now = request.definition, snapshot.now
@@ -82,7 +85,7 @@ def _first_looks(step: Transition, at: int) -> dict[str, int | None]:
 
 
 def _unvisited(definition: Definition) -> dict[str, StateDoc]:
-    """Every state as waiting for its direct predecessors; entering one replaces this."""
+    """Return each state's initial document, which waits for its direct predecessors; entering the state replaces it."""
     machine = definition.machine
     return {
         join("", name): StateDoc(waits_for={join("", before): 0 for before in machine.upstream(name)})

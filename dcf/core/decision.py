@@ -1,8 +1,8 @@
-"""What a decision reads and what it wants changed, in the words of a run, not of Redis.
+"""The input and output of a decision, in terms of a run instead of Redis.
 
-A decision is a pure function `Snapshot -> Decision`. The store turns `Changes` into one transaction; because the
-function has no effects it may be run again whenever the transaction loses its race. Each kind of read is one row of
-`Reads` and one of `Snapshot`, each kind of write one row of `Changes`; the store has one function for each.
+A decision is a pure function `Snapshot -> Decision`. The store reads what `Reads` lists and writes `Changes` in one
+transaction. If that transaction loses a race, the decision runs again. Each kind of read is one field of `Reads` and
+one of `Snapshot`, each kind of write one field of `Changes`; the store has one function for each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,16 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """What a decision looks at.
+    """What a decision needs to read; states are named by path.
 
-    `states` are watched, and so is meta: a change of either before the commit makes the decision run again. Inputs
-    and outputs need no watch, since only the holder of a watched state writes them. `agents` names the states
-    whose assignment is needed; `open_states` asks for a page of the run's open states, offset and length (watched
-    as a set), and `claim` for the one that was claimed with this token before. `timers` names the states whose due
-    time is looked up. Of a Parallel or Map, `scopes` asks for what opening it fixed, `items` for single items by
-    their number, and `tallies` for what of it has ended. `receipts` asks for those of older requests, by state and
-    request: each that was asked for is in the snapshot, as None where there is none.
+    `states` and meta are watched: if one changes before the commit, the decision runs again. Inputs and outputs need no
+    watch, since only the holder of a watched state writes them. `agents` names states whose assignment is needed,
+    `timers` those whose due time is. `open_states` is a page (offset, length) of the run's open states, watched as a
+    set. `claim` is a token, to find the state that was claimed with it.
+
+    Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
+    counts of ended branches. `receipts` asks for older receipts by state and request; the snapshot has each, None if
+    there is none.
     """
 
     states: tuple[str, ...] = ()
@@ -47,7 +48,7 @@ class Reads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How many branches or iterations of a scope have ended, those whose failure was tolerated included.
+    """How many branches or iterations of a Parallel or Map have ended (`done`), and how many of them `failed`.
 
     `error` and `cause` are those of the last failure.
     """
@@ -60,11 +61,11 @@ class Tally:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """What was found, and the server's time in microseconds. What does not exist is absent.
+    """What was read, and the server's time `now` in microseconds. Documents that do not exist are absent.
 
-    `inputs` are what workers see, `entries` what entering the states fixed, and `items` the items of Maps by Map and
-    number. `void` names the states that are shown as cancelled, since the scope around them is over;
-    `page` counts the open states that were looked at.
+    `inputs` are what workers see, `entries` what was recorded when states were entered, `items` the items of Maps by
+    path and index. `void` names states that are shown as cancelled because the scope around them has ended. `page` is
+    the number of open states that were looked at.
     """
 
     now: int
@@ -86,7 +87,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that happened, for the run's history. `data` must be small and free of tokens."""
+    """An event for the run's history. `data` must be small and must not contain tokens."""
 
     type: str
     state: str | None = None
@@ -95,9 +96,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A notification owed: `type` says why, `state` who is to be woken (None: the planner).
+    """A notification for the outbox.
 
-    `agent_id` names whom to tell in place of those assigned, `about` the state that the planner is told of.
+    `type` is the kind of event; `state` is the state whose agents are notified, None for the planner. `agent_id` is
+    notified instead of the assigned agents; `about` is the state that the planner is told about.
     """
 
     type: str
@@ -111,18 +113,19 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """Everything one transaction writes, together or not at all; a transition fills it step by step.
+    """Everything that one transaction writes, all or nothing. A transition fills it step by step.
 
-    `meta_document` and `definition` are those of a new run; `meta` sets single fields of meta. `timers` maps a state to
-    the server time at which the clock should next look at it; None takes it off. `claims` maps the fingerprint of a
-    token that claimed some state to that state, so that a repetition finds it; None forgets it.
+    `meta_document` and `definition` are set for a new run; `meta` sets single fields. `timers` maps a state to the
+    server time at which the clock next looks at it; None removes the timer. `claims` maps the fingerprint of a claiming
+    token to the claimed state, so that a repeated claim finds it; None removes it. `receipts` are older ones, by state
+    and request.
 
-    Of scopes: `opened` ones begin to count anew, `sizes` are those of all that were opened, `items` are those of a
-    Map, `ended` adds to their counts, `dropped` takes back outputs of earlier visits, and `results` go where a
-    ResultWriter wants them. `receipts` are those of older requests, by state and request.
+    Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
+    items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
+    for a ResultWriter.
 
-    What makes a run found is written before all of this: `listed` puts it on the lists of runs, `assigned` on those of
-    these agents.
+    Written before all of this, so that the run can be found: `listed` adds the run to the lists of runs, `assigned` to
+    those of these agents.
     """
 
     meta_document: Mapping[str, Json] | None = None
@@ -149,11 +152,11 @@ class Changes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remaining:
-    """What a commit leaves to do, written nowhere: whoever dies before doing it leaves it to the clock.
+    """Work that a commit leaves for later transactions. It is stored nowhere; after a crash the clock finds it again.
 
-    The states inside `closed` scopes are to be cancelled, Maps in `reading` (by epoch) wait for items, and the counts
-    of the scopes in `counting` tell after the commit whether they are over. A run that is over (`run_over`) has states
-    that control never reached.
+    States inside `closed` scopes must be cancelled. Maps in `reading` (with their epoch) wait for items. Scopes in
+    `counting` may be complete, which the counts after the commit tell. If `run_over`, states that were never reached
+    must be skipped.
     """
 
     closed: list[str] = field(default_factory=list)
@@ -164,7 +167,7 @@ class Remaining:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class More:
-    """In place of an answer: the decision needs more than was read, and nothing is written."""
+    """Returned instead of an answer if the decision needs more than was read; nothing is written."""
 
     scopes: tuple[str, ...] = ()
     items: tuple[tuple[str, int], ...] = ()
@@ -173,9 +176,9 @@ class More:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision(Generic[Answer_co]):
-    """The answer, and what must be written for it to be true; no changes means that nothing is written.
+    """An answer, and the changes that must be committed before it is given; None writes nothing.
 
-    `remaining` is what is left to do once that is written.
+    `remaining` is the work left after the commit.
     """
 
     answer: Answer_co

@@ -1,6 +1,6 @@
-"""A workflow document, read once: its machine, its name, and the static views that meta shows.
+"""A parsed workflow document: its state machine, its name, and the static facts that a run's meta document shows.
 
-A definition and a run are two things; this module knows nothing of runs.
+Knows nothing of runs: one definition may be run many times.
 """
 
 from collections import Counter
@@ -17,14 +17,18 @@ from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
 
 _STATEFUL = ("'Assign'", "$$", "{%")
-"""Signs that a state may read variables or the context object."""
+"""Text that occurs in every document whose states read variables or the context object."""
 
 _DEFAULT_NAME = "unnamed-workflow"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A workflow that can be run. `skills` maps each Task, nested ones included, to the skill ids bound to it."""
+    """A workflow that can be run, as parsed from its document.
+
+    `skills` maps each Task, nested ones included, to its skill ids. `stateful` is True if a state may read variables or
+    the context object; `sha256` leaves out the workflow id.
+    """
 
     document: Mapping[str, Json]
     sha256: str
@@ -37,15 +41,15 @@ class Definition:
 
     @property
     def paths(self) -> tuple[str, ...]:
-        """The paths of the states of the workflow itself, without those inside Parallel and Map."""
+        """Paths of the top-level states, without those inside a Parallel or Map."""
         return tuple(join("", name) for name in self.machine.states)
 
     def needs_entry(self, here: Place) -> bool:
-        """Tell whether leaving this Task needs more of its entry than nothing."""
+        """Return True if leaving this Task reads what was recorded when it was entered (its `Entry`)."""
         return self.stateful or here.machine.needs_input(here.name)
 
     def may_be_entered_again(self, here: Place) -> bool:
-        """Tell whether a state, or a scope around it, may be visited more than once."""
+        """Return True if a state, or a Parallel or Map around it, may be entered more than once in a run."""
         around = (resolve(self.machine, owner) for owner in here.parents)
         return any(
             place.name in place.machine.revisitable or (place is not here and _is_retried(place.state))
@@ -54,13 +58,13 @@ class Definition:
 
 
 def read_definition(document: Json) -> Definition:
-    """Read a Letta-ASL document (`asl`), or the seed's linear form (`steps`); raise with every problem found."""
+    """Parse a Letta-ASL (`asl`) or linear (`steps`) document; raise InvalidDefinition with every problem found."""
     if not isinstance(document, dict):
         raise InvalidDefinition([_problem("", "not_an_object", "The workflow document is not a JSON object.")])
     machine, problems = parse_machine(_asl(document), "/asl")
     if machine is None or problems:
         raise InvalidDefinition(problems)
-    # The id names a run, not what is run: the same document may be run under many ids.
+    # The workflow id names a run. The same document may run under many ids and stays the same definition.
     identity = {name: value for name, value in document.items() if name != "workflow_id"}
     return Definition(
         document=document,

@@ -1,6 +1,6 @@
-"""The end of a run: what was never reached is skipped, what is open is cancelled, and the audit record is written.
+"""Ends a run: skips states that were never reached, cancels open ones, and writes the audit record.
 
-Pure. Closing is a fence: every write of a worker watches meta, so nothing changes in a run that is not running.
+Pure. Finalizing also stops all workers: each of their writes watches meta and is refused unless the run is running.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ CLOSED_BY_FINALIZE = "finalized: state closed by finalize_workflow"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finalize:
-    """A wish to close a run; `status` overrides what the states say."""
+    """Request to close a run. `status` overrides the status that follows from the states."""
 
     workflow_id: str
     close_open_states: bool = True
@@ -28,7 +28,7 @@ class Finalize:
 
 
 def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
-    """Close the run once; a second call is told what the first one wrote."""
+    """Close the run. A repeated call returns the audit record of the first one."""
     if snapshot.audit is not None:
         return Decision(answer=Finalized(audit=snapshot.audit, repeated=True))
     assert snapshot.meta is not None and snapshot.meta_document is not None  # noqa: PT018 - both come together
@@ -61,7 +61,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
 
 
 def skip_unreached(snapshot: Snapshot) -> Decision[int]:
-    """After a run ended by itself: the states that control never reached become skipped."""
+    """Mark the states that control never reached as skipped, after a run ended by itself. Return how many changed."""
     if snapshot.meta is None or snapshot.meta.status is RunStatus.RUNNING:
         return Decision(answer=0)
     skipped = _closing(snapshot, close_open=True, run_over=True)
@@ -73,7 +73,7 @@ def skip_unreached(snapshot: Snapshot) -> Decision[int]:
 
 
 def _closing(snapshot: Snapshot, close_open: bool, *, run_over: bool) -> dict[str, StateDoc]:
-    """Say what becomes of every state that is still open, by whether control had reached it."""
+    """Return the closed documents of open states: skipped if control had not reached them, otherwise cancelled."""
     closed: dict[str, StateDoc] = {}
     for name, doc in snapshot.states.items():
         if doc.status.is_terminal:
@@ -98,7 +98,7 @@ def _cancelled(doc: StateDoc, now: int, *, run_over: bool) -> StateDoc:
 
 
 def _final_status(snapshot: Snapshot, closed: Mapping[str, StateDoc], request: Finalize) -> RunStatus:
-    """As the run itself ended; a run that had not ended was cancelled, or left open on purpose."""
+    """Return the status the run ended with; for a run still open: failed, cancelled, or partial if states stay open."""
     assert snapshot.meta is not None, "checked by the caller"
     if snapshot.meta.status is not RunStatus.RUNNING:
         return snapshot.meta.status
@@ -130,7 +130,7 @@ def _audit(snapshot: Snapshot, request: Finalize, final: RunStatus, states: Mapp
 
 
 def _of_the_workflow(states: Mapping[str, StateDoc]) -> dict[str, StateDoc]:
-    """Leave out what stands inside a Parallel or Map: how that ended, its own state says."""
+    """Leave out states inside a Parallel or Map; that state itself tells how they ended."""
     return {path: doc for path, doc in states.items() if "/" not in path}
 
 

@@ -1,4 +1,4 @@
-"""What an onlooker may see of a run: readiness, and documents without the secrets in them. Pure."""
+"""What readers may see of a run: which states are ready, and documents without secrets. Pure."""
 
 from dataclasses import replace
 
@@ -7,16 +7,16 @@ from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.values.json_text import Json
 
 HIDDEN_TOKEN = "***"  # nosec B105 # noqa: S105 - it stands for a token
-"""Shown in place of a lease token to anybody but its holder."""
+"""Shown instead of a lease token to everybody but its holder."""
 
 
 def is_ready(meta: Meta, doc: StateDoc, now: int) -> bool:
-    """Whether a lease on this state could be granted now."""
+    """Return True if a lease on this state could be granted now."""
     return meta.status is RunStatus.RUNNING and doc.is_claimable(now)
 
 
 def public_state(doc: StateDoc) -> dict[str, Json]:
-    """Show a state document to everybody: the token hidden, stored replies left out."""
+    """Return a state document for any reader: the token hidden, stored receipts left out."""
     token = None if doc.lease.token is None else HIDDEN_TOKEN
     shown = write_state(replace(doc, lease=replace(doc.lease, token=token)))
     del shown["last"]
@@ -24,7 +24,7 @@ def public_state(doc: StateDoc) -> dict[str, Json]:
 
 
 def holder_state(doc: StateDoc) -> dict[str, Json]:
-    """Show a state document to the holder of its lease, token included."""
+    """Return a state document for the holder of its lease, token included."""
     shown = write_state(doc)
     del shown["last"]
     return shown

@@ -1,7 +1,7 @@
-"""What whoever ended the last branch does next: join the scope, close it after a failure too many, give it its items.
+"""Follow-up transactions of a Parallel or Map: join it, close it after too many failures, or open it with its items.
 
-Each is a transaction of its own after the commit that made it due, for nobody knows before the commit whether it was
-the last. Anybody may repeat each of them; only the first finds the scope open. Pure.
+Each runs after the commit that made it due, since only the committed counts tell which branch was the last. Each is
+idempotent: only the first call finds the scope open. Pure.
 """
 
 from collections.abc import Callable, Mapping
@@ -29,14 +29,14 @@ Context = Mapping[str, Json]
 
 
 What: TypeAlias = Literal["join", "overflow", "read", "sweep", "skip"]
-"""What a commit may leave to do: join a scope, close it, give it items, cancel what is inside; close the run."""
+"""Kinds of follow-up: join a scope, close it, read its items, cancel its states; skip states never reached."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """Something that a commit left to do about a scope, or about the whole run (`skip`).
+    """Work that a commit left to do about a scope, or about the whole run (`skip`).
 
-    `epoch` is that of the scope's visit, for it may be over and entered again meanwhile; `size` is the scope's.
+    `epoch` identifies the scope's visit, since it may end and be entered again meanwhile. `size` counts its branches.
     """
 
     what: What
@@ -47,7 +47,7 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """What came of it: `claimed` is the state that was leased on the way."""
+    """The result of a follow-up. `claimed` is the state that was leased in the same transaction."""
 
     claimed: Leased | None = None
     run_status: RunStatus = RunStatus.RUNNING
@@ -59,7 +59,7 @@ NOTHING_JOINED = Joined()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completer:
-    """Whose completion led here: a repetition of it is to be told the same; `claimant` wants what comes next."""
+    """The completion that led to a follow-up. Its receipt gets the result; `claimant` asks for the next lease."""
 
     path: str
     token: str
@@ -67,7 +67,7 @@ class Completer:
 
 
 def completer_of(request: Update, answer: Updated) -> Completer | None:
-    """Tell whose completion was answered; None where there is nothing to tell or to lease."""
+    """Return the completion that was answered; None if the request had no token."""
     if request.token is None:
         return None
     claimant = claimant_of(request, answer.owner) if answer.claimed is None else None
@@ -75,7 +75,7 @@ def completer_of(request: Update, answer: Updated) -> Completer | None:
 
 
 def follow_ups(remaining: Remaining, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
-    """List what a commit leaves to do; `counts` are those of the scopes it added to, as they then were."""
+    """Return the work that a commit left; `counts` are the counts after it of the scopes it added to."""
     found = [FollowUp(what="read", path=path, epoch=epoch) for path, epoch in remaining.reading.items()]
     found += [FollowUp(what="sweep", path=path) for path in remaining.closed]
     found += [due for path, tally in counts.items() if (due := follow_up(path, remaining.counting[path], tally))]
@@ -85,7 +85,7 @@ def follow_ups(remaining: Remaining, counts: Mapping[str, Tally]) -> tuple[Follo
 
 
 def follow_up(path: str, doc: StateDoc, tally: Tally) -> FollowUp | None:
-    """Tell what is to be done about an open scope, if anything."""
+    """Return what is due about an open scope; None if nothing is."""
     scope, epoch = doc.scope, doc.lease.epoch
     if scope is None:
         return FollowUp(what="read", path=path, epoch=epoch)
@@ -95,13 +95,13 @@ def follow_up(path: str, doc: StateDoc, tally: Tally) -> FollowUp | None:
 
 
 def is_visit(snapshot: Snapshot, wanted: FollowUp) -> bool:
-    """Tell whether the scope is still in the visit that this was left to do about."""
+    """Return True if the scope is still in the visit that the follow-up is about."""
     doc = snapshot.states.get(wanted.path)
     return doc is not None and doc.lease.epoch == wanted.epoch
 
 
 def wanted_items(snapshot: Snapshot, path: str, definition: Definition, context: Context) -> NeedItems | None:
-    """Tell what a Map waits for that has not read its items yet; None: it does not wait any more."""
+    """Return which items an open Map waits for; None if it does not wait for any."""
     doc = snapshot.states[path]
     if not _waits_for_items(doc):
         return None
@@ -112,7 +112,7 @@ def wanted_items(snapshot: Snapshot, path: str, definition: Definition, context:
 def join(
     snapshot: Snapshot, path: str, definition: Definition, context: Context, by: Completer | None = None
 ) -> Decision[Joined | More | None]:
-    """Go on after the last branch or iteration; None: the scope is over, or something inside is not."""
+    """Complete a scope whose last branch or iteration has ended. None: it is closed, or a branch is still open."""
     doc, tally = snapshot.states[path], snapshot.tallies.get(path, Tally())
     if not _is_due(snapshot, path, doc, tally, "join"):
         return Decision(answer=None)
@@ -129,7 +129,7 @@ def join(
 def overflow(
     snapshot: Snapshot, path: str, definition: Definition, context: Context, by: Completer | None = None
 ) -> Decision[Joined | More | None]:
-    """Close a Map in which more failed than it tolerates; None: no longer so."""
+    """Close a Map in which more iterations failed than it tolerates. None: not, or no longer, the case."""
     doc, tally = snapshot.states[path], snapshot.tallies.get(path, Tally())
     if not _is_due(snapshot, path, doc, tally, "overflow"):
         return Decision(answer=None)
@@ -149,7 +149,7 @@ def supply(
     found: Json | StateError,
     by: Completer | None = None,
 ) -> Decision[Joined | More | None]:
-    """Open a Map with the items that were read, or fail it if they could not be; None: it does not wait any more."""
+    """Open a Map with the items that were read, or fail it with the read's error. None: it does not wait for items."""
     doc = snapshot.states[path]
     if not _is_open(snapshot, doc) or not _waits_for_items(doc):
         return Decision(answer=None)
@@ -163,7 +163,7 @@ def supply(
 
 
 def sweep(snapshot: Snapshot) -> Decision[int]:
-    """Write down of states in scopes that are over that they are cancelled."""
+    """Write that states in ended scopes are cancelled. Return how many."""
     void = {path: snapshot.states[path] for path in snapshot.void}
     if not void:
         return Decision(answer=0)
@@ -175,7 +175,7 @@ def sweep(snapshot: Snapshot) -> Decision[int]:
 
 
 def inside(paths: tuple[str, ...], owner: str) -> tuple[str, ...]:
-    """Pick the states inside a scope, or inside any."""
+    """Return the states inside a scope; without `owner`, those inside any scope."""
     return tuple(path for path in paths if (within(path, owner) if owner else "/" in path))
 
 
@@ -192,7 +192,7 @@ def _go_on(
     here: Visit = _entry(snapshot, path) if doc.scope is None else opened_scope(snapshot, path)
     advance = ask({**visits_of(snapshot, path), path: here}, clock_of(now, epoch))
     step = open_transition(snapshot, path, epoch, definition)
-    # What a Map opens that read its items before the run was kicked off, kicking it off announces.
+    # Before the run is started, `kick_off` announces what a Map opens.
     step.starting = doc.scope is None and snapshot.meta is not None and not snapshot.meta.is_started
     step.writes.states[path] = replace(doc, lease=Lease(epoch=epoch))
     more = take(step, snapshot, path, advance, definition, context, None if by is None else by.claimant)
@@ -206,7 +206,7 @@ def _go_on(
 
 
 def add_to_receipt(doc: StateDoc, token: str, answer: Joined) -> StateDoc:
-    """Add what came of a completion afterwards to what its repetition is told."""
+    """Add the result of a follow-up to the receipt of the completion, so that a repetition gets both."""
     done = doc.receipt
     if done is None or done.operation is not Operation.COMPLETE or done.request != fingerprint(token):
         return doc

@@ -1,7 +1,6 @@
-"""The start signal: tell whoever is assigned to the entered states that the run may begin.
+"""Starts a run: notifies the agents that are assigned to the entered states.
 
-Pure. Owed in the outbox like every notification; giving the signal twice owes the same events again, which receivers
-drop by their id.
+Pure. The notifications go through the outbox. Starting twice queues the same event ids again, which receivers drop.
 """
 
 from dcf.core.answers import Owed
@@ -15,7 +14,7 @@ from dcf.values.refusal import Refusal
 
 
 def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> Decision[Owed | Refusal]:
-    """Owe a notification for every state that can be taken; at the first call the run's own timeout begins anew."""
+    """Queue a notification for every claimable state. The first call also restarts the run's timeout."""
     meta, now = snapshot.meta, snapshot.now
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if meta.status is not RunStatus.RUNNING:
@@ -44,5 +43,5 @@ def _started(now: int, timeout_s: int | None) -> dict[str, Json]:
 
 
 def deadline(now: int, timeout_s: int | None) -> dict[str, Json]:
-    """Write until when the run must have ended, if its machine has a TimeoutSeconds."""
+    """Return the meta field `deadline`, by which the run must have ended; empty without TimeoutSeconds."""
     return {} if timeout_s is None else {"deadline": to_text(now + timeout_s * SECOND)}

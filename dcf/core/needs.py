@@ -1,7 +1,7 @@
-"""What must be read before a state is left: its document, the scopes around it, and of the rest only what can matter.
+"""Works out what must be read before a state is left: its document, the scopes around it, and what may matter besides.
 
-Worked out from the definition alone, so that one packet of reads suffices; the rare case in which that was too little
-is answered with `More`. Pure.
+It follows from the definition alone, so one packet of reads nearly always suffices. Where it does not, the decision
+answers `More`. Pure.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,11 +20,11 @@ from dcf.core.progress import Update
 from dcf.core.scopes import with_scopes
 
 _MOST = 200
-"""Documents of earlier visits that are read; beyond them only replies to repeated requests are lost."""
+"""Most documents of earlier visits that are read. For those beyond, stored answers to repeated requests are lost."""
 
 
 def place_of(definition: Definition, path: str) -> Place | None:
-    """Find the state that a path names; None if the workflow has none."""
+    """Return the place of a state in the definition; None if there is no such state."""
     try:
         return resolve(definition.machine, path)
     except KeyError:
@@ -32,7 +32,7 @@ def place_of(definition: Definition, path: str) -> Place | None:
 
 
 def to_update(definition: Definition, request: Update) -> Reads:
-    """List what a holder's write needs."""
+    """Return what a holder's write needs to read."""
     here = place_of(definition, request.state)
     if here is None:
         return Reads()
@@ -52,10 +52,10 @@ def to_update(definition: Definition, request: Update) -> Reads:
 
 
 def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
-    """List what ending a state needs that nobody writes the end of.
+    """Return what ending a state without a holder's write needs to read.
 
-    A Parallel or Map is ended so when it waited to be entered again; `size` is how many branches or iterations it had,
-    where that is known.
+    A Parallel or Map ends like this when it waits to be entered again; `size` counts its branches or iterations, if
+    known.
     """
     here = place_of(definition, path)
     if here is None:
@@ -73,9 +73,9 @@ def to_leave(
     agents: tuple[str, ...] = (),
     opened: Iterable[str] = (),
 ) -> Reads:
-    """List what going on from a state needs; `fails` when the scopes around may have to be closed.
+    """Return what leaving a state needs to read. `fails` if scopes around it may have to be closed.
 
-    `opened` are states inside it that are opened in the same transaction, and may have been before.
+    `opened` are states inside it that the same transaction opens and that may have been open before.
     """
     states = with_scopes([here.path, *islice(chain(opened, _opened_before(definition, here)), _MOST)])
     if not here.scope:
@@ -85,7 +85,7 @@ def to_leave(
     items: tuple[tuple[str, int], ...] = ()
     scopes = here.parents if fails else ()
     if isinstance(around, Map):
-        # Whatever it leads to may be over at once, a Wait of no time or a Map of no items, and the iteration with it.
+        # A Wait of no time or a Map without items ends at once, and may end the iteration with it.
         scopes = scopes or ((owner,) if needs_record(definition, around) else ())
         if fails or here.machine.next_open(here.name)[1]:
             items = ((owner, index + _concurrency(around)),)
@@ -103,7 +103,7 @@ def to_leave(
 def to_join(
     definition: Definition, path: str, size: int, by: str | None = None, *, claims: bool = False, opens: bool = False
 ) -> Reads:
-    """List what joining a scope of that many branches or iterations needs, or closing it.
+    """Return what joining or closing a scope needs to read; `size` counts its branches or iterations.
 
     `opens` is for a Map that is opened with the items that were read for it; `by` is the state whose completion led
     to it.
@@ -124,7 +124,7 @@ def to_join(
 
 
 def add(reads: Reads, more: More) -> Reads:
-    """Read more."""
+    """Return the reads with those that `more` asks for."""
     return replace(
         reads,
         scopes=tuple(dict.fromkeys((*reads.scopes, *more.scopes))),
@@ -134,12 +134,12 @@ def add(reads: Reads, more: More) -> Reads:
 
 
 def needs_record(definition: Definition, state: Map) -> bool:
-    """Tell whether opening an iteration reads what was fixed when the Map was entered."""
+    """Return True if opening an iteration reads what was recorded when the Map was entered."""
     return definition.stateful or (state.selector is not None and state.batcher is None)
 
 
 def _to_claim(definition: Definition, here: Place) -> tuple[str, ...]:
-    """List the Tasks that may be opened next, by name: in the next iteration too, if this one may end."""
+    """Name the Tasks that may be entered next, those of the next iteration included if this one may end."""
     following = (here.name, *here.machine.tasks_after(here.name))
     if not here.scope or not here.machine.next_open(here.name)[1]:
         return following
@@ -150,7 +150,10 @@ def _to_claim(definition: Definition, here: Place) -> tuple[str, ...]:
 
 
 def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
-    """List the states that may be opened next and may have been visited before, so that their replies are kept."""
+    """Yield states that may be entered next and may have been visited before.
+
+    Their documents are read so that their receipts are kept.
+    """
     for name in here.machine.next_open(here.name)[0]:
         path = join(here.scope, name)
         place = resolve(definition.machine, path)
@@ -160,12 +163,12 @@ def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
 
 
 def _may_have_been_open(definition: Definition, here: Place) -> bool:
-    """Tell whether a Map that is about to be opened may have been open before: in a loop, or before a retry."""
+    """Return True if a Map about to be opened may have been open before: in a loop, or before a retry."""
     return definition.may_be_entered_again(here) or (isinstance(here.state, Map) and bool(here.state.retriers))
 
 
 def _inside(definition: Definition, place: Place, size: int | None = None) -> Iterator[str]:
-    """List the states that opening a scope opens with it; `size` is how many branches or iterations it has."""
+    """Yield the states that are entered when a scope is opened; `size` counts its branches or iterations, if known."""
     state = place.state
     if isinstance(state, Parallel):
         machines = list(state.branches)
@@ -190,6 +193,6 @@ def _bears_failures(state: object) -> bool:
 
 
 def _concurrency(state: Map) -> int:
-    """Guess how many iterations run at once; where it is worked out at run time the guess may be wrong."""
+    """Return how many iterations run at once; the largest possible number if that is computed at run time."""
     found = state.concurrency.value if isinstance(state.concurrency, Literal) else None
     return int(found) if isinstance(found, int | float) and found >= 1 else MAX_CONCURRENCY

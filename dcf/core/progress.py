@@ -1,6 +1,6 @@
-"""A holder's writes: partial ones, and the completion or failure that moves the run on.
+"""A holder's writes, partial and final, and the ends of states without one: timeouts, Waits, exhausted attempts.
 
-Pure: (snapshot, request, definition) to Decision. Nothing here is accepted without the current token.
+Pure: (snapshot, request, definition) to Decision. A holder's write is refused without the current lease token.
 """
 
 from collections.abc import Mapping
@@ -26,10 +26,11 @@ _SETTLING = (Status.SUCCEEDED, Status.FAILED)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Update:
-    """A write by the holder of `token`.
+    """Request of a lease holder to write a state.
 
-    `request_id` makes a partial write repeatable; completing needs none, since a token completes once. `error` and
-    `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease the next state for `owner` as well.
+    `request_id` is the idempotency key of a partial write; a completion needs none, since a token completes once.
+    `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease the next state for `owner` in the
+    same transaction.
     """
 
     state: str
@@ -48,17 +49,17 @@ class Update:
 
     @property
     def is_partial(self) -> bool:
-        """Whether it leaves the state running."""
+        """True if the write leaves the state running."""
         return self.status in (None, Status.RUNNING)
 
     @property
     def needs_id(self) -> bool:
-        """Whether nothing tells a repetition of it: it leaves the state running, and its caller named no id."""
+        """True if a repetition could not be recognised: a partial write without a `request_id`."""
         return self.request_id is None and self.is_partial
 
     @property
     def key(self) -> str | None:
-        """By what a repetition is known: a token ends its lease once; of partial writes its holder may name each."""
+        """Key of the receipt, by which a repetition is found; None if there is none."""
         if self.token is None:
             return None
         if not self.is_partial:
@@ -67,14 +68,14 @@ class Update:
 
     @property
     def operation(self) -> Operation:
-        """What its receipt says was done."""
+        """Operation that the receipt records."""
         if self.is_partial:
             return Operation.UPDATE
         return Operation.RELEASE if self.status is Status.PENDING else Operation.COMPLETE
 
     @property
     def content(self) -> str:
-        """Fingerprint of what it writes, by which another request with the same token is told from a repetition."""
+        """Fingerprint of what is written. It tells another request with the same token from a repetition."""
         output = [self.output] if self.has_output else []
         return digest_of([self.status, output, self.error, self.cause, self.attempts])
 
@@ -82,10 +83,10 @@ class Update:
 def update(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
-    """Apply a holder's write, or tell what became of it if this very request was applied before.
+    """Apply a holder's write; return the stored answer if the same request was applied before.
 
-    A request that looks stale may be a repetition whose receipt stands beside the document: it is read before
-    anything is refused, and before a partial write is applied.
+    A request that looks stale may be such a repetition. So the receipts beside the document are read before anything is
+    refused, and before a partial write is applied.
     """
     stopped = _unless_new(snapshot, request)
     if stopped is not None:
@@ -103,7 +104,7 @@ def update(
 def exhaust(
     snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[RunStatus | More | None]:
-    """Fail a state that was leased as often as the run allows and is held by nobody; None: no longer so."""
+    """Fail a free state that was leased as often as the run allows. None: that is not, or no longer, the case."""
     doc, meta = _open_state(snapshot, state)
     if meta is None or not doc.is_claimable(snapshot.now) or doc.tries < meta.max_attempts:
         return Decision(answer=None)
@@ -114,7 +115,7 @@ def exhaust(
 def time_out(
     snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[RunStatus | More | None]:
-    """Fail a state whose TimeoutSeconds or HeartbeatSeconds are over, whoever holds it; None: no longer so."""
+    """Fail a state, leased or not, whose TimeoutSeconds or HeartbeatSeconds have passed. None: they have not."""
     doc, meta = _open_state(snapshot, state)
     error = doc.timed_out(snapshot.now)
     if meta is None or error is None:
@@ -125,7 +126,7 @@ def time_out(
 def wake(
     snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[RunStatus | More | None]:
-    """Go on after a Wait whose time has come; None: no longer so."""
+    """Continue after a Wait, or a Retry's delay, whose time has come. None: it has not, or the state has ended."""
     doc, meta = _open_state(snapshot, state)
     is_due = doc.kind is not None and (doc.not_before or 0) <= snapshot.now
     was_woken = doc.is_scope and doc.status is Status.RUNNING
@@ -135,7 +136,7 @@ def wake(
 
 
 def time_out_run(snapshot: Snapshot, definition: Definition) -> Decision[RunStatus | None]:
-    """Fail a run whose machine's TimeoutSeconds are over; nothing can catch that. None: it is not so."""
+    """Fail a run whose TimeoutSeconds have passed; no Catch applies. None: they have not, or the run has ended."""
     meta, limit = snapshot.meta, from_text((snapshot.meta_document or {}).get("deadline"))
     if meta is None or meta.status is not RunStatus.RUNNING or limit is None or limit > snapshot.now:
         return Decision(answer=None)
@@ -146,7 +147,7 @@ def time_out_run(snapshot: Snapshot, definition: Definition) -> Decision[RunStat
 
 
 def _open_state(snapshot: Snapshot, state: str) -> tuple[StateDoc, Meta | None]:
-    """Return the state, and meta only while both the state and its run are open."""
+    """Return the state, and meta; meta is None unless both the state and its run are open."""
     doc, meta = snapshot.states[state], snapshot.meta
     is_open = meta is not None and meta.status is RunStatus.RUNNING and not doc.status.is_terminal
     return doc, meta if is_open else None
@@ -159,7 +160,7 @@ def _end_by_itself(
     context: Mapping[str, Json],
     failure: tuple[str, str] | None,
 ) -> Decision[RunStatus | More | None]:
-    """End a state that nobody writes the end of: it failed in this way, or its time has come."""
+    """End a state without a holder's write: with a failure (error, cause), or because its time has come (None)."""
     doc, now = snapshot.states[state], snapshot.now
     epoch = doc.lease.next_epoch(now)
     visits = visits_to_leave(snapshot, state)
@@ -182,7 +183,7 @@ def _end_by_itself(
 def _settle(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
-    """Close the state and decide what comes next, in one transaction."""
+    """Close the state and enter what follows, in one transaction."""
     state, doc = request.state, snapshot.states[request.state]
     advance = _advance(snapshot, request, definition, context)
     step = open_transition(snapshot, state, epoch_of(snapshot, state), definition)
@@ -227,7 +228,7 @@ def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
 
 
 def claimant_of(request: Update, holder: str | None) -> Claimant | None:
-    """Tell who, with this write, wants to lease what comes next; None: nobody."""
+    """Return who asks with this write for the lease on the next state; None if nobody does."""
     owner = request.owner or holder
     if request.claim_ttl_s is None or owner is None or request.token is None:
         return None
@@ -264,7 +265,7 @@ def _receipt(request: Update, answer: Updated, now: int) -> Receipt:
 
 
 def _unless_new(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal | More] | None:
-    """Answer what was applied before, refuse what is not the holder's; None: it is to be applied now."""
+    """Answer a repetition or refuse a request that is not the holder's; None if the request is to be applied."""
     doc, meta, key = snapshot.states[request.state], snapshot.meta, request.key
     assert meta is not None, "the control plane checks that the run exists before it decides"
     receipt = None if key is None else receipts.find(snapshot, request.state, key)
@@ -278,7 +279,7 @@ def _unless_new(snapshot: Snapshot, request: Update) -> Decision[Updated | Refus
 
 
 def _repeat(doc: StateDoc, meta: Meta, receipt: Receipt, request: Update) -> Decision[Updated | Refusal | More]:
-    """Tell what the first call did, unless this one asks for something else."""
+    """Return the answer of the first call; refuse if this one has other content or is another operation."""
     if receipt.operation is Operation.COMPLETE and receipt.content != request.content:
         latest = doc.receipt is not None and doc.receipt.request == receipt.request
         return Decision(answer=refusals.already_completed(request.state, doc, receipt, is_latest=latest))
@@ -315,7 +316,7 @@ def _give_back(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusa
 
 
 def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refusal | More]:
-    """Write what leaves the state running: part of the output, a note of an error, one more attempt."""
+    """Apply a partial write: a part of the output, an error text, more attempts."""
     status = request.status or doc.status
     written = replace(
         doc,

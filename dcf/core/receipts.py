@@ -1,8 +1,8 @@
-"""Receipts: what the sender of an applied request was told, so that a repetition is told the same, however late it is.
+"""Receipts: the stored answers to applied requests. A repeated request gets the same answer, however late it comes.
 
-The state's document holds the receipt of the last request; whoever writes the next one moves it into the run's hash
-of receipts in the same transaction. So the common step costs nothing, and no receipt is lost to another holder, a
-retry or a release. Pure; it may not decide whether a request is accepted.
+A state's document holds the receipt of the latest request. The write that replaces it moves the old one into the run's
+hash of receipts, in the same transaction. So no receipt is lost, and the usual step writes no extra key. Pure; does not
+decide whether a request is accepted.
 """
 
 from dataclasses import replace
@@ -13,29 +13,29 @@ from dcf.core.model import Operation, Receipt, StateDoc, Status
 from dcf.values.digest import fingerprint
 
 Place: TypeAlias = tuple[str, str]
-"""Where a receipt is kept: the path of its state, and the fingerprint of the request."""
+"""Key of a receipt: the path of its state, and the fingerprint of its request."""
 
 UNREAD: Final = object()
-"""Stands for a receipt that may be in the hash, which was not read."""
+"""Placeholder for a receipt that may exist but was not read."""
 
 
 def token_key(token: str) -> str:
-    """Name the request that ends a lease: a token ends one once, whether by completing or by giving back."""
+    """Return the request key of ending a lease. A token ends one lease once, by completing or by releasing."""
     return fingerprint(token)
 
 
 def write_key(token: str, request_id: str) -> str:
-    """Name a partial write of a holder."""
+    """Return the request key of a holder's partial write."""
     return fingerprint(f"{token}\n{request_id}")
 
 
 def was_read(snapshot: Snapshot, state: str, request: str) -> bool:
-    """Whether the snapshot tells if this request was applied, also when the document's receipt is another one."""
+    """Return True if the hash of receipts was read for this request, so that `find` is conclusive."""
     return (state, request) in snapshot.receipts
 
 
 def find(snapshot: Snapshot, state: str, request: str) -> Receipt | None:
-    """Return the receipt of a request, as far as it was read; None where there is none."""
+    """Return the receipt of a request, or None if there is none among those that were read."""
     latest = snapshot.states[state].receipt
     if latest is not None and latest.request == request:
         return latest
@@ -43,13 +43,16 @@ def find(snapshot: Snapshot, state: str, request: str) -> Receipt | None:
 
 
 def keep(state: str, doc: StateDoc, receipt: Receipt) -> tuple[StateDoc, dict[Place, Receipt]]:
-    """Put a receipt into a state's document; answer also with the one that must move to the hash for it, if any."""
+    """Put a receipt into a state's document.
+
+    Return the document, and the receipt it replaces, which must move to the hash.
+    """
     moved = {} if doc.receipt is None else {(state, doc.receipt.request): doc.receipt}
     return replace(doc, receipt=receipt), moved
 
 
 def lost(state: str, doc: StateDoc, now: int) -> dict[Place, Receipt]:
-    """Note that a lease ended without its holder, so that a late request of that token cannot hold the state again."""
+    """Record that a lease ended without its holder, so that a late request cannot acquire with that token again."""
     if doc.lease.token is None:
         return {}
     request = token_key(doc.lease.token)

@@ -1,20 +1,20 @@
-"""Every way the control plane says no to a well-formed request, with its code and what to do next.
+"""Every refusal of a well-formed request by the control plane, with its code and a hint what to do next.
 
-    terminal             run_closed, state_terminal    nothing happens here any more
-    not_ready            goes_by_itself, not_due, not_ready  too early, or nothing to work on; waiting helps
-    owner_mismatch       owner_mismatch                another agent is meant
-    lease_held           lease_held                    somebody works on it
-    lease_lost           lease_lost                    the token is not the current one
-    already_completed    already_completed             the token completed the state, with something else
-    lease_expired        lease_expired                 too late to renew strictly
-    token_used           token_used                    the token held the state in the past
+    terminal             run_closed, state_terminal    the run or the state has ended
+    not_ready            goes_by_itself, not_due, not_ready  too early, or no work for an agent; waiting helps
+    owner_mismatch       owner_mismatch                the state is assigned to another agent
+    lease_held           lease_held                    another agent holds the lease
+    lease_lost           lease_lost                    the token is not that of the current lease
+    already_completed    already_completed             the token completed the state with other content
+    lease_expired        lease_expired                 too late for a strict renewal
+    token_used           token_used                    the token held the state before
     token_required       token_required                a write without a token
-    attempts_exhausted   attempts_exhausted            tried as often as allowed
-    invalid_transition   invalid_transition            a status that cannot follow
-    nothing_ready        nothing_ready                 no work for this agent now
-    conflict             conflict, request_id_used     the run exists and is another one; the id named another write
+    attempts_exhausted   attempts_exhausted            leased as often as the run allows
+    invalid_transition   invalid_transition            a status that cannot follow the current one
+    nothing_ready        nothing_ready                 no state that this agent can take now
+    conflict             conflict, request_id_used     another run has this id; another write had this request id
 
-Kept in one place so that the codes stay stable and the sentences alike.
+They are in one place so that codes stay stable and texts consistent.
 """
 
 from dcf.core.answers import AlreadyCompleted, StateRefusal
@@ -24,7 +24,7 @@ from dcf.values.refusal import Refusal
 
 
 def run_closed(status: RunStatus) -> Refusal:
-    """Refuse: the run is over."""
+    """Refuse because the run has ended."""
     return Refusal(
         code="terminal",
         message=f"The run is {status.value}; nothing in it changes any more.",
@@ -33,7 +33,7 @@ def run_closed(status: RunStatus) -> Refusal:
 
 
 def state_terminal(state: str, doc: StateDoc) -> StateRefusal:
-    """Refuse: the state is over."""
+    """Refuse because the state has ended."""
     return StateRefusal(
         code="terminal",
         message=f"State '{state}' is already {doc.status.value}.",
@@ -43,7 +43,7 @@ def state_terminal(state: str, doc: StateDoc) -> StateRefusal:
 
 
 def not_ready(state: str, doc: StateDoc) -> StateRefusal:
-    """Refuse: something it waits for has not happened."""
+    """Refuse because states it depends on have not ended."""
     waiting = ", ".join(sorted(name for name, epoch in doc.waits_for.items() if not epoch)[:5])
     return StateRefusal(
         code="not_ready",
@@ -54,7 +54,7 @@ def not_ready(state: str, doc: StateDoc) -> StateRefusal:
 
 
 def goes_by_itself(state: str, doc: StateDoc) -> StateRefusal:
-    """Refuse: nobody works on it."""
+    """Refuse because no agent works on a state of this kind."""
     return StateRefusal(
         code="not_ready",
         message=f"State '{state}' is a {doc.kind} that goes on by itself; nobody works on it.",
@@ -64,7 +64,7 @@ def goes_by_itself(state: str, doc: StateDoc) -> StateRefusal:
 
 
 def not_due(state: str, doc: StateDoc, now: int) -> StateRefusal:
-    """Refuse: it may not be taken before a point in time."""
+    """Refuse because the state may not be taken before a point in time."""
     wait = seconds((doc.not_before or now) - now)
     return StateRefusal(
         code="not_ready",
@@ -76,7 +76,7 @@ def not_due(state: str, doc: StateDoc, now: int) -> StateRefusal:
 
 
 def owner_mismatch(state: str, assigned: str, caller: str, doc: StateDoc) -> StateRefusal:
-    """Refuse: another agent is meant."""
+    """Refuse because the state is assigned to another agent."""
     return StateRefusal(
         code="owner_mismatch",
         message=f"State '{state}' belongs to '{assigned}', not to '{caller}'.",
@@ -86,7 +86,7 @@ def owner_mismatch(state: str, assigned: str, caller: str, doc: StateDoc) -> Sta
 
 
 def lease_held(state: str, doc: StateDoc, now: int) -> StateRefusal:
-    """Refuse: somebody works on it."""
+    """Refuse because another agent holds the lease."""
     left = max(0.0, seconds((doc.lease.expires_at or now) - now))
     return StateRefusal(
         code="lease_held",
@@ -98,7 +98,7 @@ def lease_held(state: str, doc: StateDoc, now: int) -> StateRefusal:
 
 
 def lease_lost(state: str, doc: StateDoc) -> StateRefusal:
-    """Refuse: the token is not the current one."""
+    """Refuse because the token is not that of the current lease."""
     holder = doc.lease.owner_agent_id
     now_held = f"it is now leased to '{holder}'" if doc.lease.token else f"nobody holds it and it is {doc.status.value}"
     return StateRefusal(
@@ -110,7 +110,7 @@ def lease_lost(state: str, doc: StateDoc) -> StateRefusal:
 
 
 def already_completed(state: str, doc: StateDoc, receipt: Receipt, *, is_latest: bool) -> AlreadyCompleted:
-    """Refuse: this token completed the state before, with another status or output."""
+    """Refuse because this token completed the state before, with another status or output."""
     return AlreadyCompleted(
         code="already_completed",
         message=f"This lease_token completed state '{state}' as {receipt.status.value} at {to_text(receipt.at)}.",
@@ -122,7 +122,7 @@ def already_completed(state: str, doc: StateDoc, receipt: Receipt, *, is_latest:
 
 
 def request_id_used(state: str) -> Refusal:
-    """Refuse: the id named another partial write."""
+    """Refuse because the request id was used for another partial write."""
     return Refusal(
         code="conflict",
         message=f"This request_id was used for another write of state '{state}' with the same lease.",
@@ -131,7 +131,7 @@ def request_id_used(state: str) -> Refusal:
 
 
 def token_used(state: str, doc: StateDoc) -> StateRefusal:
-    """Refuse: the token held the state in the past; with it, old requests would act on the new lease."""
+    """Refuse because the token held the state before: a late request with it would act on the new lease."""
     return StateRefusal(
         code="token_used",
         message=f"This lease_token has held state '{state}' before, and released or completed it.",
@@ -141,7 +141,7 @@ def token_used(state: str, doc: StateDoc) -> StateRefusal:
 
 
 def lease_expired(state: str) -> Refusal:
-    """Refuse: too late to renew strictly."""
+    """Refuse a strict renewal because the lease has expired."""
     return Refusal(
         code="lease_expired",
         message=f"The lease on state '{state}' has expired.",
@@ -153,7 +153,7 @@ def lease_expired(state: str) -> Refusal:
 
 
 def token_required(state: str) -> Refusal:
-    """Refuse: a write without a token."""
+    """Refuse a write without a token."""
     return Refusal(
         code="token_required",
         message=f"State '{state}' is written only with the lease_token of its current holder.",
@@ -162,7 +162,7 @@ def token_required(state: str) -> Refusal:
 
 
 def attempts_exhausted(state: str, doc: StateDoc) -> StateRefusal:
-    """Refuse: it was tried as often as allowed."""
+    """Refuse because the state was leased as often as the run allows."""
     return StateRefusal(
         code="attempts_exhausted",
         message=f"State '{state}' was leased {doc.attempts} times without finishing.",
@@ -172,7 +172,7 @@ def attempts_exhausted(state: str, doc: StateDoc) -> StateRefusal:
 
 
 def invalid_transition(state: str, current: str, wanted: str) -> Refusal:
-    """Refuse: the status asked for cannot follow the current one."""
+    """Refuse because the requested status cannot follow the current one."""
     return Refusal(
         code="invalid_transition",
         message=f"State '{state}' cannot go from {current} to {wanted}.",
@@ -181,7 +181,7 @@ def invalid_transition(state: str, current: str, wanted: str) -> Refusal:
 
 
 def nothing_ready(examined: int) -> Refusal:
-    """Find no work for this agent now."""
+    """Refuse a claim because there is no state that this agent can take now."""
     return Refusal(
         code="nothing_ready",
         message=f"None of the run's {examined} open states can be taken by this agent now.",
@@ -191,7 +191,7 @@ def nothing_ready(examined: int) -> Refusal:
 
 
 def conflict(message: str) -> Refusal:
-    """Refuse: a run of that name exists and is another one."""
+    """Refuse because a different run with this id exists."""
     return Refusal(
         code="conflict",
         message=message,
@@ -200,7 +200,7 @@ def conflict(message: str) -> Refusal:
 
 
 def unless_holder(doc: StateDoc, meta: Meta, state: str, token: str | None) -> Refusal | None:
-    """Fence off everybody but the current holder of an open state in a running run."""
+    """Return a refusal for everybody but the current holder of an open state in a running run; None for the holder."""
     if token is None:
         return token_required(state)
     if meta.status is not RunStatus.RUNNING:

@@ -1,7 +1,7 @@
-"""Which changes of a run's documents may be made by hand, outside the protocol, and what an onlooker sees of them.
+"""Rules for changing a run's documents by hand, outside the protocol, and the view of them that an editor gets.
 
-A hand may correct data and people (who is assigned, notes, what a state was given); it may not do what only the
-protocol can do right: change a status, a lease, what a state waits for, what happened. Pure.
+An edit may correct data and people: agents, notes, inputs, outputs. It may not change what only the protocol keeps
+consistent: statuses, leases, dependencies, history. Pure.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,7 +41,10 @@ _VERBS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hand:
-    """Who makes a change: `who` is written into the history; an operator may do what the planner may not."""
+    """The author of an edit: `who` is written into the history.
+
+    Operators may change more than the planner, who may change only meta.agents.
+    """
 
     who: str
     is_operator: bool
@@ -50,9 +53,10 @@ class Hand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
-    """What must be known of a run to judge a change of one of its documents.
+    """What must be known of a run to judge an edit of one of its documents.
 
-    `tasks` are the names of its Task states, `planner` is its planner; `due` is when the clock looks at the state.
+    `kind` is the kind of document (meta, state, input, …), `tasks` the run's Task states, `planner` its planner's agent
+    id. `due` is when the clock next looks at the state. Times in server microseconds.
     """
 
     kind: str
@@ -65,7 +69,7 @@ class Circumstances:
 
 
 def visible(kind: str, document: Json) -> Json:
-    """Show a document without the secrets in it: the token of a lease, and replies that repeat one."""
+    """Return a document without its secrets: the lease token, and the receipt kept in `last`."""
     if kind != "state" or not isinstance(document, dict):
         return document
     lease = document.get("lease")
@@ -76,7 +80,7 @@ def visible(kind: str, document: Json) -> Json:
 
 
 def judge(before: Json, after: Json, hand: Hand, found: Circumstances) -> Refusal | None:
-    """Say why this change of a document, both as `visible` shows them, may not be made; None when it may."""
+    """Return why this edit is refused; None if it is allowed. Both documents are as `visible` shows them."""
     refusal = _judge_run(found)
     if refusal is not None:
         return refusal
@@ -91,14 +95,14 @@ def judge(before: Json, after: Json, hand: Hand, found: Circumstances) -> Refusa
 
 
 def restored(kind: str, stored: Json, after: Json) -> Json:
-    """Put the secrets back that `visible` left out; `judge` has seen that the lease is the same."""
+    """Put back the secrets that `visible` removed. `judge` has checked that the lease is unchanged."""
     if kind != "state":
         return after
     return {**after, **{name: stored[name] for name in ("lease", "last") if name in stored}}
 
 
 def look_now(before: Json, after: Json, found: Circumstances) -> bool:
-    """Say whether the clock must look at the state at once, since a time in its document was changed."""
+    """Return True if the edit changed a time in a state's document, so that its timer must fire at once."""
     if found.kind != "state" or found.due is None or found.due >= NEVER:
         return False
     return not _TIMED.isdisjoint(_changed(before, after))
@@ -134,7 +138,7 @@ def _judge_meta(before: Json, after: Json, hand: Hand, found: Circumstances) -> 
 
 
 def _check_meta(name: str, value: Json, tasks: AbstractSet[str]) -> None:
-    """Check what a hand wrote into a field of meta; raise InvalidArgument."""
+    """Raise InvalidArgument if a field of meta has an invalid new value."""
     if name == "agents":
         check_agents(value, set(tasks), name="meta.agents")
     elif name == "skills":
@@ -201,11 +205,11 @@ _RULES: Final[Mapping[str, Callable[[Json, Json, Circumstances], Refusal | None]
     "input": _judge_input,
     "output": _judge_output,
 }
-"""What may be corrected of a state, by the kind of the document."""
+"""Rules for editing a state's documents, by kind of document."""
 
 
 def _free(found: Circumstances) -> StateDoc | Refusal:
-    """Return the state whose document or data is corrected, unless somebody works on it."""
+    """Return the state whose document is edited; refuse if it is missing or leased."""
     doc = found.state
     if doc is None:
         return _no("not_found", "There is no such state.", "Check the key.")
@@ -216,7 +220,7 @@ def _free(found: Circumstances) -> StateDoc | Refusal:
 
 
 def _changed(before: Json, after: Json) -> AbstractSet[str]:
-    """Name the fields that differ, 1 and 1.0 and true being different."""
+    """Return the names of the fields that differ. 1, 1.0 and true are different."""
     old, new = (one if isinstance(one, dict) else {} for one in (before, after))
     return {name for name in old.keys() | new.keys() if _text(old, name) != _text(new, name)}
 

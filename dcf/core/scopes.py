@@ -1,8 +1,8 @@
-"""Being inside a Parallel or Map: who is around a state, whether they are still open, and what of them the engine sees.
+"""Finds the scopes (Parallel and Map states) around a state, and what the engine needs to know of them.
 
-The document of a Parallel or Map is the fence of everything inside it: whoever writes inside watches it, and it
-changes only when the scope is over. Counting what has ended happens beside it, so that siblings never wait for each
-other. Pure; it decides nothing about leases.
+The document of a scope fences everything inside it: every write inside watches that document, and the document changes
+only when the scope ends. Ended branches are counted in another key, so that siblings do not conflict. Pure; decides
+nothing about leases.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,13 +14,13 @@ from dcf.core.decision import More, Snapshot
 from dcf.core.model import Lease, StateDoc, Status
 
 NOTHING_KEPT = Entry(raw=None, variables={}, entered_at="")
-"""Stands for an entry that was not read; see `missing`."""
+"""Placeholder for an entry that was not read; see `missing`."""
 
 SCOPE_OVER = "The Parallel or Map around it was over before it was done."
 
 
 def with_scopes(paths: Iterable[str]) -> tuple[str, ...]:
-    """Add to some states all scopes around them, each once."""
+    """Return these states and all scopes around them, each once."""
     found: dict[str, None] = {}
     for path in paths:
         found[path] = None
@@ -30,7 +30,7 @@ def with_scopes(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def fenced(snapshot: Snapshot) -> Snapshot:
-    """Show states inside scopes that are over as what they are: cancelled, even before anybody wrote that down.
+    """Show states as cancelled if a scope around them has ended, even if that is not written to them yet.
 
     The scopes around a state must have been read with it.
     """
@@ -46,19 +46,19 @@ def fenced(snapshot: Snapshot) -> Snapshot:
 
 
 def cancelled(doc: StateDoc, now: int) -> StateDoc:
-    """Close a state whose scope is over."""
+    """Return the document of a state, cancelled because its scope has ended."""
     return replace(
         doc, status=Status.CANCELLED, finished_at=now, last_error=SCOPE_OVER, lease=Lease(epoch=doc.lease.epoch)
     )
 
 
 def visits_of(snapshot: Snapshot, path: str) -> dict[str, Visit]:
-    """Make what the engine must know of the scopes around a state."""
+    """Return the scopes around a state as the engine needs them, by path."""
     return {owner: opened_scope(snapshot, owner) for owner in ancestors(path)} if "/" in path else {}
 
 
 def opened_scope(snapshot: Snapshot, path: str) -> OpenScope:
-    """Make the record of an open scope; what was not read of it is left empty."""
+    """Return an open scope as the engine needs it; what was not read is left empty."""
     doc, kept = snapshot.states[path], snapshot.scopes.get(path)
     assert doc.scope is not None, "an open state has open scopes around it"
     return OpenScope(
@@ -75,7 +75,7 @@ def opened_scope(snapshot: Snapshot, path: str) -> OpenScope:
 
 
 def missing(snapshot: Snapshot, path: str, advance: Advance) -> More | None:
-    """Ask for what the engine was not given and needed: an item, or the records of scopes that it closed."""
+    """Return More if the engine lacked something: a Map's item, or the recorded entries of scopes that it closed."""
     unread = [step for step in advance.steps if isinstance(step, Unread)]
     if unread:
         return More(items=tuple(item for step in unread for item in _lane(snapshot, step)))
@@ -86,7 +86,10 @@ def missing(snapshot: Snapshot, path: str, advance: Advance) -> More | None:
 
 
 def _lane(snapshot: Snapshot, step: Unread) -> Iterator[tuple[str, int]]:
-    """List the items of a lane from one on, twice as many each time: iterations may be over as soon as they begin."""
+    """Yield the items to read for one concurrent slot of a Map, from the missing one on.
+
+    The number doubles with each try, since iterations may end as soon as they begin.
+    """
     scope = snapshot.states[step.path].scope
     known = sum(path == step.path for path, _ in snapshot.items)
     if scope is not None:

@@ -1,7 +1,7 @@
-"""From what the language says comes next to the documents, events, notices and timers that make it so.
+"""Turns an advance of the engine into documents, events, notifications and timers.
 
-Every state but Task is executed inside the transaction that reaches it; entered Tasks are opened for whoever is
-assigned. Used by creation (the start), by completion and by failure alike. It may not decide who may write.
+All states but Tasks run inside the transaction that reaches them; entered Tasks are opened for the assigned agents.
+Used by creation, completion and failure alike. Does not decide who may write.
 """
 
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimant:
-    """Who wants to lease the next state in the same transaction; `token` is that of the lease it ends."""
+    """Request to lease the next state in the same transaction. `token` is that of the lease being completed."""
 
     owner: str
     token: str
@@ -55,12 +55,12 @@ class Claimant:
 
 @dataclass(slots=True, kw_only=True)
 class Transition:
-    """What one advance writes (`writes`) and leaves to do (`remaining`), collected step by step.
+    """The writes of one advance (`writes`) and the work it leaves (`remaining`), collected step by step.
 
-    `stateful` keeps everything about entered states, since what follows may read it. `epoch` is the fencing number of
-    the completion that causes it: entered states start from it, so that it grows along every path of control.
-    `visited_before` are documents of states that may be entered again, and of the scopes around. A run that is
-    `starting` announces nothing: kicking it off does.
+    `stateful` keeps the full entry of each state, since later states may read it. `epoch` is the fencing number of the
+    completion: entered states start from it, so that epochs grow along every path. `visited_before` are documents of
+    states that may be entered again, and of the scopes around. While the run is `starting`, nothing is announced;
+    `kick_off` does.
     """
 
     now: int
@@ -76,7 +76,7 @@ class Transition:
     claimed: str | None = None
 
     def apply(self, advance: Advance, claimant: Claimant | None = None) -> None:
-        """Record the steps taken, in order, then the end of the run if that is where they led."""
+        """Record the steps in order, then the end of the run if they led there."""
         for step in advance.steps:
             self._take(step, claimant)
         match advance.outcome:
@@ -86,24 +86,24 @@ class Transition:
                 self.fail_run(failure.error, failure.cause, failure.state)
 
     def fail_run(self, error: str | None, cause: str | None, state: str | None = None) -> None:
-        """Record that the run failed, in a state if it was one."""
+        """Record that the run failed, and in which state, if it was one."""
         told = {"error": error, "cause": cause}
         self._end(RunStatus.FAILED, told, Event(type="RunFailed", state=state, data=told))
 
     def decision(self, answer: Answer) -> Decision[Answer]:
-        """Answer, and write everything that was collected."""
+        """Return the decision: this answer, and everything that was collected."""
         run_over = self.run_status is not RunStatus.RUNNING
         return Decision(answer=answer, changes=self.writes, remaining=replace(self.remaining, run_over=run_over))
 
     def claim(self) -> Leased | None:
-        """Tell which of the entered states was leased on the way."""
+        """Return the lease that was granted to the claimant on an entered state, if any."""
         if self.claimed is None:
             return None
         given = self.writes.inputs[self.claimed].effective
         return Leased(outcome="lease_acquired", state=self.claimed, doc=self.writes.states[self.claimed], given=given)
 
     def current(self, path: str) -> StateDoc | None:
-        """Find a state's document as it is by now."""
+        """Return a state's document as it is after the steps so far; None if it was not read or written."""
         return self.writes.states.get(path) or self.visited_before.get(path)
 
     def _take(self, step: Step, claimant: Claimant | None) -> None:
@@ -127,7 +127,7 @@ class Transition:
                 self._take_of_scope(step)
 
     def _take_of_scope(self, step: Step) -> None:
-        """Record what only a Parallel or Map does."""
+        """Record a step that concerns a Parallel or Map."""
         match step:
             case OpenScope():
                 self._open(step)
@@ -152,7 +152,7 @@ class Transition:
         self._tell("StateSucceeded", step.path, self._origin(step.source))
 
     def _open(self, step: OpenScope) -> None:
-        """Open a Parallel or Map; one that waited for its items was entered before."""
+        """Open a Parallel or Map. A Map that waited for its items was entered before."""
         doc = self.current(step.path)
         entered = doc is not None and doc.status is Status.RUNNING and doc.kind == step.kind and doc.scope is None
         if doc is None or not entered:
@@ -168,7 +168,7 @@ class Transition:
             self.writes.items[step.path] = list(step.items)
 
     def _await_items(self, step: NeedItems) -> None:
-        """Enter a Map whose items must be read first."""
+        """Enter a Map whose items must be read before it opens."""
         doc = self._opened(step.path, step.source, Status.RUNNING)
         self.writes.states[step.path] = replace(doc, kind="Map", started_at=self.now)
         self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw)
@@ -184,7 +184,7 @@ class Transition:
         self.remaining.counting[owner] = doc
 
     def _void(self, owner: str) -> None:
-        """Take back what this very transition set going inside a scope that is over now."""
+        """Cancel what this transition opened inside a scope that has ended."""
         writes = self.writes
         for path, doc in writes.states.items():
             if within(path, owner) and not doc.status.is_terminal:
@@ -200,12 +200,12 @@ class Transition:
             self.claimed = None
 
     def _succeed(self, step: Ended) -> None:
-        """Close a Wait, Parallel or Map that is over; a Task was closed by whoever wrote its result."""
+        """Close a Wait, Parallel or Map that has ended. A Task is closed by its holder's write."""
         doc = self.current(step.path)
         assert doc is not None, "only what was entered ends"
         if doc.status is Status.RUNNING:
             self.writes.states[step.path] = replace(doc, status=Status.SUCCEEDED, finished_at=self.now, not_before=None)
-        if step.path in self.writes.opened:  # and over at once: nobody will count or open anything inside
+        if step.path in self.writes.opened:  # opened and ended in this transition: nothing inside is counted
             self.writes.opened.remove(step.path)
             self.writes.ended.pop(step.path, None)
             self.writes.items.pop(step.path, None)
@@ -234,7 +234,7 @@ class Transition:
             self.writes.notices.append(told)
 
     def _may_claim(self, path: str, claimant: Claimant) -> bool:
-        """Tell whether the claimant may have the state; what was not read of assignments is not taken for nobody's."""
+        """Return True if the claimant may lease the state. An assignment that was not read does not count as none."""
         known = name_of(path) in self.meta.agents
         return known and self.claimed is None and self.meta.may_take(path, claimant.owner)
 
@@ -246,7 +246,7 @@ class Transition:
         self._tell("StateEntered", step.path, self._origin(step.source))
 
     def _retry(self, step: Retried) -> None:
-        """Give a failed Task back until its time has come; the clock then announces it, or enters the state again."""
+        """Set a failed state to be tried again at a later time; the clock then announces or enters it."""
         doc, task = self.current(step.path), step.task
         assert doc is not None, "only what was entered is tried again"
         again = replace(
@@ -281,7 +281,7 @@ class Transition:
         self.writes.events.append(acquired_event(state, taken, takeover=False))
 
     def _fail(self, step: Caught | Broke) -> None:
-        """Close a state that failed, whether or not somebody catches it."""
+        """Close a failed state, caught or not."""
         doc = self.current(step.path) or self._opened(step.path, None, Status.FAILED)
         self.writes.states[step.path] = replace(
             doc,
@@ -304,7 +304,10 @@ class Transition:
         self.writes.notices.append(Notice(type="run_finished", state=None, epoch=self.epoch, reason=status.value))
 
     def _opened(self, state: str, source: str | None, status: Status) -> StateDoc:
-        """Begin a fresh visit of a state: everything of an earlier one goes but its last receipt and foreign fields."""
+        """Return the document of a new visit.
+
+        Of an earlier visit only the latest receipt, the epoch and unknown fields are kept.
+        """
         earlier = self.current(state) or StateDoc()
         finished = self.now if status.is_terminal else None
         return StateDoc(
@@ -338,5 +341,5 @@ def _last_error(step: Retried | Caught | Broke) -> str:
 
 
 def clock_of(now: int, epoch: int) -> Clock:
-    """Make the engine's clock for a step; the fencing number seeds what looks random in it."""
+    """Return the engine's clock for a step; the epoch seeds its random numbers, so that repeating gives the same."""
     return Clock(now=to_text(now), micros=now, seed=str(epoch))

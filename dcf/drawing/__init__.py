@@ -1,4 +1,4 @@
-"""Pictures of a machine, pure: text, Mermaid and SVG from the same scene."""
+"""Draws a state machine as text, Mermaid or SVG, all from the same scene. Pure."""
 
 from dcf.drawing.mermaid import draw_mermaid
 from dcf.drawing.outline import draw_text

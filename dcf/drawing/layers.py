@@ -1,7 +1,7 @@
-"""Where the nodes of one graph go: layers from top to bottom, few crossings, no overlaps. Knows only sizes.
+"""Places the nodes of one graph: in layers from top to bottom, with few crossings and no overlaps. Knows only sizes.
 
-Arrows that jump over layers, and arrows with a label, get a place of their own in every layer they pass, so that no
-line crosses a node and no label a line. Arrows to one node share these places as soon as they meet.
+An arrow that passes layers, or has a label, gets a slot in each layer it passes, so that no line crosses a node and no
+label a line. Arrows to the same node share slots.
 """
 
 import math
@@ -20,18 +20,18 @@ BEND_WIDTH: Final = 6.0
 _SWEEPS: Final = 8
 _PASSES: Final = 30
 _STRAIGHT: Final = 8.0
-"""How much more the pieces of one long line pull at each other than nodes do."""
+"""Weight of the pull between the pieces of one long line, compared with 1 between nodes."""
 
 MAX_SLOTS: Final = 10_000
 _EFFORT: Final = 30_000
-"""How many slots are moved at most, over all rounds: large pictures get fewer rounds."""
+"""Most slots moved in all rounds together: large pictures get fewer rounds."""
 
 _OPEN, _DONE = 1, 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wire:
-    """An arrow as the layout sees it; `label` is the size of its label, if any."""
+    """An arrow as the layout sees it. `label` is the width and height of its label, if any."""
 
     source: int
     target: int
@@ -41,7 +41,7 @@ class Wire:
 
 @dataclass(slots=True, kw_only=True)
 class Slot:
-    """A place in a layer: of node `node`, of the label of wire `wire`, or just of a line that passes."""
+    """A place in a layer: of node `node`, of the label of wire `wire`, or of a line that passes."""
 
     rank: int
     width: float
@@ -54,7 +54,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """A piece of a line between neighbouring layers. `up` means that it leads back; `last` that it ends at a node."""
+    """A piece of a line between neighbouring layers. `up`: it leads upwards; `last`: it ends at a node."""
 
     upper: int
     lower: int
@@ -65,7 +65,7 @@ class Link:
 
 @dataclass(slots=True, kw_only=True)
 class LayerPlan:
-    """The slots, the nodes first, the links between them, the layers from left to right, and where layers begin."""
+    """The result: slots (nodes first), links, each layer's slots from left to right, each layer's top and bottom."""
 
     slots: list[Slot]
     links: list[Link] = field(default_factory=list)
@@ -76,7 +76,7 @@ class LayerPlan:
 
 
 def arrange(sizes: Sequence[tuple[float, float]], wires: Sequence[Wire]) -> LayerPlan:
-    """Find a place for every node; wires from a node to itself are the caller's matter."""
+    """Place all nodes. `wires` must not lead from a node to itself. Raise InvalidArgument beyond MAX_SLOTS."""
     back = _leading_back(len(sizes), wires)
     ranks = _ranks(len(sizes), wires, back)
     plan = LayerPlan(slots=[Slot(rank=ranks[at], width=w, height=h, node=at) for at, (w, h) in enumerate(sizes)])
@@ -90,7 +90,7 @@ def arrange(sizes: Sequence[tuple[float, float]], wires: Sequence[Wire]) -> Laye
 
 
 def _leading_back(count: int, wires: Sequence[Wire]) -> set[int]:
-    """Find the wires that close a circle, looking from the first node on."""
+    """Return the wires that close a cycle, found by depth-first search from the first node."""
     leaving: list[list[int]] = [[] for _ in range(count)]
     for index, wire in enumerate(wires):
         leaving[wire.source].append(index)
@@ -113,7 +113,7 @@ def _leading_back(count: int, wires: Sequence[Wire]) -> set[int]:
 
 
 def _ranks(count: int, wires: Sequence[Wire], back: set[int]) -> list[int]:
-    """Give each node the layer below all that lead to it; a wire with a label needs a layer in between."""
+    """Return each node's layer: below all nodes that lead to it. A wire with a label needs a layer in between."""
     below: list[list[tuple[int, int]]] = [[] for _ in range(count)]
     waiting = [0] * count
     for at, wire in enumerate(wires):
@@ -133,7 +133,7 @@ def _ranks(count: int, wires: Sequence[Wire], back: set[int]) -> list[int]:
 
 
 def _thread(plan: LayerPlan, wires: Sequence[Wire], back: set[int]) -> None:
-    """Lead every wire through the layers between its ends."""
+    """Add the slots and links of every wire in the layers between its ends."""
     shared: dict[tuple[int, int, bool], int] = {}
     links: dict[tuple[int, int, bool], Link] = {}
     for at, wire in enumerate(wires):
@@ -165,7 +165,7 @@ def _between(first: int, last: int) -> range:
 
 
 def _order(plan: LayerPlan) -> None:
-    """Order each layer so that few lines cross: by the mean place of the neighbours, up and down, the best kept."""
+    """Order each layer for few crossings: sort by the neighbours' mean place, downwards and upwards; keep the best."""
     layers: list[list[int]] = [[] for _ in range(max(slot.rank for slot in plan.slots) + 1)]
     for at in _from_the_top(plan):
         layers[plan.slots[at].rank].append(at)
@@ -184,7 +184,7 @@ def _order(plan: LayerPlan) -> None:
 
 
 def _from_the_top(plan: LayerPlan) -> Iterator[int]:
-    """List the slots so that what hangs together stays together."""
+    """Yield the slots depth first, so that connected ones stay together."""
     _, below = _neighbours(plan)
     seen: set[int] = set()
     for root in sorted(range(len(plan.slots)), key=lambda at: plan.slots[at].rank):
@@ -218,7 +218,7 @@ def _rank_near(layer: list[int], near: list[list[int]], plan: LayerPlan) -> int:
 
 
 def _crossings(layers: list[list[int]], below: list[list[int]]) -> int:
-    """Count the pairs of links that cross."""
+    """Return the number of pairs of links that cross."""
     total = 0
     for layer, under in pairwise(layers):
         place = {at: index for index, at in enumerate(under)}
@@ -232,7 +232,7 @@ def _crossings(layers: list[list[int]], below: list[list[int]]) -> int:
 
 
 def _place_across(plan: LayerPlan) -> None:
-    """Move every slot towards the middle of its neighbours, as far as those beside it let it."""
+    """Move each slot towards the mean place of its neighbours, as far as the slots beside it allow."""
     above, below = _neighbours(plan)
     for layer in plan.layers:
         _settle(plan, layer, [0.0] * len(layer))
@@ -252,7 +252,7 @@ def _place_across(plan: LayerPlan) -> None:
 
 
 def _straighten(plan: LayerPlan, above: list[list[int]], below: list[list[int]]) -> None:
-    """Make long lines upright wherever their neighbours leave room."""
+    """Make long lines vertical where there is room."""
     beside = {
         at: (before, after)
         for layer in plan.layers
@@ -276,12 +276,12 @@ def _straighten(plan: LayerPlan, above: list[list[int]], below: list[list[int]])
 
 
 def _sole(plan: LayerPlan, near: list[int]) -> int | None:
-    """Tell the one neighbour on a side, if it is a piece of a line too."""
+    """Return the only neighbour on a side if it is a piece of a line too; otherwise None."""
     return near[0] if len(near) == 1 and plan.slots[near[0]].node is None else None
 
 
 def _room(plan: LayerPlan, at: int, before: int | None, after: int | None) -> tuple[float, float]:
-    """Tell between which places a slot may be moved."""
+    """Return the lowest and highest x that a slot may be moved to."""
     slot, low, high = plan.slots[at], -math.inf, math.inf
     if before is not None:
         low = plan.slots[before].x + (plan.slots[before].width + slot.width) / 2 + COLUMN_GAP
@@ -297,7 +297,7 @@ def _align(plan: LayerPlan, run: list[int], least: float, most: float) -> None:
 
 
 def _pulled(plan: LayerPlan, at: int, near: list[int]) -> float:
-    """Where its neighbours would have a slot."""
+    """Return the x that a slot's neighbours pull it to."""
     slot = plan.slots[at]
     total, mass = (slot.x, 1.0) if not near else (0.0, 0.0)
     for other in (plan.slots[one] for one in near):

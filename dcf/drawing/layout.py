@@ -1,4 +1,4 @@
-"""A scene with coordinates: boxes, the panels inside them, lines and labels, all from the top left corner."""
+"""Gives a scene coordinates, in pixels from the top left corner: boxes, panels inside them, lines and labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rect:
-    """A rectangle by its top left corner."""
+    """A rectangle; `x` and `y` are its top left corner."""
 
     x: float
     y: float
@@ -43,7 +43,7 @@ class Rect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """A text with its middle at a point; `full` is what was too long to be shown."""
+    """A text centred at a point. `full` is the text before it was cut."""
 
     x: float
     y: float
@@ -55,7 +55,7 @@ class Label:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A line: straight to the second point, curved to the third, straight to the last; a loop curves back."""
+    """A line: straight to the second point, curved to the third, straight to the last. A loop is one curve back."""
 
     points: tuple[Point, ...]
     dashed: bool
@@ -65,7 +65,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
-    """The picture of one machine and the rectangle around it."""
+    """The picture of one machine, and the rectangle around it."""
 
     rect: Rect
     title: str
@@ -96,7 +96,7 @@ class _Block:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sheet:
-    """A graph whose parts are arranged; nothing has an absolute place yet."""
+    """A graph whose nodes are arranged relative to each other, without absolute coordinates."""
 
     graph: Graph
     title: str
@@ -106,12 +106,12 @@ class _Sheet:
 
     @property
     def width(self) -> float:
-        """How wide the panel is."""
+        """Width of the panel."""
         return max(self.plan.width, width_of(self.title, NOTE_SIZE)) + 2 * _PANEL_PAD
 
     @property
     def height(self) -> float:
-        """How high the panel is."""
+        """Height of the panel."""
         return self.plan.height + TITLE + _PANEL_PAD
 
 
@@ -122,12 +122,12 @@ def lay_out(graph: Graph) -> Panel:
 
 
 def label_text(arrow: Arrow) -> str:
-    """Shorten a label to what the picture has room for."""
+    """Return a label, cut to what the picture has room for."""
     return printable(arrow.label, _LONGEST_LABEL)
 
 
 def picture_size(panel: Panel) -> tuple[float, float]:
-    """Tell the width and height of a whole picture."""
+    """Return the width and height of a whole picture."""
     return panel.rect.width - 2 * _PANEL_PAD + 2 * MARGIN, panel.rect.height - TITLE - _PANEL_PAD + 2 * MARGIN
 
 
@@ -174,7 +174,7 @@ def _block(node: Node) -> _Block:
 
 
 def kind_text(node: Node) -> str:
-    """Say what kind of state it is."""
+    """Return the kind of a state, with a sign if it has retries."""
     return f"{node.kind} ↻" if node.retries else node.kind
 
 
@@ -215,7 +215,7 @@ def _labels(sheet: _Sheet, origin: Point) -> list[Label]:
 
 
 def _looping(sheet: _Sheet) -> dict[int, bool]:
-    """Tell the nodes that lead to themselves, and whether only by catching an error."""
+    """Return the nodes that lead to themselves; True if only by catching an error."""
     found: dict[int, bool] = {}
     for arrow in sheet.graph.arrows:
         if arrow.source == arrow.target:
@@ -261,7 +261,7 @@ def _lines(sheet: _Sheet, boxes: Sequence[Box], origin: Point) -> list[Line]:
 def _ends(
     plan: LayerPlan, slot_index: int, port: float | None, origin: Point, boxes: Sequence[Box], *, below: bool
 ) -> tuple[Point, Point]:
-    """Where a line leaves a slot, and where it leaves the layer."""
+    """Return where a line leaves a slot, and where it leaves the layer."""
     slot = plan.slots[slot_index]
     top, bottom = plan.bands[slot.rank]
     edge = origin[1] + (bottom if below else top)
@@ -274,7 +274,7 @@ def _ends(
 
 
 def _ports(plan: LayerPlan, links: Sequence[Link], boxes: Sequence[Box], *, below: bool) -> dict[int, float]:
-    """Spread the lines along the lower or upper side of their nodes; all that arrive there share one place."""
+    """Return where lines meet the lower or upper side of their nodes; arriving lines share one point."""
     sides: dict[int, list[int]] = {}
     for at, link in enumerate(links):
         slot = link.upper if below else link.lower
@@ -304,6 +304,6 @@ def _spread(plan: LayerPlan, links: Sequence[Link], members: list[int], rect: Re
 
 
 def _anchor(links: Sequence[Link], bundles: list[list[int]]) -> float:
-    """Which place is in the middle: that of the plain way on, where errors leave beside it."""
+    """Return which bundle is in the middle: the only one without caught errors, or else the centre."""
     solid = [place for place, bundle in enumerate(bundles) if not links[bundle[0]].dashed]
     return float(solid[0]) if len(solid) == 1 else (len(bundles) - 1) / 2

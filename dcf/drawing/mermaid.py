@@ -1,4 +1,4 @@
-"""A machine as a Mermaid flowchart. Whatever could mean something to Mermaid is written as a character code."""
+"""Draws a machine as a Mermaid flowchart. Characters with a meaning in Mermaid are written as character codes."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final
@@ -29,7 +29,7 @@ _COLOURED: Final = frozenset({"running", "succeeded", "failed", "cancelled"})
 
 
 def draw_mermaid(machine: Machine, statuses: Statuses | None = None, shares: Mapping[str, Share] | None = None) -> str:
-    """Write a flowchart; `statuses` by the path of each state, `shares` by that of each Map."""
+    """Return the flowchart. `statuses` are by the path of a state, `shares` by that of a Map."""
     graph = scene_of(machine)
     standing = Standing(graph, statuses, shares)
     classes = _CLASSES if statuses else ()

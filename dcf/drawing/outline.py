@@ -1,4 +1,4 @@
-"""A machine as indented text: every state in reading order, and where it leads."""
+"""Draws a machine as indented text: every state in reading order, with its transitions."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,7 +9,7 @@ from dcf.drawing.statuses import Share, Standing, Statuses
 
 
 def draw_text(machine: Machine, statuses: Statuses | None = None, shares: Mapping[str, Share] | None = None) -> str:
-    """Write an outline; `statuses` by the path of each state, `shares` by that of each Map."""
+    """Return the outline. `statuses` are by the path of a state, `shares` by that of a Map."""
     graph = scene_of(machine)
     return "\n".join(_graph(graph, "", Standing(graph, statuses, shares))) + "\n"
 

@@ -1,4 +1,4 @@
-"""What is to be drawn: a machine as nodes, arrows and groups, without any coordinates."""
+"""What a picture shows, without coordinates: a machine as nodes, arrows and groups."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MAX_STATES: Final = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrow:
-    """A transition between two nodes of a graph, by their indexes; `dashed` means that an error is caught."""
+    """A transition between two nodes of a graph, by their indexes. `dashed` means that it catches an error."""
 
     source: int
     target: int
@@ -27,9 +27,9 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A state, or the mark where a run begins or ends. Inside a Map, `path` is that of the first iteration.
+    """A state, or the marker where a run begins or ends. Inside a Map, `path` is that of the first iteration.
 
-    `many` says that there are counts to be shown: it is a Map or inside one.
+    `many` is True for a Map and what is inside it, which show counts.
     """
 
     path: str
@@ -57,7 +57,7 @@ class Group:
 
 
 def scene_of(machine: Machine) -> Graph:
-    """Say what a machine looks like; raise InvalidArgument when it is too large to be looked at."""
+    """Return the graph of a machine; raise InvalidArgument if it has more than MAX_STATES states."""
     if _size(machine) > MAX_STATES:
         message = f"A workflow of more than {MAX_STATES} states is not drawn."
         raise InvalidArgument(message, "Draw a part of it.")
@@ -65,7 +65,7 @@ def scene_of(machine: Machine) -> Graph:
 
 
 def nodes_in(graph: Graph) -> list[Node]:
-    """List all nodes, those inside others included."""
+    """Return all nodes, those inside groups included."""
     found: list[Node] = []
     for node in graph.nodes:
         found.append(node)

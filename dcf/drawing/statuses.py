@@ -1,4 +1,4 @@
-"""How the states of a run stand, put where the picture shows them: all iterations of a Map share one picture."""
+"""The statuses of a run's states as a picture shows them: all iterations of a Map are counted in one place."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -10,7 +10,7 @@ from dcf.drawing.scene import Graph, nodes_in
 from dcf.drawing.words import printable
 
 Statuses = Mapping[str, str]
-"""By the path of a state: `pending`, `running`, `succeeded`, `failed`, `skipped`, `cancelled`."""
+"""Status by the path of a state: `pending`, `running`, `succeeded`, `failed`, `skipped`, `cancelled`."""
 
 MARKS: Final[Mapping[str, str]] = {
     "failed": "✘",
@@ -20,7 +20,7 @@ MARKS: Final[Mapping[str, str]] = {
     "succeeded": "✔",
     "skipped": "-",
 }
-"""A mark for each status, the one to be noticed first standing first."""
+"""The mark of each status, the most urgent first."""
 
 _URGENCY: Final = tuple(MARKS)
 _THOUSAND: Final = 1_000
@@ -31,7 +31,7 @@ _GOOD: Final = frozenset({"succeeded", "skipped"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """Of an opened Map: how many iterations it has, and how many of them ended, those that failed included."""
+    """Progress of an opened Map: its number of iterations, and how many of them ended (`done`, with `failed` ones)."""
 
     size: int
     done: int = 0
@@ -52,9 +52,9 @@ class Standing:
             self._shares.setdefault(_first_iteration(_as_component(path), self._maps), []).append(share)
 
     def status(self, path: str) -> str | None:
-        """Tell the status to be noticed first; None when there is none.
+        """Return the most urgent status of a node; None if it has none.
 
-        What succeeded so far is `pending` as a whole while the Map around it may still come to it again.
+        A state that succeeded in some iterations is `pending` as long as its running Map may enter it again.
         """
         counts = self._counts.get(path)
         if counts is None:
@@ -65,7 +65,7 @@ class Standing:
         return "pending" if to_come and first in _GOOD and around in self._running else first
 
     def words(self, path: str) -> str:
-        """Say how the state stands, for a person who reads or listens."""
+        """Describe the status in words."""
         counts = self._counts.get(path, Counter())
         if self._is_one(path):
             return printable(next(iter(counts)) + self._iterations(path))
@@ -73,12 +73,12 @@ class Standing:
         return printable(told + self._of(path, str))
 
     def told(self, path: str) -> str:
-        """Say how the state stands in words after the mark of the status to be noticed first; nothing of no status."""
+        """Return the mark of the most urgent status and the description in words; empty without a status."""
         status = self.status(path)
         return "" if status is None else f"{MARKS.get(status, '?')} {self.words(path)}"
 
     def signs(self, path: str) -> str:
-        """Show how the state stands: mark and word, or marks and counts where there are several iterations."""
+        """Return mark and status, or marks and counts if there are several iterations."""
         counts = self._counts.get(path, Counter())
         if self._is_one(path):
             status = next(iter(counts))
@@ -93,7 +93,7 @@ class Standing:
         return shown + self._of(path, _short)
 
     def _is_one(self, path: str) -> bool:
-        """Tell whether there is one such state and never more."""
+        """Return True if there is exactly one such state in the run and never more."""
         return sum(self._counts.get(path, Counter()).values()) == 1 and (self._total(path) or 1) == 1
 
     def _share(self, path: str) -> Share | None:
@@ -107,17 +107,17 @@ class Standing:
         return f", {share.done} of {share.size} done" + (f", {share.failed} failed" if share.failed else "")
 
     def _of(self, path: str, number: Callable[[int], str]) -> str:
-        """Say out of how many iterations, where that is known."""
+        """Return ` of N`, the number of iterations, if it is known."""
         total = self._total(path) if path in self._counts else None
         return "" if total is None else f" of {number(total)}"
 
     def _total(self, path: str) -> int | None:
-        """Count the iterations of the Map around a state, at all places where there is such a Map."""
+        """Return the iterations of the Map around a state, summed over all places where it is open."""
         shares = self._shares.get(self._around(path) or "")
         return sum(share.size for share in shares) if shares else None
 
     def _around(self, path: str) -> str | None:
-        """Find the innermost Map around a state."""
+        """Return the path of the innermost Map around a state."""
         parts = path.split("/")
         outer = ("/".join(parts[:at]) for at in range(len(parts) - 2, 0, -2))
         return next((owner for owner in outer if owner in self._maps), None)
@@ -128,7 +128,7 @@ def _rank(status: str) -> tuple[int, str]:
 
 
 def _short(number: int) -> str:
-    """Write a count in at most four signs."""
+    """Write a count in at most four characters, as in 1.2k."""
     if number < _THOUSAND:
         return str(number)
     unit, sign = (_THOUSAND, "k") if number < _MILLION else (_MILLION, "M")
@@ -136,12 +136,12 @@ def _short(number: int) -> str:
 
 
 def _as_component(path: str) -> str:
-    """Spell the path of a Map as the beginning of those inside it."""
+    """Return the path of a Map as it begins the paths of the states inside it."""
     return open_scope(path, 0)[:-2]
 
 
 def _first_iteration(path: str, maps: set[str]) -> str:
-    """Spell the path of a state in any iteration as the path in the first one, at every level."""
+    """Return the path of a state in any iteration as that in the first iteration, at every level."""
     parts = path.split("/")
     for at in range(1, len(parts) - 1, 2):
         if "/".join(parts[:at]) in maps:

@@ -1,7 +1,7 @@
-"""A machine as SVG: readable by eye and by ear, in light and dark, harmless wherever it is shown.
+"""Draws a machine as SVG, for light and dark pages and for screen readers.
 
-All text is escaped, nothing has an id, and without its style sheet it may stand inside a page with a strict
-content security policy. Each state is a group with `data-state` and `data-status`, for a page that keeps it current.
+All text is escaped and nothing has an id. Without its style sheet the picture may be part of a page with a strict
+content security policy. Each state is a group with `data-state` and `data-status`, so that a page can update it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -92,7 +92,7 @@ STYLE: Final = (
     ".dcf-panel{stroke-dasharray:2 3}.dcf-word{font-weight:600}.dcf-end{fill:none;stroke-width:2}"
     f"{_rules(_LIGHT)}@media(prefers-color-scheme:dark){{{_rules(_DARK)}}}"
 )
-"""The style sheet of every picture, for a page that shows pictures drawn with `style=False`."""
+"""Style sheet of all pictures, for a page that shows pictures drawn with `style=False`."""
 
 
 def draw_svg(
@@ -103,9 +103,9 @@ def draw_svg(
     title: str = "Workflow",
     style: bool = True,
 ) -> str:
-    """Draw a machine; `statuses` by the path of each state, `shares` by that of each Map.
+    """Return the SVG. `statuses` are by the path of a state, `shares` by that of a Map.
 
-    Raise InvalidArgument beyond MAX_STATES.
+    Raise InvalidArgument if the machine has more than MAX_STATES states.
     """
     graph = scene_of(machine)
     panel = lay_out(graph)
@@ -208,14 +208,14 @@ def _line(line: Line) -> str:
 
 
 def _before(third: Point, last: Point, back: Point, line: Line) -> Point:
-    """Where the curve ends: not later than the head begins."""
+    """Return where the curve ends: at the arrow's head or before it."""
     stop = _moved(last, back) if line.head else last
     nearer = min if back[1] < 0 else max
     return (third[0], nearer(third[1], stop[1]))
 
 
 def _head(tip: Point, back: Point) -> str:
-    """Draw an arrow's head; `back` is the way from its tip to its middle."""
+    """Draw an arrow's head; `back` is the vector from its tip to the middle of its base."""
     x, y = _moved(tip, back)
     across = (4.0, 0.0) if back[1] else (0.0, 4.0)
     corners = (tip, (x - across[0], y - across[1]), (x + across[0], y + across[1]))
@@ -239,7 +239,7 @@ def _text(text: str) -> str:
 
 
 def _attribute(path: str) -> str:
-    """Escape a path whole: a program compares it."""
+    """Escape a path without cutting it, since programs compare it."""
     return escape("".join(one if one.isprintable() else "\N{REPLACEMENT CHARACTER}" for one in path))
 
 

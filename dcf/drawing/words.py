@@ -1,4 +1,4 @@
-"""Names and conditions as a picture shows them. They come from whoever wrote the workflow: nothing is obeyed."""
+"""Turns names and conditions into texts for pictures, made safe since a workflow's author may write anything."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -32,23 +32,23 @@ _TESTS: Final[Mapping[Test, str]] = {found.test: name for name, found in OPERATO
 
 
 def printable(text: str, longest: int = LONGEST) -> str:
-    """Put text on one line that no reader of XML, Mermaid or a terminal obeys, and cut it where it gets long."""
+    """Make text safe for XML, Mermaid and terminals, on one line, and cut it at `longest` characters."""
     shown = "".join(map(_printable, text[: longest + 1]))
     return shown if len(shown) <= longest else shown[: longest - 1] + "…"
 
 
 def width_of(text: str, size: float) -> float:
-    """Estimate how wide text is in a usual sans-serif font, rather too wide than too narrow."""
+    """Estimate the width of a text in pixels, in a common sans-serif font; rather too wide than too narrow."""
     return size * sum(map(_em, text))
 
 
 def describe(rule: Rule) -> str:
-    """Say in a few signs what a Choice rule asks."""
+    """Describe the condition of a Choice rule briefly."""
     return printable(_describe(rule, 0))
 
 
 def errors_text(errors: tuple[str, ...]) -> str:
-    """Say which errors a Catcher takes."""
+    """Name the errors that a Catcher matches."""
     return printable(", ".join("any error" if error == "States.ALL" else error for error in errors))
 
 

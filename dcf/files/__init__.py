@@ -1,1 +1,4 @@
-"""Files below configured directories, reached step by step and never through a link. Knows no run and no store."""
+"""Files below configured directories. Paths are opened one step at a time and never through a symbolic link.
+
+Knows no run and no store.
+"""

@@ -1,4 +1,4 @@
-"""Adding to the end of a file: all of it or nothing, and one after the other where several do."""
+"""Appends to a file: all of the data or none of it, with a file lock so that writers take turns."""
 
 import errno
 import fcntl
@@ -12,17 +12,17 @@ from dcf.files.roots import Stopped
 
 _APPEND: Final = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _GROWTH: Final = 64
-"""By appending a file may grow to so many times what one call may write."""
+"""A file may grow by appending to this many times the size that one call may write."""
 
 _PATIENCE_S: Final = 5.0
 _PAUSE_S: Final = 0.005
 
 
 def append_to(directory: int, name: str, data: bytes, max_bytes: int) -> None:
-    """Add to a file, which is made where there is none."""
+    """Append bytes to a file, created if missing. A failed write is undone. Raise Stopped or OSError."""
     deadline = time.monotonic() + _PATIENCE_S
     while not _append(directory, name, data, max_bytes * _GROWTH, deadline):
-        pass  # it was replaced by another file of this name before it was ours
+        pass  # another file took this name before we had the lock
 
 
 def _append(directory: int, name: str, data: bytes, largest: int, deadline: float) -> bool:

@@ -1,9 +1,9 @@
-"""The files that a Map's ItemReader names, from configured directories and from nowhere else.
+"""Reads the files that a Map's ItemReader names, from the configured directories only.
 
 `Bucket` is a directory below one of the roots; if no root has it, the key is looked up in the roots themselves.
-Every step of the way is opened relative to the one before and never through a symbolic link, so that nobody who
-may write below a root can lead a reader out of it, not even by changing a directory while it is read. No message
-tells where a root is.
+Every directory is opened relative to its parent and never through a symbolic link. So a process that may write below a
+root cannot redirect a reader outside of it, not even by renaming directories during the read. Messages never contain
+the path of a root.
 """
 
 import errno
@@ -27,24 +27,24 @@ from dcf.values.text_pieces import clip
 
 MAX_BYTES: Final = 16 * 1024 * 1024
 MAX_DEPTH: Final = 32
-"""Directories below each other in a listing."""
+"""Most levels of directories in one listing."""
 
 _CHUNK: Final = 64 * 1024
 _DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _STEP: Final = _DIRECTORY | os.O_NOFOLLOW
-# Without O_NONBLOCK opening a named pipe would wait for its writer.
+# Without O_NONBLOCK, opening a named pipe would block until somebody writes to it.
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemFiles:
-    """Reads items from files below the roots; `max_bytes` bounds all that one ItemReader reads, unpacked."""
+    """Reads items from files below the roots. `max_bytes` limits what one ItemReader reads in total, unpacked."""
 
     roots: tuple[Path, ...]
     max_bytes: int = MAX_BYTES
 
     def read(self, wanted: NeedItems) -> Json:
-        """Bring the items; raise StateError States.ItemReaderFailed."""
+        """Return the items; raise StateError States.ItemReaderFailed."""
         if not self.roots:
             raise reader_failure("No directory is configured to read items from: set DCF_ITEMS_DIRS.")
         return bring(wanted, _Directories(roots=self.roots, left=self.max_bytes, allowed=self.max_bytes))
@@ -52,7 +52,7 @@ class ItemFiles:
 
 @dataclass(slots=True, kw_only=True)
 class _Directories:
-    """The roots during one read; `left` says how many bytes may still be read."""
+    """The roots during one read. `left` is how many bytes may still be read, of `allowed`."""
 
     roots: tuple[Path, ...]
     left: int
@@ -82,7 +82,7 @@ class _Directories:
                     return
 
     def spend(self, count: int) -> None:
-        """Count bytes that were read; raise StateError when they are too many."""
+        """Subtract bytes that were read; raise StateError when the limit is exceeded."""
         self.left -= count
         if self.left < 0:
             raise reader_failure(f"The items take more than {self.allowed} bytes: set MaxItems, or split the file.")
@@ -98,7 +98,7 @@ class _Directories:
 
 
 class _Bounded(io.RawIOBase):
-    """What a file holds, counted while it is read; what goes wrong is told without the system's words."""
+    """A file that counts the bytes read. Its errors do not contain the operating system's text."""
 
     def __init__(self, source: BinaryIO | gzip.GzipFile, owner: _Directories) -> None:
         self._source = source
@@ -109,7 +109,7 @@ class _Bounded(io.RawIOBase):
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
         try:
-            # One byte more than is allowed tells a file that ends there from one that goes on.
+            # Reading one byte beyond the limit shows whether the file ends there.
             found = self._source.read(min(len(buffer), self._owner.left + 1))
         except (OSError, EOFError, zlib.error):
             raise reader_failure("The file cannot be read to its end.") from None
@@ -119,7 +119,7 @@ class _Bounded(io.RawIOBase):
 
 
 def _steps(name: str) -> tuple[str, ...]:
-    """Split a key into the steps that lead there; refuse what does not lead down."""
+    """Split a key into path steps; raise StateError for empty, '.' or '..' steps."""
     steps = tuple(name.split("/"))
     if any(step in ("", ".", "..") or "\0" in step for step in steps) or not _is_unicode(name):
         raise reader_failure(f"'{clip(name)}' does not name a file below a directory of items.")
@@ -131,7 +131,7 @@ def _is_unicode(name: str) -> bool:
 
 
 def _opened(name: str, flags: int, base: int | None, opened: ExitStack) -> int | None:
-    """Open something for as long as `opened` lasts; None when it is not there or not to be read."""
+    """Open a file or directory and close it with `opened`; return None if it is missing or not readable."""
     try:
         found = os.open(name, flags, dir_fd=base)
     except OSError as error:
@@ -160,7 +160,7 @@ def _file_at(base: int, steps: tuple[str, ...], opened: ExitStack) -> BinaryIO |
 
 
 def _below(directory: int, folder: str, start: str, depth: int) -> Iterator[Listed]:
-    """List what is in a directory, in the order of the keys: a directory stands where its name with a slash does."""
+    """List the files in a directory in the order of their keys. A directory sorts by its name with a slash appended."""
     if depth == 0:
         raise reader_failure(f"The directories are nested deeper than {MAX_DEPTH} levels.")
     for name in sorted(_entries(directory, start)):
@@ -190,7 +190,7 @@ def _entries(directory: int, start: str) -> Iterator[str]:
 
 
 def _about(directory: int, name: str) -> os.stat_result | None:
-    """Look at a file; None when it has gone meanwhile, or has become something else."""
+    """Return the status of a regular file; None if it is gone or has become something else."""
     try:
         found = os.stat(name, dir_fd=directory, follow_symlinks=False)
     except OSError:
@@ -199,6 +199,6 @@ def _about(directory: int, name: str) -> os.stat_result | None:
 
 
 def _listed(key: str, about: os.stat_result) -> Listed:
-    # What an ETag is for is to tell one content from another; hashing every file would read them all.
+    # An ETag must change with the content; size and time suffice, and hashing would read every file.
     etag = hashlib.md5(f"{about.st_size} {about.st_mtime_ns}".encode(), usedforsecurity=False).hexdigest()
     return Listed(key=key, size=about.st_size, modified=int(about.st_mtime), etag=etag)

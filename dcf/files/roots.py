@@ -1,8 +1,8 @@
-"""The directories that file tools are confined to, and the way down from one of them.
+"""The configured directories (roots) that file tools are confined to, and opening paths below them.
 
-Every step is opened relative to the one before and never through a symbolic link, so that nobody who may write below a
-root can lead a tool out of it, not even by changing a directory while it is walked. The roots themselves are the
-operator's and may be links. What the system says is told in words of ours.
+Every directory is opened relative to its parent and never through a symbolic link. So a process that may write below a
+root cannot lead a tool outside of it, not even by renaming directories meanwhile. The roots themselves are set by the
+operator and may be links. Errors of the operating system are reported in dcf's own words.
 """
 
 import errno
@@ -32,7 +32,7 @@ _AGAIN: Final = "Look with list_directory and call again."
 
 
 class Stopped(Exception):
-    """Ends an operation half-way down; its refusal is what the caller is told."""
+    """Ends a file operation early. `refusal` is the answer to the caller."""
 
     def __init__(self, code: str, message: str, hint: str = _AGAIN) -> None:
         super().__init__(message)
@@ -40,13 +40,13 @@ class Stopped(Exception):
 
 
 def failed(code: str, what: str, error: OSError) -> Stopped:
-    """Tell of a refusal of the system without its words."""
+    """Turn an OSError into Stopped, with a message of dcf's own instead of the system's text."""
     return Stopped(code, f"{what}: {_WORDS.get(error.errno or 0, 'the system refused it')}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RootedPath:
-    """A place at or below a root: `root` is where it really is, `steps` lead down from there."""
+    """A path at or below a root: `root` is the root's real path, `steps` are the names below it."""
 
     root: Path
     steps: tuple[str, ...]
@@ -62,19 +62,19 @@ class RootedPath:
         return (*self.root.parts, *self.steps)
 
     def inside(self, other: "RootedPath") -> bool:
-        """Whether it is the other place or lies below it."""
+        """Return True if this is the other path or lies below it."""
         return self.parts[: len(other.parts)] == other.parts
 
     @contextmanager
     def open_parent(self, *, create: bool = False, missing: str = "path_not_found") -> Iterator[tuple[int, str]]:
-        """Open the directory that this place is in; yield it and the last name."""
+        """Open the directory that contains this path; yield its descriptor and the last name."""
         *around, last = self.steps
         with ExitStack() as opened:
             yield descend(self.root, tuple(around), opened, create=create, missing=missing)[0], last
 
     @contextmanager
     def open_directory(self) -> Iterator[int]:
-        """Open this place, a directory."""
+        """Open this path as a directory; yield its descriptor."""
         with ExitStack() as opened:
             yield descend(self.root, self.steps, opened)[0]
 
@@ -82,7 +82,10 @@ class RootedPath:
 def descend(
     root: Path, steps: tuple[str, ...], opened: ExitStack, *, create: bool = False, missing: str = "path_not_found"
 ) -> tuple[int, bool]:
-    """Open step after step for as long as `opened` lasts; tell the last directory and whether it was made just now."""
+    """Open the directories down to the last step; return its descriptor and whether it was created just now.
+
+    All descriptors are closed with `opened`. Raise Stopped, with the code `missing` for a directory that is not there.
+    """
     try:
         base = os.open(root, STEP)
     except OSError as error:
@@ -120,13 +123,13 @@ def _make(base: int, step: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Roots:
-    """The configured directories; those in `write` may be read as well."""
+    """The configured directories. Those in `write` may be read as well."""
 
     read: tuple[Path, ...]
     write: tuple[Path, ...]
 
     def place(self, text: str, *, write: bool = False) -> RootedPath:
-        """Find the place that a caller names; raise Stopped where it is none of ours."""
+        """Return the rooted path that a caller names; raise Stopped if it is outside the roots or not writable."""
         known = self._known()
         if not known:
             raise Stopped(
@@ -142,11 +145,11 @@ class Roots:
         return found
 
     def all(self) -> list[Path]:
-        """List the roots, where they really are."""
+        """Return the real paths of the roots, sorted."""
         return sorted(self._known())
 
     def refuse_root(self, place: RootedPath) -> None:
-        """Refuse to delete, move or replace a root or what holds one."""
+        """Raise Stopped if this path is a root or contains one."""
         roots = [RootedPath(root=root, steps=()) for root in self._known()]
         if any(root.inside(place) for root in roots):
             raise Stopped(
@@ -154,7 +157,7 @@ class Roots:
             )
 
     def _known(self) -> dict[Path, bool]:
-        """Tell where the roots really are, and whether they may be written."""
+        """Return the real path of each root, and whether it is writable."""
         found = {Path(os.path.realpath(root)): False for root in self.read}
         return found | {Path(os.path.realpath(root)): True for root in self.write}
 
@@ -176,7 +179,7 @@ class Roots:
         return next(iter(known)).joinpath(*steps)
 
     def _governed(self, path: Path, known: dict[Path, bool]) -> RootedPath:
-        """Take the innermost root around a path: a read-only one inside a writable one stays so."""
+        """Choose the innermost root around a path, so that a read-only root inside a writable one stays read-only."""
         root = max((root for root in known if path.is_relative_to(root)), key=lambda one: len(one.parts))
         return RootedPath(root=root, steps=path.parts[len(root.parts) :])
 

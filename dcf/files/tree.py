@@ -1,7 +1,7 @@
-"""Files and directories below configured roots, for the file tools: listed, read, written, moved and deleted.
+"""Lists, reads, writes, moves and deletes files and directories below the configured roots, for the file tools.
 
-Nothing outside the roots is touched, links are never followed, devices and pipes never opened. A file is replaced as a
-whole or not at all, and nothing is destroyed that the caller did not name. Where the roots are is `roots`' business.
+Never touches anything outside the roots, follows no links, and opens no devices or pipes. A file is replaced as a whole
+or not at all. Nothing is deleted or overwritten unless the caller named it. `roots` decides which paths are inside.
 """
 
 import errno
@@ -33,7 +33,10 @@ Told = TypeVar("Told")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """What is in a directory, in order. `cursor` is where the next page begins; `skipped` names are no Unicode."""
+    """One page of a directory's entries, in order.
+
+    `cursor` begins the next page, None on the last; `skipped` counts names that are not valid Unicode.
+    """
 
     path: str
     entries: tuple[DirectoryEntry, ...]
@@ -43,7 +46,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
-    """Bytes of a file of `size` bytes, from an offset on."""
+    """Bytes of a file from an offset on; `size` is the whole file's size in bytes."""
 
     path: str
     data: bytes
@@ -53,7 +56,7 @@ class Content:
 def _answering(
     method: Callable[Concatenate["FileTree", Asked], Told],
 ) -> Callable[Concatenate["FileTree", Asked], Told | Refusal]:
-    """Turn what stopped an operation into its answer."""
+    """Make a method return its refusal instead of raising Stopped."""
 
     @wraps(method)
     def answer(tree: "FileTree", /, *args: Asked.args, **options: Asked.kwargs) -> Told | Refusal:
@@ -66,7 +69,7 @@ def _answering(
 
 
 class FileTree:
-    """What lies below the roots; `max_bytes` bounds what one call reads or writes."""
+    """The files below the roots. `max_bytes` limits what one call may read or write."""
 
     def __init__(self, read: tuple[Path, ...], write: tuple[Path, ...], max_bytes: int = MAX_BYTES) -> None:
         self._roots = Roots(read=read, write=write)
@@ -74,7 +77,10 @@ class FileTree:
 
     @_answering
     def entries(self, path: str, *, recursive: bool, hidden: bool, limit: int, room: int, after: str | None) -> Listing:
-        """List a directory, from behind an entry on; without a path and with several roots, list these."""
+        """List a directory after the entry `after`, at most `limit` entries and `room` bytes of JSON.
+
+        The path `.` lists the roots themselves if there are several.
+        """
         if path == "." and len(self._roots.all()) > 1:
             return Listing(path=path, entries=tuple(describe(str(one), str(one), one.stat()) for one in self._there()))
         place = self._roots.place(path)
@@ -96,7 +102,7 @@ class FileTree:
 
     @_answering
     def read(self, path: str, offset: int, length: int) -> Content:
-        """Read bytes of a regular file."""
+        """Read up to `length` bytes of a regular file from `offset` on."""
         place = self._roots.place(path)
         if not place.steps:
             raise Stopped("not_a_file", f"'{path}' is a directory.", "List it with list_directory.")
@@ -115,7 +121,7 @@ class FileTree:
 
     @_answering
     def write(self, path: str, data: bytes, *, append: bool, create_parents: bool) -> str:
-        """Replace a file, or make it, as a whole; or add to its end. Return its absolute path."""
+        """Create or replace a file as a whole, or append to it. Return its absolute path."""
         if len(data) > self.max_bytes:
             raise Stopped(
                 "too_large", f"{len(data)} bytes are more than {self.max_bytes}.", "Write it in pieces, append=true."
@@ -134,7 +140,7 @@ class FileTree:
 
     @_answering
     def make_directory(self, path: str, *, parents: bool, exist_ok: bool) -> tuple[str, bool]:
-        """Make a directory; tell its absolute path and whether it is new."""
+        """Create a directory. Return its absolute path and whether it is new."""
         place = self._roots.place(path, write=True)
         made = False
         with ExitStack() as opened:
@@ -147,7 +153,7 @@ class FileTree:
 
     @_answering
     def delete(self, path: str, *, recursive: bool) -> str:
-        """Delete a file, a link itself, or a directory."""
+        """Delete a file, a link itself, or a directory. Return its absolute path."""
         place = self._inner(path)
         self._roots.refuse_root(place)
         with place.open_parent() as (directory, name):
@@ -166,7 +172,10 @@ class FileTree:
 
     @_answering
     def move(self, source: str, target: str, *, overwrite: bool, create_parents: bool) -> tuple[str, str]:
-        """Give something another name in one step; replaces a file or an empty directory, only where asked to."""
+        """Rename a file, link or directory in one step. Return the absolute paths before and after.
+
+        `overwrite` allows replacing a file or an empty directory.
+        """
         old, new = self._inner(source), self._inner(target)
         self._roots.refuse_root(old)
         self._roots.refuse_root(new)
@@ -182,7 +191,7 @@ class FileTree:
         return old.text, new.text
 
     def _inner(self, path: str) -> RootedPath:
-        """Find a writable place that is no root."""
+        """Return a writable path that is not a root itself; raise Stopped otherwise."""
         place = self._roots.place(path, write=True)
         if not place.steps:
             raise Stopped("forbidden", f"'{path}' is a configured directory.", "Name what is inside it.")
@@ -194,7 +203,7 @@ class FileTree:
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """One change of a name, from one open directory to another."""
+    """One rename, from one open directory to another."""
 
     source: int
     name: str
@@ -203,7 +212,7 @@ class _Move:
     about: os.stat_result
 
     def carry_out(self, *, overwrite: bool) -> None:
-        """Rename, such that whatever happens the moved thing is under one of its names."""
+        """Rename such that the moved file keeps at least one of its names, whatever happens meanwhile."""
         try:
             there = _look_or_none(self.target, self.last)
             if there is not None and not overwrite:
@@ -220,11 +229,11 @@ class _Move:
             raise failed("move_failed", f"'{self.name}' cannot be moved", error) from None
 
     def _to_nothing(self) -> None:
-        """Take a free name, without replacing what somebody puts there at this moment."""
+        """Rename to a free name, without replacing anything created there meanwhile."""
         if stat.S_ISDIR(self.about.st_mode):
             os.mkdir(self.last, dir_fd=self.target)
             try:
-                self._rename()  # replaces the empty directory only while it is empty
+                self._rename()  # the system replaces the new directory only if it is still empty
             except OSError:
                 with suppress(OSError):
                     os.rmdir(self.last, dir_fd=self.target)
@@ -237,7 +246,7 @@ class _Move:
         if stat.S_ISDIR(there.st_mode) != stat.S_ISDIR(self.about.st_mode) or not _is_plain(there.st_mode):
             raise Stopped("destination_exists", f"'{self.last}' is of another kind.", "Choose another destination.")
         if (there.st_dev, there.st_ino) == (self.about.st_dev, self.about.st_ino):
-            os.unlink(self.name, dir_fd=self.source)  # two names of one file: renaming would leave both
+            os.unlink(self.name, dir_fd=self.source)  # hard links of one file: renaming would leave both names
             return
         self._rename()
 
@@ -271,7 +280,7 @@ def _look_or_none(directory: int, name: str) -> os.stat_result | None:
 
 
 def _regular(directory: int, name: str, *, missing: str | None = None) -> os.stat_result | None:
-    """Refuse what is there and no regular file, before it is opened: opening a device may already do something."""
+    """Raise Stopped for anything but a regular file. Checked before opening, as opening a device can have effects."""
     about = _look_or_none(directory, name) if missing is None else _look(directory, name, missing)
     if about is not None and not stat.S_ISREG(about.st_mode):
         what = "a directory" if stat.S_ISDIR(about.st_mode) else "no regular file; links are not followed"
@@ -288,7 +297,7 @@ def _read(file: int, offset: int, length: int) -> bytes:
 
 
 def _replace(directory: int, name: str, data: bytes, about: os.stat_result | None) -> None:
-    """Write a new file beside the old one and give it the name when it is safely there."""
+    """Write a temporary file, flush it to disk, and rename it over the old one."""
     draft = f".dcf-{secrets.token_hex(8)}.tmp"
     file = os.open(draft, _NEW, 0o666, dir_fd=directory)
     try:
@@ -333,7 +342,7 @@ def _delete_directory(around: int, name: str, *, recursive: bool) -> None:
 
 
 def _empty(around: int, name: str, depth: int) -> None:
-    """Delete all that is in a directory; links in it are deleted, not followed."""
+    """Delete everything in a directory. Links are deleted, not followed."""
     if depth == 0:
         raise Stopped(
             "remove_failed",

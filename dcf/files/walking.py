@@ -1,4 +1,4 @@
-"""Directories listed in a fixed order, so that a listing can go on behind any entry. Links are told, not followed."""
+"""Walks directories in a fixed order, so that a listing can resume after any entry. Links are listed, not followed."""
 
 import os
 import stat
@@ -18,7 +18,7 @@ DirectorySteps: TypeAlias = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DirectoryEntry:
-    """One thing in a directory; `modified` is UTC."""
+    """One entry of a directory: `size` in bytes, `modified` as ISO 8601 UTC text."""
 
     name: str
     path: str
@@ -28,7 +28,7 @@ class DirectoryEntry:
 
 
 def describe(name: str, path: str, about: os.stat_result) -> DirectoryEntry:
-    """Say what a thing is, by itself: a link is a link, wherever it leads."""
+    """Describe a file by its own status: a symbolic link is reported as a link."""
     kinds = {stat.S_IFREG: "file", stat.S_IFDIR: "directory", stat.S_IFLNK: "symlink"}
     return DirectoryEntry(
         name=name,
@@ -42,9 +42,10 @@ def describe(name: str, path: str, about: os.stat_result) -> DirectoryEntry:
 def walk(
     directory: int, *, recursive: bool, hidden: bool, after: DirectorySteps | None, around: DirectorySteps = ()
 ) -> Iterator[tuple[DirectorySteps, os.stat_result | None]]:
-    """Go through a directory by name, a directory before what is in it; None for a name that is no Unicode.
+    """Yield names and status below a directory, sorted by name, each directory before its contents.
 
-    What is hidden is neither told nor entered.
+    The status is None for a name that is not valid Unicode. Yields only entries after `after`. Unless `hidden`, names
+    that begin with a dot are neither yielded nor entered.
     """
     if len(around) > _MAX_DEPTH:
         raise Stopped("scan_failed", f"The directories are nested deeper than {_MAX_DEPTH} levels.")
@@ -60,7 +61,7 @@ def walk(
         try:
             about = os.stat(name, dir_fd=directory, follow_symlinks=False)
         except OSError:
-            continue  # gone meanwhile
+            continue  # deleted meanwhile
         if is_behind:
             yield steps, about
         if recursive and stat.S_ISDIR(about.st_mode):
@@ -73,7 +74,7 @@ def _inside(
     try:
         inner = os.open(name, STEP, dir_fd=directory)
     except OSError:
-        return  # gone, or become something else, or not to be read
+        return  # deleted, replaced by something else, or not readable
     try:
         yield from walk(inner, recursive=True, hidden=hidden, after=after, around=steps)
     finally:

@@ -1,1 +1,1 @@
-"""Skill manifests: their form, where they are found, what they may do. Reads files; knows no store and no platform."""
+"""Skill manifests: format, lookup, and what they may do. Reads files; knows no store and no platform."""

@@ -1,7 +1,6 @@
-"""Which addresses a skill may make the platform talk to: only listed ones, and metadata services never.
+"""Checks the URLs that a skill makes the platform call: only listed ones, and never cloud metadata services.
 
-Strict on purpose: what two URL readers could understand differently (user names, odd spellings of an IP address,
-backslashes) is refused, not interpreted.
+A URL that two parsers could read differently (user names, odd spellings of an IP address, backslashes) is refused.
 """
 
 import ipaddress
@@ -29,7 +28,7 @@ _LIST_IT: Final = "Ask an operator to put the server into registry.json, or to l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A URL that was read: nothing in it can be understood in two ways."""
+    """A parsed URL, unambiguous."""
 
     scheme: str
     host: str
@@ -37,14 +36,14 @@ class Endpoint:
     path: str
 
     def covers(self, other: "Endpoint") -> bool:
-        """Tell whether `other` lies at or below this address."""
+        """Return True if `other` is this address or below it."""
         below = self.path.rstrip("/")
         same = (self.scheme, self.host, self.port) == (other.scheme, other.host, other.port)
         return same and (other.path == below or other.path.startswith(f"{below}/"))
 
 
 def read_endpoint(url: str) -> Endpoint:
-    """Read an http(s) URL; raise InvalidArgument, or Forbidden for a metadata service."""
+    """Parse an http(s) URL; raise InvalidArgument, or Forbidden for a metadata service."""
     endpoint = _read(url)
     if endpoint is None:
         hint = "Write http:// or https://, a host name or plain IP address, an optional port, and a path."
@@ -69,7 +68,7 @@ def _read(url: str) -> Endpoint | None:
 
 
 def check_endpoint(url: str, allowed: tuple[str, ...]) -> str:
-    """Return the URL when the list of allowed ones covers it; raise Forbidden or InvalidArgument."""
+    """Return the URL if one of `allowed` covers it; raise Forbidden or InvalidArgument."""
     endpoint = read_endpoint(url)
     if not any(read_endpoint(one).covers(endpoint) for one in allowed):
         shown = f"{endpoint.scheme}://{endpoint.host}:{endpoint.port}"
@@ -97,5 +96,5 @@ def _is_metadata(host: str) -> bool:
 
 
 def _shown(url: str) -> str:
-    """Leave out what may hold a password."""
+    """Return the URL for a message, without a password it may contain."""
     return url if "@" not in url else "a URL with a user name"

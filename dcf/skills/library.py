@@ -1,7 +1,6 @@
-"""Finding a skill: by `skill://name@version`, `name@version`, an id, a file below the directory, or as JSON itself.
+"""Finds a skill's manifest by `skill://name@version`, `name@version`, id, file name, or in the JSON given instead.
 
-One resolver for everybody who names a skill. Files are read only below the configured directory, whatever is asked
-for; no message tells where that is.
+Reads files only below the configured directory, whatever a caller names. Messages do not contain its path.
 """
 
 import os
@@ -18,7 +17,7 @@ from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
 MAX_MANIFESTS: Final = 2_000
-"""Files of a directory that are looked at."""
+"""Most files of a directory that are read."""
 
 _MAX_REFERENCE: Final = 1_000
 
@@ -27,7 +26,7 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LibraryEntry:
-    """A file of the directory as it was when it was read: its manifests, or why there are none."""
+    """A file of the directory as last read: its manifests, or the error."""
 
     path: str
     stamp: tuple[int, int]
@@ -37,9 +36,9 @@ class LibraryEntry:
 
 @dataclass(slots=True, kw_only=True)
 class Library:
-    """The manifests of a directory (`*.json`, not below), read again when they change.
+    """The manifests of a directory (`*.json`, without subdirectories). Changed files are read again.
 
-    `schema` takes the place of the shipped JSON Schema of manifests.
+    `schema` replaces the JSON Schema of manifests that ships with dcf.
     """
 
     directory: Path
@@ -47,7 +46,7 @@ class Library:
     _entries: dict[str, LibraryEntry] = field(default_factory=dict)
 
     def entries(self) -> list[LibraryEntry]:
-        """List the files, by name; raise InvalidArgument where there is no such directory."""
+        """Return the files by name; raise InvalidArgument if the directory cannot be read."""
         known, entries = self._entries, {}
         for name, stamp in self._files():
             entry = known.get(name)
@@ -56,14 +55,14 @@ class Library:
         return [entries[name] for name in sorted(entries)]
 
     def resolve(self, reference: Json, imports: Iterable[Mapping[str, Json]] = ()) -> Manifest:
-        """Find the manifest that is meant; `imports`, a workflow's own, come before the directory's.
+        """Return the manifest that a reference names. `imports`, a workflow's own manifests, are looked up first.
 
         Raise SkillUnknown, InvalidArgument (not readable) or InvalidDefinition (not a valid manifest).
         """
         return read_manifest(self.document(reference, imports), self.schema, "skill_json")
 
     def document(self, reference: Json, imports: Iterable[Mapping[str, Json]] = ()) -> Json:
-        """Find the manifest that is meant, unchecked."""
+        """Return the manifest that a reference names, without checking it."""
         if not isinstance(reference, str):
             return reference
         text = reference.strip()
@@ -114,7 +113,7 @@ class Library:
 
 
 def index_of(documents: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
-    """Index manifests by every name they go by; the first of several wins."""
+    """Index manifests by all their names; of several with one name the first counts."""
     index: dict[str, Json] = {}
     for document in documents:
         for alias in aliases_of(document):
@@ -123,7 +122,7 @@ def index_of(documents: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
 
 
 def imported_manifests(definition: Mapping[str, Json], directory: Path) -> list[dict[str, Json]]:
-    """Read the manifests that a workflow imports; what cannot be read is left out, since validation names it."""
+    """Read the manifests that a workflow imports. Unreadable ones are left out; validation reports them."""
     reader, found = ImportReader(base=directory), list[dict[str, Json]]()
     imports = definition.get("skill_imports")
     for entry in imports if isinstance(imports, list) else ():

@@ -1,4 +1,4 @@
-"""What there is to choose from: every manifest of a directory or a catalogue as one item, broken ones included."""
+"""Lists the skill manifests of a directory or a catalogue, invalid ones included."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,14 +19,14 @@ _NEEDED: Final = ("manifestId", "skillName", "skillVersion")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skillset:
-    """The items, sorted by name, version and id, and what is wrong with the catalogue's entries."""
+    """The items, sorted by name, version and id, and warnings about entries of the catalogue."""
 
     items: list[dict[str, Json]] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
 
 def list_directory(library: Library, schema: Mapping[str, Json] | None, preview: int | None) -> Skillset:
-    """List the manifests of a directory; `preview` is the length of the directives' beginning, None for none."""
+    """List the manifests of a directory, with the first `preview` characters of their directives; None for none."""
     found = Skillset()
     for entry in library.entries():
         name = Path(entry.path).name
@@ -38,7 +38,7 @@ def list_directory(library: Library, schema: Mapping[str, Json] | None, preview:
 
 
 def list_catalog(catalog: Path, root: Path, schema: Mapping[str, Json] | None, preview: int | None) -> Skillset:
-    """List the manifests that a catalogue names; they must lie below `root` or beside the catalogue."""
+    """List the manifests that a catalogue names; their files must lie below `root` or beside the catalogue."""
     reader = ImportReader(base=catalog.parent, others=(root,))
     try:
         content, _ = reader.read(catalog.name, None)

@@ -1,6 +1,6 @@
-"""A skill manifest as frozen records, and its judgement. No file is read here and nothing is resolved.
+"""Skill manifests as frozen records, and their validation. Reads no files and resolves no references.
 
-`judge` answers whatever it is given; `read_manifest` raises with everything that is wrong.
+`judge` reports all problems of any value; `read_manifest` raises them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ from dcf.values.text_pieces import clip
 
 SCHEMA_NAME: Final = "letta_skill_manifest_v2.0.0.json"
 MAX_MANIFEST: Final = 1024 * 1024
-"""UTF-8 bytes of one manifest."""
+"""Largest manifest, in UTF-8 bytes."""
 
 Egress = Literal["none", "intranet", "internet"]
 Risk = Literal["low", "medium", "high", "critical"]
@@ -28,7 +28,7 @@ Risk = Literal["low", "medium", "high", "critical"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolNeed:
-    """A tool that a skill needs. `schema` is its name, description and parameters, where the manifest has them."""
+    """A tool that a skill needs. `schema` holds its name, description and parameters, if the manifest has them."""
 
     name: str
     description: str
@@ -39,7 +39,7 @@ class ToolNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataNeed:
-    """A text that a skill brings along."""
+    """A text that a skill brings into the agent's context."""
 
     source_id: str
     text: str
@@ -49,7 +49,7 @@ class DataNeed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """A valid manifest. `sha256` fingerprints all of it."""
+    """A valid manifest. `sha256` is a hash of the whole document."""
 
     manifest_id: str
     name: str
@@ -67,28 +67,28 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """Everything found in a manifest; the exit code is 0 fine, 1 schema, 2 static, 4 no JSON."""
+    """Result of validating a manifest."""
 
     problems: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = field(default=())
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if there are no problems."""
         return not self.problems
 
     @property
     def exit_code(self) -> int:
-        """Tell which kind of check failed first."""
+        """Exit code of the command line: 0 valid, 1 schema, 2 static check, 4 no JSON; the first problem counts."""
         return EXIT_CODES[self.problems[0].stage] if self.problems else 0
 
     def texts(self, stage: Stage) -> list[str]:
-        """List the findings of one kind as the seed's lists show them."""
+        """Return the problems of one stage as texts."""
         return [schema_text(one) for one in self.problems if one.stage == stage]
 
 
 def judge(value: Json, schema: Mapping[str, Json] | None = None, name: str = "The manifest") -> Judgement:
-    """Judge a manifest, given as JSON text or as a native value; never raises for what the manifest is."""
+    """Validate a manifest, given as JSON text or as a native value. Never raises because of the manifest."""
     try:
         document = parse(value, name=name, max_bytes=MAX_MANIFEST)
     except InvalidArgument as error:
@@ -101,7 +101,7 @@ def judge(value: Json, schema: Mapping[str, Json] | None = None, name: str = "Th
 
 
 def read_manifest(value: Json, schema: Mapping[str, Json] | None = None, name: str = "The manifest") -> Manifest:
-    """Read a manifest, given as JSON text or as a native value; raise InvalidDefinition with every problem."""
+    """Parse a manifest, given as JSON text or as a native value; raise InvalidDefinition with every problem."""
     document = parse(value, name=name, max_bytes=MAX_MANIFEST)
     judgement = judge(document, schema)
     if not judgement.ok:
@@ -143,7 +143,7 @@ def _data(entry: Mapping[str, Json]) -> DataNeed:
 
 
 def _static(document: Mapping[str, Json]) -> Iterator[Finding]:
-    """Check what a schema cannot say."""
+    """Check what JSON Schema cannot express."""
     yield from _repeated(document, "requiredTools", "toolName", "duplicate_tool", "tool")
     yield from _repeated(document, "requiredDataSources", "dataSourceId", "duplicate_data_source", "data source")
     for at, tool in _entries(document, "requiredTools"):

@@ -1,4 +1,7 @@
-"""What this server lets skills do, and how a manifest's tool becomes a wish to a platform. Decides, changes nothing."""
+"""What this server allows skills to do, and which tools and texts a manifest asks a platform for.
+
+Decides only; attaches nothing.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +21,7 @@ _RISK: Final[tuple[str, ...]] = get_args(Risk)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The server's rules. `endpoints` are the URLs that manifests may name themselves."""
+    """The server's limits for skills. `endpoints` are the URLs that manifests may contain."""
 
     egress: Egress = "intranet"
     secrets: frozenset[str] = frozenset()
@@ -28,7 +31,7 @@ class Policy:
     endpoints: tuple[str, ...] = ()
 
     def check(self, manifest: Manifest) -> None:
-        """Raise Forbidden when the manifest asks for more than this server grants."""
+        """Raise Forbidden if the manifest asks for more than this server grants."""
         if _EGRESS.index(manifest.egress) > _EGRESS.index(self.egress):
             raise _forbidden(manifest, f"egress '{manifest.egress}'", "DCF_SKILL_EGRESS")
         refused = sorted(set(manifest.secrets) - self.secrets)
@@ -38,7 +41,7 @@ class Policy:
             raise _forbidden(manifest, f"risk level '{manifest.risk}'", "DCF_SKILL_RISK")
 
     def wish(self, skill: str, tool: ToolNeed, registry: Registry) -> ToolWish:
-        """Say what the platform is to attach; raise Forbidden or ToolUnavailable when it may or can not."""
+        """Return what the platform is to attach for a tool; raise Forbidden or ToolUnavailable."""
         definition, server = tool.definition, None
         kind = definition["type"]
         if kind == "python_source" and not self.python_source:
@@ -62,7 +65,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A text for the agent's context: the directives, or a part of a data source."""
+    """A text for the agent's context: the skill's directives, or a part of a data source."""
 
     label: str
     value: str
@@ -70,7 +73,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillPlan:
-    """What loading a skill comes to: texts, tools that it must have, and why optional ones are left out."""
+    """What loading a skill attaches, and warnings about optional tools that are left out."""
 
     directives: Piece
     data: tuple[Piece, ...]
@@ -79,7 +82,7 @@ class SkillPlan:
 
 
 def plan(manifest: Manifest, policy: Policy, registry: Registry, *, max_chars: int, max_pieces: int) -> SkillPlan:
-    """Work out what is to be attached, before anything is; raise Forbidden, ToolUnavailable or InvalidArgument."""
+    """Return what loading a skill attaches; raise Forbidden, ToolUnavailable or InvalidArgument."""
     policy.check(manifest)
     tools, warnings = list[tuple[ToolNeed, ToolWish]](), list[str]()
     for tool in manifest.tools:
@@ -100,7 +103,7 @@ def plan(manifest: Manifest, policy: Policy, registry: Registry, *, max_chars: i
 
 
 def left_out(name: str, error: DcfError) -> str:
-    """Say why a tool that need not be there is not."""
+    """Return the warning that an optional tool is left out."""
     return f"The optional tool '{clip(name)}' was left out: {error.message}"
 
 

@@ -1,7 +1,7 @@
-"""registry.json: where the logical servers of skills really are. The file is the operator's, not a caller's.
+"""Reads registry.json, which says where the MCP servers of skills are. The operator writes it, not a caller.
 
-`${NAME}` in it is replaced from the environment, so that secrets stand there and nowhere else; what an environment
-(`env`) needs differently stands in `overrides.<env>.<server>`.
+`${NAME}` in it is replaced from the environment, so that secrets need not be in the file. `overrides.<env>.<server>`
+replaces fields of a server in the environment that `env` names.
 """
 
 import json
@@ -33,15 +33,15 @@ _SCHEMES: Final = (("ws://", "http://"), ("wss://", "https://"))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registry:
-    """The servers of one file, read when it is asked for one, so that a change needs no restart."""
+    """The servers of one registry file, which is read at every lookup, so that a change needs no restart."""
 
     path: Path
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def server(self, server_id: str) -> dict[str, Json]:
-        """Describe a server as `{"name", "transport", "url" | "command", "args", "headers"}`; raise ToolUnavailable.
+        """Return a server as `{"name", "transport", "url" | "command", "args", "headers"}`; raise ToolUnavailable.
 
-        Where the URL holds a value of the environment behind its host, `shown_url` is what others may see of it.
+        If the URL contains environment values after its host, `shown_url` is the URL without them.
         """
         entry = self._entries().get(server_id)
         if not isinstance(entry, dict):
@@ -100,7 +100,7 @@ class Registry:
         )
 
     def _shown(self, url: str, written: str) -> str:
-        """Put the names of variables back that may be secrets: those behind the host."""
+        """Put variable names back in place of their values, which may be secrets, after the host of a URL."""
         parts = urlsplit(url)
         origin = f"{parts.scheme}://{parts.netloc}"
         behind = url.removeprefix(origin)

@@ -1,4 +1,4 @@
-"""The stub MCP server: tools that answer what a configuration says, so that workflows run without outside services.
+"""The stub MCP server: its tools answer as a configuration says, so that workflows run without outside services.
 
-`server` alone knows MCP; the rest is the configuration, what a call matches, and how often.
+Only `server` knows MCP; the other modules hold the configuration, the matching of calls, and rate limits.
 """

@@ -1,6 +1,7 @@
-"""What a stub server serves: tools by server, each with cases. Read strictly; the document is made by `dcf.authoring`.
+"""The configuration of a stub server: tools by server, each with cases. `dcf.authoring` writes the document.
 
-Names of tools and servers are refused rather than changed: an agent must find a tool under the name its skill gives.
+Parsed strictly. Invalid names of tools and servers are refused, not changed: an agent must find a tool under the name
+that its skill gives.
 """
 
 import re
@@ -26,7 +27,7 @@ ERROR_MODES: Final = ("throw", "timeout", "http_500", "flaky")
 DEFAULT_LATENCY_MS: Final = 100
 DEFAULT_FLAKY_RATE: Final = 0.1
 DEFAULT_CASE: Final = "(default)"
-"""How metrics call the default response; no case can be named like that."""
+"""Name of the default response in metrics; no case can have this name."""
 
 _CASE_ID: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}")
 _LONGEST_NAME: Final = 64
@@ -58,7 +59,7 @@ _CASE_FIELDS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
-    """One way a tool answers. `document` is how the configuration writes it."""
+    """One possible answer of a tool, and the calls it is for. `document` is its form in the configuration."""
 
     case_id: str
     document: Mapping[str, Json]
@@ -73,7 +74,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StubTool:
-    """One tool of one server; its cases in the order in which they are tried. Milliseconds; calls per second."""
+    """One tool of one server, its cases in the order they are tried. `rps` are calls per second; 0 means no limit."""
 
     server: str
     name: str
@@ -88,13 +89,13 @@ class StubTool:
 
     @property
     def key(self) -> str:
-        """How metrics and messages call the tool."""
+        """Name of the tool in metrics and messages."""
         return f"{self.server}:{self.name}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StubConfig:
-    """Everything a stub serves, by server and name, both sorted."""
+    """All tools of a stub by server and name, both sorted."""
 
     servers: Mapping[str, Mapping[str, StubTool]]
 
@@ -105,7 +106,7 @@ class StubConfig:
             yield from tools.values()
 
     def as_json(self) -> dict[str, Json]:
-        """Make the document; the same tools give the same one, wherever they were written."""
+        """Return the configuration document. Equal tools give equal documents, wherever they were written."""
         return {
             "servers": {
                 server: {"tools": {name: dict(tool.document) for name, tool in tools.items()}}
@@ -115,7 +116,7 @@ class StubConfig:
 
 
 def read_config(node: Located, report: Report) -> StubConfig:
-    """Read a configuration document; it may be used only if the report stays empty."""
+    """Read a configuration document. Use the result only if the report has no problems."""
     root = LocatedFields(node, report, ("servers",))
     root.require("servers")
     servers: dict[str, dict[str, StubTool]] = {}
@@ -154,7 +155,7 @@ def read_tool(server: str, name: str, node: Located, report: Report) -> StubTool
 
 
 def _written(tool: StubTool, fields: LocatedFields, cases: tuple[Case, ...]) -> StubTool:
-    """Add the tool's document, with every default written out."""
+    """Return the tool with its document, in which all defaults are written out."""
     document: dict[str, Json] = {
         "version": fields.text("version", "0.1.0", longest=100),
         "description": tool.description,
@@ -180,7 +181,7 @@ def _inner(fields: LocatedFields, name: str, inner: str, default: float, high: f
 
 
 def _schema(fields: LocatedFields, name: str) -> dict[str, Json] | None:
-    """Read a JSON Schema for objects, which is what MCP asks for."""
+    """Read a JSON Schema of an object, which MCP requires; report and return None for any other."""
     if name not in fields:
         return None
     schema = fields.members[name].plain()
@@ -202,7 +203,7 @@ def _schema(fields: LocatedFields, name: str) -> dict[str, Json] | None:
 
 
 def _refs(schema: Json) -> Iterator[str]:
-    """List what a schema refers to."""
+    """Yield the references in a schema."""
     pending = [schema]
     while pending:
         part = pending.pop()
@@ -212,7 +213,7 @@ def _refs(schema: Json) -> Iterator[str]:
 
 
 def validator(schema: Mapping[str, Json]) -> Draft202012Validator:
-    """Make a validator that never fetches anything; it raises Unresolvable for a $ref that leads nowhere."""
+    """Return a validator that never fetches documents. It raises Unresolvable for a $ref without a target."""
     return Draft202012Validator(schema, registry=EMPTY_REGISTRY)
 
 
@@ -233,7 +234,7 @@ def _read_case(node: Located, report: Report) -> Case:
     match = LocatedFields(fields.part("match"), report, ("strategy", "expr", "value"))
     if "match" in fields:
         match.require("strategy")
-    # What is wrong is told once: an unknown strategy is then taken as one that needs no value.
+    # An unknown strategy is reported once; `always` then avoids a second problem about a missing value.
     strategy = match.choice("strategy", STRATEGIES, "always")
     expr = match.text("expr", longest=500)
     value = match.members["value"].plain() if "value" in match else None
@@ -262,7 +263,7 @@ def _read_case(node: Located, report: Report) -> Case:
 
 
 def _shown(case: Case, fields: LocatedFields, match: Mapping[str, Json]) -> dict[str, Json]:
-    """Write a case; what it does not have is left out."""
+    """Return the document of a case, without the fields that it does not have."""
     name = "responseTemplate" if "responseTemplate" in fields else "response"
     optional: dict[str, Json] = {
         "latencyMsOverride": case.latency_ms,
@@ -301,7 +302,7 @@ def _rendering(fields: LocatedFields) -> Rendering:
 
 
 def _check_answers(fields: LocatedFields, result: Mapping[str, Json] | None) -> None:
-    """Refuse a fixed answer that the tool's own result schema refuses: clients check it too."""
+    """Report fixed answers that do not match the tool's result schema, as MCP clients check them too."""
     if result is None:
         return
     check = validator(result)
@@ -324,7 +325,7 @@ def _is_valid(check: Draft202012Validator, value: Json) -> bool:
 
 
 def _check_reachable(fields: LocatedFields, ordered: tuple[Case, ...]) -> None:
-    """Refuse cases behind one that takes every call."""
+    """Report cases that come after one that matches every call."""
     taker = next((at for at, case in enumerate(ordered) if case.always), len(ordered))
     places = {
         node.value["caseId"].value: node.place

@@ -1,6 +1,6 @@
 """The configuration file of a running stub, read again when it changes.
 
-A file that cannot be used never takes the place of one that could: the old tools stay, and `problem` says why.
+An invalid file never replaces a valid configuration: the old tools stay, and `problem` says why.
 """
 
 import threading
@@ -17,7 +17,7 @@ _Signature = tuple[int, int, int]
 
 
 class ConfigFile:
-    """The newest usable configuration of a file. Safe to use from several threads."""
+    """The latest valid configuration of a file. Thread-safe. Raises InvalidArgument if the first one is invalid."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -32,7 +32,7 @@ class ConfigFile:
         self._problem: str | None = None
 
     def current(self) -> StubConfig:
-        """Return the configuration, read again if the file is another than before."""
+        """Return the configuration; read the file again if it has changed."""
         with self._lock:
             signature = _signature(self._path)
             if signature != self._seen:
@@ -44,13 +44,13 @@ class ConfigFile:
 
     @property
     def problem(self) -> str | None:
-        """Why the file as it is now is not in use; None when it is."""
+        """Why the file in its current form is not in use; None if it is."""
         self.current()
         return self._problem
 
 
 def _load(path: Path) -> tuple[StubConfig | None, str | None]:
-    """Read the file; either the configuration or the first thing wrong with it."""
+    """Read the file; return the configuration, or the first problem in it."""
     try:
         with path.open("rb") as file:
             content = file.read(MAX_CONFIG + 1)
@@ -67,7 +67,7 @@ def _load(path: Path) -> tuple[StubConfig | None, str | None]:
 
 
 def _signature(path: Path) -> _Signature | None:
-    """Tell one version of the file from another; a replaced file has another inode."""
+    """Return what differs between versions of the file; a replaced file has another inode."""
     try:
         found = path.stat()
     except OSError:

@@ -1,13 +1,13 @@
-"""Which calls a case is for: a strategy, a path into the arguments, and a value to compare with.
+"""Matches calls to cases: by a strategy, a path into the arguments, and a value to compare with.
 
     always     every call
-    exact      the value at the path is this text, number, object or list
-    regex      the text at the path holds a match
-    contains   a text holds this one, a list this item, an object these members
-    jsonpath   the value at the path is this JSON value, type and all
+    exact      the value at the path equals this text, number, object or list
+    regex      the pattern is found in the text at the path
+    contains   a text contains this one, a list this item, an object these members
+    jsonpath   the value at the path is this JSON value, of the same type
 
-A path is written `a.b[0].c`, `items[*].sku` or as JSONPath (`$.a.b`); without one all arguments are meant. Where a path
-finds several values, one that fits is enough; where it finds none, nothing fits. A value that is no text is compared
+A path is written `a.b[0].c`, `items[*].sku` or as JSONPath (`$.a.b`); without a path all arguments are compared. If a
+path finds several values, one match suffices; if it finds none, nothing matches. A value that is not a text is compared
 as compact JSON text with sorted keys.
 """
 
@@ -24,18 +24,18 @@ from dcf.values.json_text import Json, parse
 STRATEGIES: Final = ("exact", "jsonpath", "regex", "contains", "always")
 MAX_PATTERN: Final = 500
 MAX_SEARCHED: Final = 10_000
-"""Characters of a text that a regular expression looks at. Python cannot bound the time of a badly written one, which
-can hold up the whole stub: configurations are their author's own, arguments are not."""
+"""Most characters of a text that a regular expression searches. Python cannot limit the time of a slow pattern, which
+can block the whole stub: patterns come from the stub's author, the searched texts from any caller."""
 
 Predicate: TypeAlias = Callable[[Json], bool]
-"""Says of the arguments of a call whether they fit."""
+"""Returns True if the arguments of a call match."""
 
 Reader: TypeAlias = Callable[[Json], list[Json]]
-"""Lists the values of the arguments that are meant."""
+"""Returns the values of the arguments at a path."""
 
 
 def compile_match(strategy: str, path: str, value: Json) -> Predicate:
-    """Make the predicate of a case; raise ValueError with a plain reason."""
+    """Return the predicate of a case; raise ValueError with a reason for people."""
     if strategy == "always":
         return lambda _: True
     if value is None or value == "":
@@ -46,7 +46,7 @@ def compile_match(strategy: str, path: str, value: Json) -> Predicate:
 
 
 def compile_path(path: str) -> Reader:
-    """Make a reader of what stands at a path; raise ValueError with a plain reason."""
+    """Return a reader of the values at a path; raise ValueError with a reason for people."""
     text = path.strip()
     if not text:
         return lambda arguments: [arguments]
@@ -66,12 +66,12 @@ def compile_path(path: str) -> Reader:
 
 
 def canonical(value: Json) -> str:
-    """Write a value so that equal values are equal texts."""
+    """Write a value as JSON such that equal values give equal texts."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def text_of(value: Json) -> str:
-    """Write a value as text: a text as it is, anything else as JSON."""
+    """Return a text as it is, and any other value as JSON."""
     return value if isinstance(value, str) else canonical(value)
 
 

@@ -1,4 +1,4 @@
-"""What was called how often, for tests and for people: counters, and nothing that could name an argument."""
+"""Counts the stub's calls, for tests and for people. Counters never contain arguments."""
 
 import threading
 from collections import Counter
@@ -7,7 +7,7 @@ from dcf.values.json_text import Json
 
 
 class Metrics:
-    """Counts calls by tool, hits by case and errors by kind. Safe to use from several threads."""
+    """Counts calls by tool, answers by case and errors by kind. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -18,7 +18,7 @@ class Metrics:
         self._count("tool_calls", tool)
 
     def hit(self, tool: str, case_id: str) -> None:
-        """Count an answer by this case."""
+        """Count an answer given by this case."""
         self._count("case_hits", f"{tool}:{case_id}")
 
     def failed(self, tool: str, kind: str) -> None:
@@ -26,13 +26,13 @@ class Metrics:
         self._count("errors", f"{tool}:{kind}")
 
     def reset(self) -> None:
-        """Begin at zero."""
+        """Set all counters to zero."""
         with self._lock:
             for counter in self._counters.values():
                 counter.clear()
 
     def as_json(self) -> dict[str, Json]:
-        """Make the answer of /metrics."""
+        """Return the body of /metrics."""
         with self._lock:
             shown = {name: dict(sorted(counter.items())) for name, counter in self._counters.items()}
         totals = {name: sum(counter.values()) for name, counter in shown.items()}

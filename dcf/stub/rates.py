@@ -1,11 +1,11 @@
-"""How often a tool may be called: one bucket of tokens for each, so that a slow tool holds up no other."""
+"""Rate limits: a token bucket for each tool, so that tools do not affect each other."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """What is left of a tool's allowance at an instant; seconds on the caller's clock."""
+    """A token bucket at an instant. `rps` in calls per second, `at` in seconds of the caller's clock."""
 
     rps: float
     tokens: float
@@ -13,17 +13,17 @@ class Bucket:
 
     @property
     def capacity(self) -> float:
-        """The calls that may come at once."""
+        """How many calls may come at once."""
         return max(1.0, self.rps)
 
 
 def new_bucket(rps: float, now: float) -> Bucket:
-    """Make a full bucket."""
+    """Return a full bucket."""
     return Bucket(rps, max(1.0, rps), now)
 
 
 def take(bucket: Bucket, now: float) -> tuple[Bucket, float]:
-    """Take one call out; answers the bucket after it and 0, or the bucket and the seconds until the next call."""
+    """Take one call. Return the new bucket, and 0 or the seconds to wait until the next call is allowed."""
     tokens = min(bucket.capacity, bucket.tokens + max(0.0, now - bucket.at) * bucket.rps)
     if tokens >= 1:
         return Bucket(bucket.rps, tokens - 1, now), 0.0

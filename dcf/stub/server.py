@@ -1,6 +1,7 @@
-"""The stub over Streamable HTTP: /mcp serves all tools, /mcp/SERVER those of one; /healthz, /metrics, /metrics/reset.
+"""Serves the stub over Streamable HTTP: /mcp has all tools, /mcp/SERVER those of one server.
 
-Every route checks Host and Origin, the plain ones too: a page in a browser must not reset what a test counts.
+Also /healthz, /metrics and /metrics/reset. Every route checks Host and Origin, so that a page in a browser cannot reset
+the counters of a test.
 """
 
 from collections.abc import Awaitable, Callable
@@ -32,14 +33,14 @@ from dcf.stub.service import Service, StubOutcome
 from dcf.values.json_text import Json, dump
 
 Sleep = Callable[[float], Awaitable[None]]
-"""Lets seconds pass."""
+"""Waits for some seconds."""
 
 _PATH = "/mcp"
 _Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def build_app(service: Service, settings: Settings, sleep: Sleep = anyio.sleep) -> Starlette:
-    """Make the ASGI app of a stub; the accepted Host and Origin headers are those of our own server."""
+    """Return the ASGI app of a stub. It accepts the Host and Origin headers that `settings` allow."""
     security = TransportSecuritySettings(
         enable_dns_rebinding_protection=settings.mcp_enable_dns_rebinding_protection,
         allowed_hosts=list(settings.mcp_allowed_hosts),
@@ -58,7 +59,7 @@ def build_app(service: Service, settings: Settings, sleep: Sleep = anyio.sleep) 
 
 
 class _OneServer:
-    """Lets requests for a server that exists through to the protocol; which one it is stands in their path."""
+    """Passes requests for an existing server to the MCP app, which reads the server from the path; others get a 404."""
 
     def __init__(self, service: Service, protocol: ASGIApp) -> None:
         self._service = service
@@ -92,14 +93,14 @@ def _plain_routes(service: Service, guard: TransportSecurityMiddleware) -> list[
 
 
 def _health(service: Service) -> Json:
-    """Say that the stub serves, what, and whether the file on disk is what it serves."""
+    """Return the body of /healthz: what is served, and why a changed configuration file is not in use."""
     config = service.file.current()
     served = {"servers": len(config.servers), "tools": sum(1 for _ in config.tools)}
     return {"ok": True, "version": __version__, **served, "config_problem": service.file.problem}
 
 
 async def _no_stream(_: Request) -> Response:
-    """Refuse what only sessions need."""
+    """Refuse a method that only MCP sessions need."""
     return Response(status_code=405, headers={"Allow": "POST"})
 
 
@@ -109,7 +110,7 @@ def _mcp_server(service: Service, sleep: Sleep) -> Server:
 
     async def call_tool(ctx: ServerRequestContext, params: CallToolRequestParams) -> CallToolResult:
         arguments = params.arguments or {}
-        # On a thread: reading a changed configuration and checking arguments against schemas take their time.
+        # In a thread: reading a changed configuration and validating arguments would block the event loop.
         outcome = await anyio.to_thread.run_sync(service.decide, _server_of(ctx), params.name, arguments)
         if outcome.wait_s:
             await sleep(outcome.wait_s)
@@ -142,7 +143,7 @@ def _listed(name: str, tool: StubTool) -> Tool:
 
 
 def _result(outcome: StubOutcome) -> CallToolResult:
-    """Show a payload: an object also as structured content, text as it is, anything else as JSON text."""
+    """Convert a payload: an object also as structured content, a text as it is, anything else as JSON text."""
     if outcome.error is not None:
         return CallToolResult(content=[TextContent(type="text", text=outcome.error)], is_error=True)
     payload = {"result": None} if outcome.payload is None else outcome.payload

@@ -1,8 +1,8 @@
-"""What the stub answers to a call: which tool, which case, which failure, after how long. Knows no protocol.
+"""Decides how the stub answers a call: which tool, which case, which failure, after what delay. Knows no protocol.
 
-At one server's own address a tool has its plain name. Where all servers are served together it is called
-`server__tool`, always, so that a name never depends on what else is served; the plain name is understood there too as
-long as only one server has it.
+At the address of one server a tool has its plain name. Where all servers are served together its name is
+`server__tool`, so that names do not depend on what else is served. The plain name is accepted there too if only one
+server has it.
 """
 
 import threading
@@ -23,14 +23,14 @@ from dcf.values.json_text import Json
 
 SEPARATOR: Final = "__"
 TIMEOUT_MS: Final = 10_000
-"""How long a call with errorMode timeout is kept waiting before it fails, unless the case says otherwise."""
+"""How many milliseconds a call with errorMode timeout waits before it fails, unless the case says otherwise."""
 
 _SHOWN: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StubOutcome:
-    """What becomes of a call. `wait_s` is the time to let pass first; with an `error`, there is no payload."""
+    """The result of a call, to be sent after `wait_s` seconds. With an `error` there is no payload."""
 
     payload: Json = None
     error: str | None = None
@@ -38,10 +38,10 @@ class StubOutcome:
 
 
 class Service:
-    """Decides calls. Safe to use from several threads; never waits by itself.
+    """Decides calls. Thread-safe; never waits itself.
 
-    `now` is the time that templates show, `monotonic` (seconds) what rate limits are measured with. Everything random
-    follows from `seed`, for each tool by itself: how often other tools are called changes nothing.
+    `now` is the time that templates show; `monotonic` (seconds) measures rate limits. All randomness derives from
+    `seed`, separately for each tool: calls of other tools do not change it.
     """
 
     def __init__(
@@ -57,18 +57,18 @@ class Service:
         self._chances: dict[str, Chance] = {}
 
     def has(self, server: str) -> bool:
-        """Say whether there is such a server."""
+        """Return True if there is such a server."""
         return server in self.file.current().servers
 
     def tools(self, server: str | None) -> list[tuple[str, StubTool]]:
-        """List the tools of one server, or of all, with the names they have there."""
+        """Return the tools of one server, or of all, with their names at that address."""
         config = self.file.current()
         if server is not None:
             return list(config.servers.get(server, {}).items())
         return [(f"{tool.server}{SEPARATOR}{tool.name}", tool) for tool in config.tools]
 
     def decide(self, server: str | None, name: str, arguments: Json) -> StubOutcome:
-        """Decide one call; counts it."""
+        """Decide and count one call."""
         found = _find(self.file.current(), server, name)
         if isinstance(found, str):
             self.metrics.failed("unknown", "unknown_tool")
@@ -132,7 +132,7 @@ class Service:
 
 
 def _find(config: StubConfig, server: str | None, name: str) -> StubTool | str:
-    """Find a tool by the name it has at this address, or say why there is none."""
+    """Return the tool of this name at this address, or the error text."""
     if server is not None:
         tools = config.servers.get(server, {})
         return tools.get(name) or _unknown(name, tools)
@@ -154,7 +154,7 @@ def _unknown(name: str, known: Iterable[str]) -> str:
 
 
 def _refused(metrics: Metrics, tool: StubTool, arguments: Json) -> StubOutcome | None:
-    """Refuse arguments that the tool's own schema refuses, as a real tool would."""
+    """Refuse arguments that do not match the tool's schema, as a real tool would."""
     try:
         error = next(iter(validator(tool.params_schema).iter_errors(arguments)), None)
     except (Unresolvable, RecursionError):

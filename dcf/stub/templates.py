@@ -5,7 +5,7 @@
     {{ uuid }}                    a new UUID
     {{ random_int(1, 6) }}        a whole number between two bounds, both included
 
-A text that is nothing but one expression becomes its value, type and all. Time and chance come from the caller.
+A text that is only one expression becomes that value and keeps its type. Time and randomness come from the caller.
 """
 
 import re
@@ -23,12 +23,12 @@ _RANDOM_INT: Final = re.compile(r"random_int\(\s*(-?[0-9]{1,9})\s*,\s*(-?[0-9]{1
 
 
 class TemplateFailed(Exception):
-    """The call's arguments lack something that the template shows; the text says what."""
+    """The call's arguments lack a value that the template uses; the text names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Occasion:
-    """What a template may show: the arguments of the call, the time, and the tool's luck."""
+    """What a template may use: the arguments of the call, the time (ISO 8601), and the tool's random numbers."""
 
     arguments: Json
     now: str
@@ -36,11 +36,11 @@ class Occasion:
 
 
 Rendering: TypeAlias = Callable[[Occasion], Json]
-"""Makes the answer for a call; raises TemplateFailed."""
+"""Renders the answer to a call; raises TemplateFailed."""
 
 
 def compile_template(template: Json) -> Rendering:
-    """Compile every text of a template; raise ValueError with a plain reason."""
+    """Compile all texts of a template; raise ValueError with a reason for people."""
     if isinstance(template, str):
         return _text(template)
     if isinstance(template, list):

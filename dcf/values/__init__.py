@@ -1,1 +1,1 @@
-"""Plain values: JSON, paths into it, instants, identifiers, digests. Nothing here knows a run, store or platform."""
+"""Plain values: JSON, JSON paths, instants, identifiers, digests, refusals. Knows no run, no store and no platform."""

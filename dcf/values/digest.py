@@ -1,4 +1,4 @@
-"""Fingerprints: of definitions, of tokens that must not be stored, and the token handed on by a completion."""
+"""Hashes: of workflow definitions, of tokens that documents must not hold, and the derived token of a claim. Pure."""
 
 import hashlib
 import json
@@ -9,25 +9,24 @@ from dcf.values.json_text import Json
 
 
 def definition_sha256(document: Json) -> str:
-    """SHA-256 of a document's canonical form (sorted keys, no spaces), in hex."""
+    """Return the SHA-256 of a document in hex, taken over its canonical form (sorted keys, no spaces)."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def fingerprint(token: str) -> str:
-    """Make what a document keeps of a token or request id to recognise its repetition, without holding the secret."""
+    """Hash a token or request id to 16 hex digits: enough to recognise a repetition, and not the secret itself."""
     return hashlib.sha256(token.encode()).hexdigest()[:16]
 
 
 def digest_of(value: Json) -> str:
-    """Make a fingerprint of JSON content; the order of an object's members does not matter."""
+    """Hash a JSON value to 16 hex digits. The order of an object's members does not matter."""
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
 def next_token(token: str, state: str) -> str:
-    """Derive the token of the lease that a completion claims.
+    """Derive the token of the lease that a completion claims on `state`, from the completing lease's token.
 
-    Not drawn, so that a repetition of the completion finds the same one; only who knows the old token can know the
-    new.
+    It is derived, not random, so a repeated completion gets the same token. Nobody can compute it without the old one.
     """
     return "lease-" + hashlib.sha256(f"{token}\n{state}".encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""Ids and names from outside, checked before they become part of a key, a path or a message. Pure."""
+"""Checks ids and names from callers before they become part of a Redis key, a path or a message. Pure."""
 
 import re
 
@@ -8,11 +8,14 @@ from dcf.values.json_text import Json
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 
 MAX_STATE_PATH = 400
-"""Characters of a state's path: names of up to 80 characters, nested a few levels."""
+"""Longest path of a state, in characters: a few nested names of at most 80 characters each."""
 
 
 def check_id(value: str, name: str) -> str:
-    """Check an id of a run or an agent: 1 to 64 letters, digits, `_`, `.`, `-`, beginning with a letter or digit."""
+    """Return `value` if it is a valid id of a run or an agent; otherwise raise InvalidArgument.
+
+    Valid are 1 to 64 letters, digits, `_`, `.` or `-`, beginning with a letter or digit.
+    """
     if not _ID.match(value):
         raise InvalidArgument(
             f"{name} is not a valid id.",
@@ -22,14 +25,17 @@ def check_id(value: str, name: str) -> str:
 
 
 def check_state(value: str, name: str = "state") -> str:
-    """Check a state's name or path, as the workflow spells it."""
+    """Return `value` if it can be a state's name or path; otherwise raise InvalidArgument."""
     if not value or len(value) > MAX_STATE_PATH or not value.isprintable():
         raise InvalidArgument(f"{name} is not a valid state name.", "Use a name from meta.states.")
     return value
 
 
 def check_agents(agents: Json, states: set[str], *, name: str = "agents_map_json") -> dict[str, tuple[str, ...]]:
-    """Check a map from Task states to one agent id or a pool of ids."""
+    """Return a map from Task states to pools of agent ids; raise InvalidArgument if it is malformed.
+
+    `agents` maps the name of a Task state to one agent id or a list of them; `states` holds the Task states.
+    """
     if not isinstance(agents, dict):
         raise InvalidArgument(f"{name} is not an object.", 'Send {"State": "agent-id"} or a list of ids.')
     unknown = sorted(set(agents) - states)

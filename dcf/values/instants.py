@@ -1,6 +1,7 @@
-"""Points in time: whole microseconds of the Redis server's clock inside, ISO 8601 UTC text in documents.
+"""Points in time: integers in code, ISO 8601 text in documents.
 
-Only the server's clock decides anything, so nothing here reads a clock.
+The integers are microseconds since the Unix epoch (UTC) by the Redis server's clock. No other clock decides anything,
+so this module reads none.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -16,13 +17,13 @@ _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 @lru_cache(maxsize=1024)
 def to_text(micros: int) -> str:
-    """Write microseconds since the epoch as `2026-01-02T03:04:05.000006Z`; the years end with 9999."""
+    """Write microseconds since the epoch as `2026-01-02T03:04:05.000006Z`. Years are clamped to 1 to 9999."""
     moment = _EPOCH + timedelta(microseconds=max(_FIRST, min(micros, _LAST)))
     return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def from_text(text: object) -> int | None:
-    """Read such text back; None for anything that is not a point in time with a zone."""
+    """Return the microseconds since the epoch of ISO 8601 text; None if it is no such text or has no time zone."""
     return _parse(text) if isinstance(text, str) else None
 
 
@@ -38,5 +39,5 @@ def _parse(text: str) -> int | None:
 
 
 def seconds(micros: int) -> float:
-    """Turn a span in microseconds into seconds, to the millisecond."""
+    """Convert microseconds to seconds, rounded to the millisecond."""
     return round(micros / SECOND, 3)

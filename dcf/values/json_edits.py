@@ -1,6 +1,7 @@
-"""What the JSON tools do to a document, each as one pure step: the next document, or why there is none.
+"""The changes that the JSON tools make to a document, as pure functions.
 
-Nothing is half done and nothing is silently left out. Integers stay integers: what would round is refused.
+Each returns the changed document (`Edited`) or a `Refusal`; it never applies a part of a change. Integers stay exact: a
+sum that would be rounded is refused.
 """
 
 import math
@@ -13,26 +14,26 @@ from dcf.values.refusal import Refusal
 
 _INT_LIMIT: Final = 2**63
 _EXACT: Final = 2**53
-"""Up to here every integer is also a float."""
+"""Every integer up to 2^53 can be written as a float without rounding."""
 
 Number = int | float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Edited:
-    """The next document, and where in it the changed value stands."""
+    """The changed document, and the path of the changed value in it."""
 
     document: Json
     at: JsonSteps
 
 
 def set_value(document: Json, steps: JsonSteps, value: Json) -> Edited | Refusal:
-    """Put a value in place; missing parents are created as objects."""
+    """Set the value at a path. Missing parents are created as objects."""
     return _edited(put(document, steps, value), steps)
 
 
 def ensure(document: Json, steps: JsonSteps, default: Json) -> Edited | Refusal:
-    """Put the default where nothing or null is."""
+    """Set the value at a path to `default` if it is missing or null."""
     present = find(document, steps)
     if present is MISSING or present is None:
         return set_value(document, steps, default)
@@ -40,7 +41,7 @@ def ensure(document: Json, steps: JsonSteps, default: Json) -> Edited | Refusal:
 
 
 def append(document: Json, steps: JsonSteps, value: Json, *, spread: bool = False) -> Edited | Refusal:
-    """Add to the end of an array, which is made where nothing is, or of a string."""
+    """Append to an array or a string. A missing array is created; `spread` appends each element of `value`."""
     present = find(document, steps)
     if isinstance(present, str):
         if isinstance(value, str):
@@ -56,13 +57,13 @@ def append(document: Json, steps: JsonSteps, value: Json, *, spread: bool = Fals
 
 
 def merge(document: Json, steps: JsonSteps, patch: Json) -> Edited | Refusal:
-    """Apply a JSON Merge Patch (RFC 7386) at a path; nothing there counts as an empty object."""
+    """Apply a JSON Merge Patch (RFC 7386) to the value at a path. A missing value counts as an empty object."""
     present = find(document, steps)
     return set_value(document, steps, merge_patch(None if present is MISSING else present, patch))
 
 
 def merge_patch(target: Json, patch: Json) -> Json:
-    """Apply a patch as RFC 7386 says: members replace, null removes, what is no object replaces as a whole."""
+    """Return `target` with an RFC 7386 patch applied: members replace, null removes, a non-object replaces all."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -75,7 +76,7 @@ def merge_patch(target: Json, patch: Json) -> Json:
 
 
 def increment(document: Json, steps: JsonSteps, delta: Number) -> Edited | Refusal:
-    """Add to a number, exactly; nothing there counts as 0."""
+    """Add `delta` to the number at a path, exactly. A missing number counts as 0."""
     present = find(document, steps)
     present = 0 if present is MISSING else present
     if isinstance(present, bool) or not isinstance(present, int | float):
@@ -89,7 +90,7 @@ def increment(document: Json, steps: JsonSteps, delta: Number) -> Edited | Refus
 
 
 def delete(document: Json, steps: JsonSteps) -> Edited | Refusal:
-    """Take a value out; the whole document becomes an empty object, and nothing there is no error."""
+    """Delete the value at a path. The root becomes `{}`; a missing value is no error."""
     if not steps:
         return Edited(document={}, at=())
     if find(document, steps) is MISSING:
@@ -98,7 +99,7 @@ def delete(document: Json, steps: JsonSteps) -> Edited | Refusal:
 
 
 def copy(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: bool) -> Edited | Refusal:
-    """Put the value of one path at another as well."""
+    """Copy the value at `source` to `target`."""
     value = _source(document, source, target, overwrite=overwrite)
     if isinstance(value, Refusal):
         return value
@@ -106,7 +107,7 @@ def copy(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: boo
 
 
 def move(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: bool) -> Edited | Refusal:
-    """Put the value of one path at another and take it away there; both paths are those of the document before."""
+    """Move the value at `source` to `target`. Both paths refer to the document as it was before the move."""
     source, target = pinned(document, source), pinned(document, target)
     value = _source(document, source, target, overwrite=overwrite)
     if isinstance(value, Refusal):
@@ -119,13 +120,13 @@ def move(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: boo
     placed = put(document, target, find(document, source))
     if isinstance(placed, Refusal):
         return placed
-    if source[: len(target)] == target:  # it replaced what it stood in
+    if source[: len(target)] == target:  # the target contained the source, which is gone with it
         return Edited(document=placed, at=target)
     return Edited(document=remove(placed, source), at=_after_removal(source, target))
 
 
 def refuse_growth(before: Json, after: Json, max_bytes: int) -> Refusal | None:
-    """Refuse a document that became too large or too deep; one that was so before may shrink."""
+    """Refuse a document that is too large or nested too deep, unless it was so before and did not grow."""
     size = len(dump(after).encode())
     if size > max_bytes and (before is MISSING or size > len(dump(before).encode())):
         hint = "Store the data elsewhere and keep a reference to it, or use several documents."
@@ -137,7 +138,7 @@ def refuse_growth(before: Json, after: Json, max_bytes: int) -> Refusal | None:
 
 
 def depth(value: Json) -> int:
-    """Count the levels of nesting; a scalar has one."""
+    """Return the number of nesting levels; a scalar has one."""
     levels, inner = 0, [value]
     while inner:
         levels += 1
@@ -152,7 +153,7 @@ def _parts(value: Json) -> list[Json]:
 
 
 def _source(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: bool) -> Refusal | None:
-    """Say why a value cannot be taken from one path to the other."""
+    """Return why a value cannot be taken from `source` to `target`, or None."""
     if not source:
         return _refuse("invalid_argument", "from_path cannot be '$' or empty.", "Name a value inside the document.")
     if find(document, source) is MISSING:
@@ -165,7 +166,7 @@ def _source(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: 
 
 
 def _after_removal(source: JsonSteps, target: JsonSteps) -> JsonSteps:
-    """Say where the target stands once an element of an array before it is gone."""
+    """Return the target's path after the removal of `source`: later elements of an array move down by one."""
     level = len(source) - 1
     if source[:level] != target[:level] or len(target) <= level:
         return target
@@ -176,7 +177,7 @@ def _after_removal(source: JsonSteps, target: JsonSteps) -> JsonSteps:
 
 
 def _sum(present: Number, delta: Number) -> Number | None:
-    """Add exactly; None where digits would be lost."""
+    """Return the exact sum; None if it would be rounded."""
     if isinstance(present, int) and isinstance(delta, int):
         total = present + delta
         return total if -_INT_LIMIT <= total < _INT_LIMIT else None

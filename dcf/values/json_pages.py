@@ -1,4 +1,4 @@
-"""Large values in pages: whole elements, members or characters, never cut in the middle of JSON. Pure."""
+"""Pages of large JSON values: each holds whole elements, members or characters and is valid JSON itself. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,7 +12,10 @@ _PUNCTUATION: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """A part of a value of the same kind. `cursor` is where the next one begins; None when this is the last."""
+    """One page of a value, of the value's own JSON type.
+
+    `cursor` is the number of the next element, member or character, None on the last page; `total` counts all of them.
+    """
 
     value: Json
     cursor: int | None = None
@@ -20,7 +23,7 @@ class Page:
 
 
 def page(value: Json, start: int, longest: int) -> Page | Refusal:
-    """Take what fits into so many characters of JSON text, from an element, member or character on."""
+    """Return the page that begins at number `start` and has at most `longest` characters as JSON text."""
     total = len(value) if isinstance(value, dict | list | str) else None
     if start > (total or 0):
         hint = "Use the next_cursor of the answer before, or begin with 0."
@@ -29,7 +32,7 @@ def page(value: Json, start: int, longest: int) -> Page | Refusal:
         return Page(value=value, total=total)
     if isinstance(value, str):
         part = value[start : start + longest]
-        while len(dump(part)) > longest:  # what must be escaped is longer in JSON
+        while len(dump(part)) > longest:  # escaping makes the text longer in JSON
             part = part[: len(part) // 2]
         return _page(part, start + len(part), total)
     if isinstance(value, list):

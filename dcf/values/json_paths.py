@@ -1,8 +1,8 @@
-"""Paths into JSON documents as tools take them: a strict grammar, and reading and writing at exactly one place.
+"""Paths into JSON documents, as the tools take them: parsing, reading, writing.
 
-A path names one value: `$`, `$.a.b`, `a.b`, `$['a.b']`, `$.list[0]`, `$.list[-1]`. What could select several values, or
-none for sure, is refused with where and why; a library's path language is never reached. Pure: documents are not
-changed, new ones are made that share what stayed the same.
+A path names exactly one value: `$`, `$.a.b`, `a.b`, `$['a.b']`, `$.list[0]`, `$.list[-1]`. Wildcards, slices and
+filters are refused with position and reason, so no text of a caller reaches a library's path language. Pure: documents
+are not changed; a new document shares its unchanged parts with the old one.
 """
 
 import re
@@ -15,16 +15,16 @@ from dcf.values.json_text import MAX_DEPTH, Json
 from dcf.values.refusal import Refusal
 
 JsonStep: TypeAlias = str | int
-"""A member's name or an element's number."""
+"""The name of an object's member, or the index of an array's element."""
 
 JsonSteps: TypeAlias = tuple[JsonStep, ...]
 
 MAX_PATH: Final = 2000
-"""Characters of a path."""
+"""Longest path, in characters."""
 
 
 class Missing(Enum):
-    """Nothing is there, which is not the same as null."""
+    """Type of `MISSING`, which means that no value is there; null is a value."""
 
     MISSING = "missing"
 
@@ -49,12 +49,12 @@ _HINT: Final = "Write it as $.name.name, with $['any name'] for other names and 
 
 
 def parse_path(text: str, *, name: str = "path") -> JsonSteps:
-    """Read a path; raise InvalidArgument with the place and the reason. Empty text and `$` are the whole document."""
+    """Parse a path; empty text and `$` mean the whole document. Raise InvalidArgument with position and reason."""
     if text in {"", "$"}:
         return ()
     if len(text) > MAX_PATH:
         raise InvalidArgument(f"{name} is longer than {MAX_PATH} characters.", _HINT)
-    # The seed's paths may leave out the `$.` at the beginning.
+    # Tools also accept paths without the leading `$.`.
     position = 1 if text.startswith("$") else 0
     steps: list[JsonStep] = []
     while position < len(text):
@@ -66,12 +66,12 @@ def parse_path(text: str, *, name: str = "path") -> JsonSteps:
 
 
 def spell(steps: JsonSteps) -> str:
-    """Write a path so that `parse_path` reads the same steps."""
+    """Write a path as text that `parse_path` reads back as the same steps."""
     return "$" + "".join(map(_spelled, steps))
 
 
 def find(document: Json, steps: JsonSteps) -> Json | Missing:
-    """Return the value at a path, MISSING where there is none."""
+    """Return the value at a path, or MISSING."""
     for step in steps:
         if isinstance(step, str):
             if not isinstance(document, dict) or step not in document:
@@ -85,7 +85,7 @@ def find(document: Json, steps: JsonSteps) -> Json | Missing:
 
 
 def pinned(document: Json, steps: JsonSteps) -> JsonSteps:
-    """Count negative element numbers from the beginning, so that equal places have equal steps."""
+    """Replace negative indexes by positive ones, so that two paths to one place are equal."""
     found: list[JsonStep] = []
     for step in steps:
         here = find(document, tuple(found))
@@ -97,7 +97,10 @@ def pinned(document: Json, steps: JsonSteps) -> JsonSteps:
 
 
 def put(document: Json | Missing, steps: JsonSteps, value: Json, done: JsonSteps = ()) -> Json | Refusal:
-    """Return the document with the value at this path; missing parents become objects, elements must exist."""
+    """Return the document with `value` at this path, or a Refusal.
+
+    Missing parents are created as objects; array elements must exist. `done` are the steps above, for the message.
+    """
     if not steps:
         return value
     step, rest = steps[0], steps[1:]
@@ -127,7 +130,7 @@ def _put_element(document: Json | Missing, step: int, rest: JsonSteps, value: Js
 
 
 def remove(document: Json, steps: JsonSteps) -> Json:
-    """Return the document without the value at this path, which must be there; later elements move up."""
+    """Return the document without the value at this path, which must exist. Later elements of an array move down."""
     around, last = steps[:-1], steps[-1]
     holder: Json = find(document, around)
     kept: Json = holder.copy()
@@ -136,14 +139,14 @@ def remove(document: Json, steps: JsonSteps) -> Json:
 
 
 def kind_of(value: Json | Missing) -> str:
-    """Name the JSON type of a value, with its article."""
+    """Return the JSON type of a value with its article, as in "an object"."""
     if value is MISSING:
         return "nothing"
     return _KINDS.get(type(value), "null")
 
 
 def shown(steps: JsonSteps) -> str:
-    """Write a path for a message: short, in quotes."""
+    """Write a path for a message: in quotes, cut after 120 characters."""
     text = spell(steps)
     return f"'{text if len(text) <= 120 else text[:120] + '…'}'"  # noqa: PLR2004 - a length for eyes
 
@@ -183,7 +186,7 @@ def _unescaped(quoted: str, text: str, position: int, name: str) -> str:
 
     plain = _ESCAPE.sub(character, quoted)
     try:
-        # Two escapes may spell one character beyond the first plane.
+        # A character beyond U+FFFF may be written as two \u escapes (a surrogate pair).
         return plain.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
         raise _refused(text, position, name, "the quoted name is not valid Unicode") from None

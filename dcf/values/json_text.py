@@ -1,7 +1,7 @@
-"""JSON from outside, read strictly, and JSON for the store, written compactly.
+"""Parses JSON from outside strictly, and writes JSON for the store compactly.
 
 Python's parser accepts NaN, duplicate keys and any depth; Redis, other languages and auditors do not
-(reliability notes, section 3). Everything a caller sends passes through here exactly once.
+(reliability notes, section 3). Every value that a caller sends is checked here once.
 """
 
 import json
@@ -14,13 +14,13 @@ import orjson
 from dcf.errors import InvalidArgument, TooLarge
 
 Json: TypeAlias = Any
-"""Any JSON value; the alias says that the value has been, or will be, checked by this module."""
+"""Any JSON value. The alias marks values that this module has checked or will check."""
 
 MAX_DEPTH = 64
-"""Nesting levels; RedisJSON itself stops at 128, and documents of ours wrap the value a few levels deep."""
+"""Deepest nesting. RedisJSON stops at 128 levels, and dcf's documents wrap a value in a few more."""
 
 MAX_BYTES = 256 * 1024
-"""UTF-8 bytes of one value: the payload limit of AWS Step Functions."""
+"""Largest value in UTF-8 bytes: the payload limit of AWS Step Functions."""
 
 _INT_LIMIT = 2**63
 _LONG_INTEGER = "an integer beyond 64 bits"
@@ -28,19 +28,19 @@ _HINTS = {_LONG_INTEGER: "Send such a number as a string."}
 
 
 def dump(value: Json) -> str:
-    """Write compact JSON text. The value must have passed `parse`, or be made by dcf."""
+    """Write compact JSON text. The value must have passed `parse` or be made by dcf."""
     return orjson.dumps(value).decode()
 
 
 def load(text: str | bytes) -> Json:
-    """Read JSON that dcf wrote itself."""
+    """Parse JSON that dcf itself wrote."""
     return orjson.loads(text)
 
 
 def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:
-    """Read a JSON argument given as text or as a native value; raise InvalidArgument with the reason.
+    """Return a checked JSON value; raise InvalidArgument or TooLarge with the reason.
 
-    `name` is the argument's name, for the message. A string is always taken as JSON text.
+    `value` is a native value or a string; a string is always parsed as JSON text. `name` stands for it in messages.
     """
     parsed = _parse_text(value, name, max_bytes) if isinstance(value, str) else value
     _check(parsed, name)
@@ -89,7 +89,7 @@ def _parse_text(text: str, name: str, max_bytes: int) -> Json:
 
 
 class _NotJson(ValueError):
-    """JSON that Python would accept and we do not."""
+    """JSON text that Python's parser accepts and dcf does not."""
 
 
 def _unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -105,7 +105,7 @@ def _no_constant(token: str) -> NoReturn:
 
 
 def _check(value: Json, name: str) -> None:
-    """Refuse what JSON text cannot hold or Redis would change: depth, non-finite or huge numbers, lone surrogates."""
+    """Refuse what JSON or Redis cannot hold: too deep nesting, non-finite or huge numbers, lone surrogates."""
     pending: list[tuple[Json, int]] = [(value, 1)]
     while pending:
         item, depth = pending.pop()

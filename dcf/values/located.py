@@ -1,7 +1,7 @@
-"""Values that know where they were written, and reading them strictly.
+"""Values that know the file, line and column they were written at, and a strict reader for them.
 
-Skills and stub tools are written by people, in tables and files; what is wrong with one is told with the file, the
-line and the column. Nothing here reads a file, and nothing falls back to a default because a value is broken.
+People write skills and stub tools in tables and files, so each problem is reported with its place. Reads no file
+itself, and never replaces a broken value by a default silently.
 """
 
 import re
@@ -15,7 +15,7 @@ from dcf.values.text_pieces import clip
 
 MAX_PROBLEMS: Final = 500
 MAX_TEXT: Final = 100_000
-"""Characters of one text, unless its reader says otherwise."""
+"""Longest text in characters, unless the caller of `text` says otherwise."""
 
 _LONGEST_SHOWN: Final = 400
 _NOUNS: Final[Mapping[type, str]] = {
@@ -31,14 +31,17 @@ _NOUNS: Final[Mapping[type, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class SourcePlace:
-    """Where something stands. `file` as its reader was told; `column` is a table's column, or the path of a field."""
+    """A place in a source: file, line (from 1), and column.
+
+    `file` is the name the reader was given; `column` is a table's column, or the path of a field.
+    """
 
     file: str
     line: int | None = None
     column: str | None = None
 
     def at(self, step: str | int) -> "SourcePlace":
-        """Name a part of what stands here."""
+        """Return the place of a member or element inside this place."""
         if isinstance(step, int):
             return SourcePlace(self.file, self.line, f"{self.column or ''}[{step}]")
         return SourcePlace(self.file, self.line, f"{self.column}.{step}" if self.column else step)
@@ -51,7 +54,7 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceProblem:
-    """One thing wrong with a source: where, a stable code, what, and what to do, one sentence each."""
+    """One problem in a source: its place, a stable code, what is wrong and what to do (one sentence each)."""
 
     place: SourcePlace
     code: str
@@ -59,7 +62,7 @@ class SourceProblem:
     hint: str
 
     def as_json(self) -> dict[str, Json]:
-        """Make the object that answers show."""
+        """Return the object that tools show: file, line, column, code, message, hint."""
         column = None if self.place.column is None else _shown(self.place.column)
         where: dict[str, Json] = {"file": _shown(self.place.file), "line": self.place.line, "column": column}
         return where | {"code": self.code, "message": self.message, "hint": self.hint}
@@ -70,19 +73,19 @@ class SourceProblem:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Collects everything that is wrong, so that one look finds it all."""
+    """Collects all problems and warnings of a source, so that an author can fix them in one go."""
 
     problems: list[SourceProblem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     def refuse(self, place: SourcePlace, code: str, message: str, hint: str) -> None:
-        """Record a problem, once; beyond a bound they are not kept."""
+        """Add a problem, once; problems beyond MAX_PROBLEMS are dropped."""
         problem = SourceProblem(place=place, code=code, message=_shown(message), hint=_shown(hint))
         if len(self.problems) < MAX_PROBLEMS and problem not in self.problems:
             self.problems.append(problem)
 
     def warn(self, place: SourcePlace, message: str) -> None:
-        """Record a doubt; what is written may be used all the same."""
+        """Add a warning, which does not keep the source from being used."""
         if len(self.warnings) < MAX_PROBLEMS:
             self.warnings.append(f"{place}: {_shown(message)}")
 
@@ -92,13 +95,13 @@ Members: TypeAlias = "dict[str, Located]"
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A value and its place; the parts of an object or a list have places of their own."""
+    """A value with its place. Members of an object and elements of a list are `Located` too."""
 
     value: Any
     place: SourcePlace
 
     def plain(self) -> Json:
-        """Return the value as JSON."""
+        """Return the value as plain JSON, without places."""
         if isinstance(self.value, dict):
             return {name: part.plain() for name, part in self.value.items()}
         if isinstance(self.value, list):
@@ -107,7 +110,7 @@ class Located:
 
 
 def locate(value: Json, place: SourcePlace) -> Located:
-    """Give a JSON value a place, and its parts the paths from there."""
+    """Attach a place to a JSON value and, recursively, to its parts."""
     if isinstance(value, dict):
         return Located({name: locate(part, place.at(name)) for name, part in value.items()}, place)
     if isinstance(value, list):
@@ -116,7 +119,7 @@ def locate(value: Json, place: SourcePlace) -> Located:
 
 
 def read_json(text: str, place: SourcePlace, report: Report, *, max_bytes: int) -> Located | None:
-    """Read JSON text strictly; None, and a problem, when it is none."""
+    """Parse JSON text strictly; report a problem and return None if it is invalid."""
     try:
         return locate(parse(text, name=place.column or "The file", max_bytes=max_bytes), place)
     except InvalidArgument as error:
@@ -125,20 +128,21 @@ def read_json(text: str, place: SourcePlace, report: Report, *, max_bytes: int) 
 
 
 def _shown(text: str) -> str:
-    """Make text of a source harmless for whoever reads it, and cut it where it gets long."""
+    """Make a source's text safe to print: cut when long, unprintable characters replaced by `?`."""
     short = clip(text, _LONGEST_SHOWN)
     return "".join(character if character.isprintable() else "?" for character in short)
 
 
 def noun(value: object) -> str:
-    """Say what kind of value it is."""
+    """Name the type of a value for a message, as in "an object"."""
     return _NOUNS.get(type(value), "something else")
 
 
 class LocatedFields:
-    """One object, read field by field; what is wrong goes to the report, and reading goes on.
+    """Reads one object field by field. Problems go to the report, and reading goes on.
 
-    The answers have the right type even then: whoever uses them looks at the report first.
+    A broken field is read as a default of the right type: use what was read only if the report has no problems. Fields
+    not in `known` are problems.
     """
 
     def __init__(self, node: Located, report: Report, known: Collection[str]) -> None:
@@ -155,18 +159,18 @@ class LocatedFields:
         return name in self.members and self.members[name].value is not None
 
     def place_of(self, name: str) -> SourcePlace:
-        """Tell where the field stands, or the object where it is missing."""
+        """Return the place of a field, or of the object if the field is missing."""
         return self.members[name].place if name in self.members else self.place
 
     def require(self, *names: str) -> bool:
-        """Report each of these that is missing; tell whether all are there."""
+        """Report each missing field; return True if none is missing."""
         missing = [name for name in names if name not in self]
         for name in missing:
             self.report.refuse(self.place_of(name), "missing_field", f"{name} is missing.", f"Write {name}.")
         return not missing
 
     def text(self, name: str, default: str = "", *, longest: int = MAX_TEXT) -> str:
-        """Read a text."""
+        """Read a text of at most `longest` characters."""
         node = self.members.get(name)
         if node is None or node.value is None:
             return default
@@ -179,7 +183,7 @@ class LocatedFields:
         return node.value
 
     def name(self, name: str, pattern: re.Pattern[str], meaning: str) -> str:
-        """Read a text that must have a form; `meaning` says which."""
+        """Read a text that matches `pattern`; `meaning` describes the pattern in the hint."""
         found = self.text(name, longest=256)
         if name in self and isinstance(self.members[name].value, str) and not pattern.fullmatch(found):
             message = f"{name} cannot be '{clip(found)}'."
@@ -187,7 +191,7 @@ class LocatedFields:
         return found
 
     def choice(self, name: str, options: Collection[str], default: str) -> str:
-        """Read one of a few words."""
+        """Read a text that is one of `options`."""
         found = self.text(name, default, longest=256)
         if found not in options:
             hint = f"Use one of: {', '.join(options)}."
@@ -197,7 +201,7 @@ class LocatedFields:
         return found
 
     def number(self, name: str, default: float, *, low: float = 0, high: float) -> float:
-        """Read a number between two bounds."""
+        """Read a number from `low` to `high`."""
         node = self.members.get(name)
         if node is None or node.value is None:
             return default
@@ -211,7 +215,7 @@ class LocatedFields:
         return node.value
 
     def flag(self, name: str, *, default: bool) -> bool:
-        """Read true or false."""
+        """Read a boolean."""
         node = self.members.get(name)
         if node is None or node.value is None:
             return default
@@ -221,7 +225,7 @@ class LocatedFields:
         return node.value
 
     def items(self, name: str, *, most: int = 1000) -> list[Located]:
-        """Read a list; empty where there is none."""
+        """Read a list of at most `most` entries; a missing one is empty."""
         node = self.members.get(name)
         if node is None or node.value is None:
             return []
@@ -233,7 +237,7 @@ class LocatedFields:
         return node.value[:most]
 
     def texts(self, name: str, *, longest: int = 256) -> tuple[str, ...]:
-        """Read a list of texts."""
+        """Read a list of texts of 1 to `longest` characters each."""
         found = []
         for node in self.items(name):
             if not isinstance(node.value, str) or not 0 < len(node.value) <= longest:
@@ -244,12 +248,12 @@ class LocatedFields:
         return tuple(found)
 
     def part(self, name: str) -> Located:
-        """Read an object; an empty one where there is none."""
+        """Read an object; a missing one is empty."""
         node = self.members.get(name)
         return Located({}, self.place) if node is None or node.value is None else node
 
     def pairs(self, name: str) -> Iterator[tuple[str, Located]]:
-        """Read the members of an object whose names are not fixed."""
+        """Read an object whose member names are free; yield names and values."""
         node = self.part(name)
         if not isinstance(node.value, dict):
             self._wrong(node, "an object")

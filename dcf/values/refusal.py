@@ -1,11 +1,14 @@
-"""A definite no to a well-formed request, as a value: the same record for runs, documents and files."""
+"""The refusal of a well-formed request, as a value. Runs, documents and files use the same record."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refusal:
-    """Nothing was changed: a stable code, what is wrong, what to do next, and seconds to wait where waiting helps."""
+    """A request was refused and nothing was changed.
+
+    `code` is stable; `message` says what is wrong, `hint` what to do next; `retry_after_s` is set where waiting helps.
+    """
 
     code: str
     message: str

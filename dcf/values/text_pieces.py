@@ -1,21 +1,22 @@
-"""Pieces of a text: shortened for a message, or cut from stored bytes only between characters. Pure."""
+"""Shortens text for messages, and cuts UTF-8 bytes between characters. Pure."""
 
 from typing import Final
 
 LONGEST: Final = 4
-"""Bytes of one character."""
+"""Most bytes that one UTF-8 character takes."""
 
 
 def clip(text: str, limit: int = 80) -> str:
-    """Shorten text for a message, and make it printable if it is not valid Unicode."""
+    """Cut text to `limit` characters with an ellipsis, and replace what is not valid Unicode."""
     short = text if len(text) <= limit else text[:limit] + "…"
     return short.encode("utf-8", "replace").decode()
 
 
 def utf8_piece(data: bytes, length: int) -> tuple[int, bytes]:
-    """Take about `length` bytes: how many at the beginning belong to a character before, and whole characters.
+    """Take about `length` bytes of UTF-8 without cutting a character; at least one character is taken.
 
-    `data` goes on behind `length` by up to a character, unless the text ends before. One character is always taken.
+    Return how many leading bytes belong to a character that began before, and the bytes taken. `data` must hold up to
+    four bytes more than `length`, unless the text ends earlier.
     """
     start = 0
     while start < min(LONGEST - 1, len(data)) and _continues(data[start]):

@@ -1,1 +1,1 @@
-"""Skills on agents: loaded and unloaded all or nothing, and the record of what each agent holds."""
+"""Loads and unloads skills of agents, all or nothing, and records what each agent has."""

@@ -1,7 +1,7 @@
-"""Loading skills into agents and taking them out again, all or nothing, whatever dies between.
+"""Loads skills into agents and unloads them, all or nothing, also if a process dies in between.
 
-The order is always: the store says what is meant to happen, the platform is called, the store says that it happened.
-So what an agent has is known without asking the platform, and a skill loaded twice costs no platform call.
+Each step is first recorded in the store as an intention, then done on the platform, then recorded as done. So the store
+tells what an agent has, and loading a skill again needs no platform call.
 """
 
 import random
@@ -28,14 +28,14 @@ from dcf.workforce.skills.removal import Removal
 Answer = TypeVar("Answer")
 
 _PATIENCE_S: Final = 20.0
-"""How long one caller waits for another's loading of the same things."""
+"""Longest wait for another caller that changes the same skills."""
 _BUDGET_S: Final = 90.0
-"""How long loading may take: half of what it is left alone for, so that nobody takes it back meanwhile."""
+"""Longest time that loading may take: half of `HOLD`, so that nobody undoes it meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """A skill that the agent has; `already` when it had it before this call."""
+    """A skill that the agent has. `already` is True if it had it before this call."""
 
     holding: Holding
     already: bool
@@ -44,7 +44,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unloaded:
-    """A skill that the agent no longer has (`holding` says what was removed), or never had (None)."""
+    """The result of unloading: `holding` is what was removed, None if the agent did not have the skill."""
 
     holding: Holding | None
     warnings: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Unloaded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How data sources are cut up, and how many pieces one skill may bring."""
+    """How long one piece of a data source may be, and how many pieces one skill may have."""
 
     max_chars: int = 4900
     max_pieces: int = 32
@@ -60,7 +60,7 @@ class Limits:
 
 @dataclass(slots=True)
 class _Attached:
-    """What one load has done so far. A block id of None: it was tried, and it is not known whether it is there."""
+    """What one load has done so far. A block id of None means that the platform was asked and may have created it."""
 
     before: tuple[str, ...] = ()
     texts: dict[str, str | None] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class _Attached:
 
 
 class Equipment:
-    """Skills of agents."""
+    """Loads and unloads the skills of agents."""
 
     def __init__(
         self,
@@ -89,14 +89,15 @@ class Equipment:
         self._removal = Removal(platform, documents, policy, registry)
 
     def loaded(self, agent_id: str) -> list[Holding]:
-        """List the skills that an agent has, those under way left out."""
+        """Return the skills that the agent has, without those being loaded or unloaded."""
         return [one for one in self._documents.read(agent_id).skills.values() if one.phase is SkillPhase.LOADED]
 
     def load(self, agent_id: str, manifest: Manifest) -> Loaded:
-        """Give the agent a skill.
+        """Load a skill into the agent.
 
-        Raise Forbidden (not granted here), ToolUnavailable (undone, the agent is as before), AgentUnknown, Conflict,
-        or PlatformUnavailable (what was done is taken back now, or by the next call for this agent).
+        Raise Forbidden if the server does not grant what it asks for, ToolUnavailable if a required tool cannot be
+        attached (the agent is as before), AgentUnknown, Conflict, or PlatformUnavailable (what was done is undone now,
+        or by the next call for this agent).
         """
         planned = self._plan(manifest)
         token = f"load-{secrets.token_hex(8)}"
@@ -119,7 +120,7 @@ class Equipment:
         return Loaded(holding=done, already=False, warnings=(*attached.warnings, *self._mirror.show(agent_id)))
 
     def unload(self, agent_id: str, reference: str) -> Unloaded:
-        """Take a skill from the agent; what other skills use, or what the agent had before, stays."""
+        """Unload a skill. Tools that other skills use, or that the agent had before any skill, stay."""
         token = f"unload-{secrets.token_hex(8)}"
         found = self._reserved(agent_id, lambda all_, now: decisions.begin_removal(all_, reference, token, now))
         if isinstance(found, Settled):
@@ -128,7 +129,7 @@ class Equipment:
         return Unloaded(holding=found.holding, warnings=(*warnings, *self._mirror.show(agent_id)))
 
     def forget(self, agent_id: str) -> None:
-        """Drop what is known of an agent that was deleted."""
+        """Delete the record of an agent that was deleted."""
         self._documents.forget(agent_id)
 
     def _plan(self, manifest: Manifest) -> SkillPlan:
@@ -138,7 +139,7 @@ class Equipment:
     def _reserved(
         self, agent_id: str, decide: Callable[[decisions.Holdings, int], tuple[decisions.Holdings, Answer]]
     ) -> "Reserved | Settled":
-        """Decide until nobody else is in the way; what a dead caller left behind is taken back first."""
+        """Decide, waiting for other callers; what one left half done is undone first. Raise Conflict on timeout."""
         deadline = time.monotonic() + _PATIENCE_S
         attempt = 0
         while True:
@@ -165,7 +166,7 @@ class Equipment:
             self._removal.carry_out(agent_id, found.holding)
 
     def _attach(self, agent_id: str, entry: Holding, planned: SkillPlan, attached: _Attached) -> Holding:
-        """Give the agent everything; note in `attached` what was done, for a failure between."""
+        """Give the agent the skill's texts and tools. `attached` records each step, so that a failure can be undone."""
         deadline = time.monotonic() + _BUDGET_S
         before = attached.before = self._platform.retrieve_agent(agent_id).tool_ids
         noted = self._documents.transact(
@@ -205,7 +206,7 @@ class Equipment:
         attached.tools[wish.name] = replace(held, tool_id=tool_id, foreign=foreign)
 
     def _undo(self, agent_id: str, entry: Holding, attached: _Attached, error: DcfError) -> None:
-        """Take back what a failed load did; if that fails too, the entry stays for the next call to take back."""
+        """Undo a failed load. If that fails too, the record stays and the next call undoes it."""
         if isinstance(error, AgentUnknown):
             self._documents.forget(agent_id)
             return
@@ -216,7 +217,7 @@ class Equipment:
             if isinstance(found, Reserved):
                 self._removal.carry_out(agent_id, found.holding)
         except DcfError:
-            return  # the first error is the one to tell; what could not be taken back is noted in the store
+            return  # the first error is the one to report; the record still says what must be undone
 
 
 def _begin(
@@ -242,7 +243,7 @@ def _wish(manifest: Manifest, planned: SkillPlan, token: str) -> Holding:
 
 
 def _fingerprint(wish: ToolWish) -> str:
-    """Tell tools of one name apart: by what they are and where, but not by headers, which may hold secrets."""
+    """Return a fingerprint that tells tools of one name apart; headers are left out, as they may hold secrets."""
     server = wish.server or {}
     place = {key: server.get(key) for key in ("name", "url", "command")}
     return definition_sha256({"definition": dict(wish.definition), "server": place})[:16]

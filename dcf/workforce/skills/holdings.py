@@ -1,8 +1,8 @@
-"""What an agent has loaded, as records, and the pure decisions about them. No platform is called here.
+"""Records of the skills that an agent has, and the pure decisions about them. Calls no platform.
 
-A skill is reserved before anything is attached and marked before anything is removed, so a crash between leaves an
-entry that says what may be there. An entry under way belongs to the holder of its token until `until`; after that
-anybody may take back what it did.
+A skill is recorded as loading before anything is attached, and as unloading before anything is removed. So after a
+crash the record tells what may be there. While a skill is loading or unloading, only the caller with its `token` may
+change it until `until`; after that anybody may undo it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,11 +17,11 @@ from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
 HOLD: Final = 180 * SECOND
-"""How long whoever loads or unloads is left alone."""
+"""Microseconds for which a skill being loaded or unloaded is reserved for the caller that began it."""
 
 
 class SkillPhase(StrEnum):
-    """Where a skill is on an agent."""
+    """The phase a skill is in on an agent."""
 
     LOADING = "loading"
     LOADED = "loaded"
@@ -30,9 +30,9 @@ class SkillPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldTool:
-    """A tool that a skill uses. `foreign`: the agent had it before any skill; None until that is known.
+    """A tool that a skill uses. `foreign` is True if the agent had it before any skill, None until that is known.
 
-    `source` fingerprints the definition and `definition` is kept so that the tool can be found again after a crash.
+    `source` is a fingerprint of its definition and server. `definition` is kept to find the tool again after a crash.
     """
 
     source: str
@@ -43,10 +43,10 @@ class HeldTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holding:
-    """One skill of an agent. `texts` maps labels to block ids, the directives first; None: not known to be there.
+    """One skill of an agent. `texts` maps labels to block ids, directives first; None means that it may not exist.
 
-    `before` are the tools that the agent had when attaching began; None: nothing was attached yet. `detach` names the
-    tools that unloading takes away, because no other skill uses them.
+    `before` are the ids of the tools that the agent had when attaching began; None: nothing was attached yet. `detach`
+    names the tools that unloading removes, because no other skill uses them. `until` is in server microseconds.
     """
 
     manifest_id: str
@@ -64,28 +64,28 @@ class Holding:
 
     @property
     def directives_id(self) -> str | None:
-        """The block of the directives."""
+        """Id of the directives' block."""
         return next(iter(self.texts.values()), None)
 
     @property
     def data_ids(self) -> list[str]:
-        """The blocks of the data sources."""
+        """Ids of the data sources' blocks."""
         return [block_id for block_id in list(self.texts.values())[1:] if block_id is not None]
 
     @property
     def tool_ids(self) -> list[str]:
-        """The tools, shared ones included."""
+        """Ids of the tools, shared ones included."""
         return [tool.tool_id for tool in self.tools.values() if tool.tool_id is not None]
 
     def is_called(self, reference: str) -> bool:
-        """Whether this is the skill that is meant by an id, a name and version, or a skill:// URI."""
+        """Return True if a reference names this skill: its id, `name@version`, or a skill:// URI."""
         versioned = f"{self.name}@{self.version}".lower()
         return reference == self.manifest_id or reference.removeprefix(SCHEME).lower() == versioned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Holdings:
-    """All skills of an agent. `revision` grows with every change; `mirrored` is the one that the agent was shown."""
+    """All skills of an agent. `revision` grows with every change; `mirrored` is the one last shown to the agent."""
 
     skills: Mapping[str, Holding] = field(default_factory=dict)
     revision: int = 0
@@ -93,7 +93,7 @@ class Holdings:
     mirror_id: str | None = None
 
     def with_skill(self, holding: Holding, *, finished: bool = False) -> "Holdings":
-        """Replace one skill; `finished` says that there is news for the agent."""
+        """Return the record with one skill replaced. `finished` counts it as a change that the agent must be shown."""
         return replace(
             self,
             skills={**self.skills, holding.manifest_id: holding},
@@ -101,22 +101,25 @@ class Holdings:
         )
 
     def without(self, manifest_id: str) -> "Holdings":
-        """Forget one skill."""
+        """Return the record without one skill."""
         left = {name: one for name, one in self.skills.items() if name != manifest_id}
         return replace(self, skills=left, revision=self.revision + 1)
 
     def find(self, reference: str) -> Holding | None:
-        """Find a skill by any of its names."""
+        """Find a skill by its id, `name@version` or skill:// URI."""
         return next((one for one in self.skills.values() if one.is_called(reference)), None)
 
     def others(self, manifest_id: str) -> Iterator[Holding]:
-        """List the other skills."""
+        """Return the other skills."""
         return (one for name, one in self.skills.items() if name != manifest_id)
 
 
 @dataclass(frozen=True, slots=True)
 class Reserved:
-    """The caller may now attach what the entry says; `left_out` are optional tools that another skill's tool hides."""
+    """The caller may now attach what the record says.
+
+    `left_out` names optional tools that cannot be attached, since a loaded skill has another tool of that name.
+    """
 
     holding: Holding
     left_out: tuple[str, ...] = ()
@@ -124,19 +127,19 @@ class Reserved:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Somebody else is loading or unloading something that this depends on."""
+    """Another caller is loading or unloading something that this depends on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Somebody died over this skill: what it did is to be taken back first."""
+    """An earlier caller left this skill half loaded or unloaded: that must be undone first."""
 
     holding: Holding
 
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """Nothing is to be done: the skill is there already, or is not there (None)."""
+    """Nothing is to be done: the skill is loaded already, or there is none (None)."""
 
     holding: Holding | None
 
@@ -144,7 +147,7 @@ class Settled:
 def reserve(
     holdings: Holdings, wish: Holding, optional: frozenset[str], now: int
 ) -> tuple[Holdings, Reserved | Busy | Repair | Settled]:
-    """Enter a skill that is to be loaded, unless it is loaded or others are in the way; raise Conflict."""
+    """Record that a skill is being loaded, unless it is loaded or another caller must finish first. Raise Conflict."""
     own = holdings.skills.get(wish.manifest_id)
     if own is not None and own.phase is SkillPhase.LOADED:
         if own.sha256 != wish.sha256:
@@ -169,7 +172,7 @@ def reserve(
             "Unload that skill first, or rename the tool in the manifest.",
         )
     if not holdings.revision:
-        # Not from 0: a document that was deleted and made again must not repeat a revision.
+        # Not from 0: a record that was deleted and created again must not repeat a revision.
         holdings = replace(holdings, revision=now, mirrored=now)
     tools = {name: _inherited(holdings, name, tool) for name, tool in wish.tools.items() if name not in hidden}
     entry = replace(wish, phase=SkillPhase.LOADING, until=now + HOLD, tools=tools)
@@ -177,7 +180,7 @@ def reserve(
 
 
 def note_before(holdings: Holdings, manifest_id: str, token: str, before: tuple[str, ...]) -> tuple[Holdings, bool]:
-    """Keep what the agent had, before anything is attached; False when the entry is no longer the caller's."""
+    """Record the tools that the agent had before. False: another caller has taken over."""
     own = holdings.skills.get(manifest_id)
     if own is None or own.token != token or own.phase is not SkillPhase.LOADING:
         return holdings, False
@@ -185,7 +188,7 @@ def note_before(holdings: Holdings, manifest_id: str, token: str, before: tuple[
 
 
 def confirm(holdings: Holdings, done: Holding) -> tuple[Holdings, bool]:
-    """Mark a skill as loaded; False when the entry is no longer the caller's."""
+    """Record that a skill is loaded. False: another caller has taken over."""
     own = holdings.skills.get(done.manifest_id)
     if own is None or own.token != done.token:
         return holdings, False
@@ -199,7 +202,7 @@ def confirm(holdings: Holdings, done: Holding) -> tuple[Holdings, bool]:
 def begin_removal(
     holdings: Holdings, reference: str, token: str, now: int, attempted: Holding | None = None
 ) -> tuple[Holdings, Reserved | Busy | Settled]:
-    """Mark a skill as going; `attempted` is what a failed load may have done, in place of all it meant to do."""
+    """Record that a skill is being unloaded. `attempted` is what a failed load may have done, if less than intended."""
     own = holdings.find(reference)
     if own is None:
         return holdings, Settled(None)
@@ -218,7 +221,7 @@ def begin_removal(
 
 
 def end_removal(holdings: Holdings, manifest_id: str, token: str) -> Holdings:
-    """Forget a skill whose things are gone, if it is still the caller's to forget."""
+    """Delete the record of a skill that was removed, unless another caller has taken over."""
     own = holdings.skills.get(manifest_id)
     if own is None or own.phase is not SkillPhase.UNLOADING or own.token != token:
         return holdings
@@ -226,7 +229,7 @@ def end_removal(holdings: Holdings, manifest_id: str, token: str) -> Holdings:
 
 
 def give_up_removal(holdings: Holdings, manifest_id: str, token: str) -> Holdings:
-    """Leave a removal to whoever comes next."""
+    """Let any caller go on with this removal at once."""
     own = holdings.skills.get(manifest_id)
     if own is None or own.token != token:
         return holdings
@@ -242,7 +245,10 @@ def _keeps(one: Holding, tool: str) -> bool:
 
 
 def _is_in_the_way(one: Holding, wish: Holding) -> bool:
-    """Whether a skill under way uses a tool or label of ours: until it is done, whose it is cannot be told."""
+    """Return True if a skill being changed uses a tool or label of `wish`.
+
+    Until that change is done, it is not known which skill the tool or label belongs to.
+    """
     if one.phase is SkillPhase.LOADED:
         return False
     tools = one.tools if one.phase is SkillPhase.LOADING else one.detach
@@ -268,7 +274,7 @@ def _hidden(holdings: Holdings, wish: Holding) -> list[str]:
 
 
 def _inherited(holdings: Holdings, name: str, tool: HeldTool) -> HeldTool:
-    """Take over whose a tool is from a loaded skill that uses it already."""
+    """Copy from a loaded skill that uses the tool whether the agent had it before."""
     for one in holdings.skills.values():
         if _keeps(one, name):
             return replace(tool, foreign=one.tools[name].foreign)

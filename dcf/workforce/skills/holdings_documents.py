@@ -1,4 +1,4 @@
-"""The document that says what an agent has loaded: records to JSON and back, and its transactions."""
+"""Stores the record of an agent's skills in Redis: to JSON and back, and its transactions."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
@@ -13,18 +13,18 @@ Answer = TypeVar("Answer")
 
 
 class HoldingsDocuments:
-    """What agents have loaded, by agent id."""
+    """The records of agents' skills, by agent id."""
 
     def __init__(self, documents: Documents) -> None:
         self._documents = documents
 
     def read(self, agent_id: str) -> Holdings:
-        """Return what the agent has."""
+        """Return the record of an agent; an empty one if there is none."""
         document, _ = self._documents.read(keys.skills(agent_id))
         return _read(document)
 
     def transact(self, agent_id: str, decide: Callable[[Holdings, int], tuple[Holdings, Answer]]) -> Answer:
-        """Change what the agent has by a pure decision on it and the server's time in microseconds."""
+        """Change an agent's record in one transaction by a pure function of it and the server time in microseconds."""
 
         def judge(document: Json, now: int) -> Verdict[Answer]:
             before = _read(document)
@@ -34,7 +34,7 @@ class HoldingsDocuments:
         return self._documents.transact(keys.skills(agent_id), judge)
 
     def forget(self, agent_id: str) -> None:
-        """Drop what is known of an agent that is gone."""
+        """Delete the record of an agent that is gone."""
         self._documents.transact(
             keys.skills(agent_id), lambda document, _: Verdict(answer=None, changed=bool(document))
         )

@@ -1,7 +1,7 @@
-"""The block that shows an agent its skills. The store is the truth; this is its mirror, and may lag behind it.
+"""Shows an agent its skills in a block of its context. The block is a copy of the store's record and may lag behind.
 
-Whoever changed something writes the block and then looks whether it is still right, so the last writer always leaves
-the newest contents, in whatever order several of them write.
+After writing the block, each writer checks whether the record has changed meanwhile. So whatever the order of several
+writers, the last one leaves the newest contents.
 """
 
 from dataclasses import replace
@@ -15,7 +15,7 @@ from dcf.workforce.skills.removal import unavailable_warning
 
 
 class Mirror:
-    """Keeps one block of an agent equal to what the store says."""
+    """Keeps one block of an agent equal to the record of its skills."""
 
     def __init__(self, platform: AgentPlatform, documents: HoldingsDocuments, label: str) -> None:
         self._platform = platform
@@ -23,7 +23,7 @@ class Mirror:
         self._label = label
 
     def show(self, agent_id: str) -> tuple[str, ...]:
-        """Write the block where it is out of date; warnings when the platform cannot be reached for it."""
+        """Write the block if it is out of date. Return warnings if the platform could not be reached."""
         try:
             wrote = False
             while True:
@@ -62,5 +62,5 @@ class Mirror:
 
 
 def _marked(holdings: Holdings, revision: int, mirror_id: str | None) -> Holdings:
-    """Note what the agent was shown, even when there is something newer to show already."""
+    """Record which revision the agent was shown, even if there is a newer one."""
     return replace(holdings, mirrored=revision, mirror_id=mirror_id)

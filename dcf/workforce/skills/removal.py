@@ -1,4 +1,4 @@
-"""Taking from an agent what one skill brought: the same for unloading, for undoing, and for repairing after a crash."""
+"""Removes from an agent what one skill brought: for unloading, for undoing a load, and for repair after a crash."""
 
 from dcf.errors import AgentUnknown, DcfError, Forbidden, PlatformUnavailable, ToolUnavailable
 from dcf.ports import AgentPlatform
@@ -12,7 +12,7 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 
 
 class Removal:
-    """Carries out a removal that was noted among the agent's skills, then drops the entry."""
+    """Carries out a recorded removal, then deletes the record of the skill."""
 
     def __init__(
         self, platform: AgentPlatform, documents: HoldingsDocuments, policy: Policy, registry: Registry
@@ -23,9 +23,9 @@ class Removal:
         self._registry = registry
 
     def carry_out(self, agent_id: str, entry: Holding) -> tuple[str, ...]:
-        """Remove everything and forget the skill; tell what could not be removed.
+        """Remove everything and forget the skill. Return warnings about what could not be removed.
 
-        Raise PlatformUnavailable when the platform is down: then the entry stays, and the next call goes on.
+        Raise PlatformUnavailable when the platform is down: the record stays, and the next call goes on.
         """
         warnings: list[str] = []
         try:
@@ -51,7 +51,7 @@ class Removal:
             except (ToolUnavailable, Forbidden):
                 warnings.append(f"The tool '{clip(name)}' could not be looked up, so it may still be attached.")
         for label, block_id in reversed(list(entry.texts.items())):
-            # One that may be there or not is found by its label: adding the same label replaces it.
+            # A block without a known id is found by its label: adding the same label replaces it.
             known = block_id if block_id is not None else self._platform.add_block(agent_id, label, "")
             self._platform.remove_block(agent_id, known)
 
@@ -66,5 +66,5 @@ class Removal:
 
 
 def unavailable_warning(error: PlatformUnavailable) -> str:
-    """Say that the agent does not yet see what the store says."""
+    """Return the warning that the agent does not see a change yet."""
     return f"The agent does not see the change yet: {error.message}"
