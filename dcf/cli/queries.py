@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from dcf import __version__
 from dcf.application import Application
-from dcf.asl.machine import Map, Parallel
 from dcf.cli.insides import pick
 from dcf.core import needs
 from dcf.core.decision import Reads, Tally
@@ -141,7 +140,7 @@ def _run_row(found: Application, workflow_id: str) -> dict[str, Json] | None:
 
 def _is_scope(definition: Definition, path: str) -> bool:
     place = needs.place_of(definition, path)
-    return place is not None and isinstance(place.state, Parallel | Map)
+    return place is not None and bool(place.state.machines)
 
 
 def _tally(tally: Tally) -> dict[str, Json]:
