@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from dcf.asl.interpreter import EngineCall
-from dcf.asl.machine import Machine, Map, Parallel, Task, Wait
+from dcf.asl.machine import Machine
 from dcf.asl.places import Place, resolve, split_scope
+from dcf.asl.states import Map, Parallel, Task, Wait
 from dcf.asl.steps import Advance, Entry, NeedItems, OpenScope, Visit
 from dcf.asl.surroundings import Clock
 from dcf.errors import InvalidArgument

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from functools import partial
 
-from dcf.asl.machine import Task, Workable
 from dcf.asl.places import Place
+from dcf.asl.states import Task, Workable
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Chance, Clock, Context, Surroundings
 from dcf.asl.waiting import timeouts

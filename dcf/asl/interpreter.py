@@ -11,12 +11,13 @@ from typing import Final
 from dcf.asl import mapping
 from dcf.asl.branching import Live, opened_map, opened_parallel
 from dcf.asl.entering import opened_task, surroundings
-from dcf.asl.limits import bounded
-from dcf.asl.machine import Catcher, Fail, Machine, Map, Parallel, Task, Wait, Workable
+from dcf.asl.limits import AT_ONCE, MAX_IN_A_ROW, TASKS_AT_ONCE, bounded
+from dcf.asl.machine import Machine
 from dcf.asl.places import Place, join, open_scope, resolve, split_scope
-from dcf.asl.retrying import RUNTIME, counted, delay_micros, first_match, used_up
+from dcf.asl.retrying import HEARTBEAT, RUNTIME, TIMEOUT, Retrying, delay_micros, met
 from dcf.asl.silent import caught_output, silent
 from dcf.asl.state_paths import within
+from dcf.asl.states import Catcher, Fail, Map, Parallel, State, Task, Wait
 from dcf.asl.steps import (
     TOLERATED,
     Advance,
@@ -48,28 +49,24 @@ from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
 from dcf.values.json_text import Json
 
-MAX_SILENT: Final = 1_000
-"""Silent states in a row; a loop of them would otherwise never end."""
-
 EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
-
-MAX_WORK: Final = 50_000
-"""States in one call; nested Maps of silent states could otherwise take forever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """Control stands before a state. `silent` counts the silent states before it in a row."""
+    """Control stands before a state."""
 
     place: Place
     source: str | None
     entry: Entry
-    silent: int
 
 
 @dataclass(slots=True, kw_only=True)
 class EngineCall:
-    """The state of one call; `pending` is a stack, so that one branch is followed before the next."""
+    """The state of one call; `pending` is a stack, so that one branch is followed before the next.
+
+    `work` counts the states that were run.
+    """
 
     machine: Machine
     context: Mapping[str, Json]
@@ -96,16 +93,16 @@ class EngineCall:
         raw: Json,
         variables: Mapping[str, Json],
         item: tuple[int, Json] | None,
-        silent: int = 0,
+        passed: int = 0,
     ) -> None:
-        """Put control before a state."""
+        """Put control before a state; `passed` counts those it came through."""
         target = Place(machine=machine, state=machine.states[name], name=name, path=join(scope, name), scope=scope)
-        entry = Entry(raw=raw, variables=variables, entered_at=self.clock.now, item=item)
-        self.pending.append(Arrival(place=target, source=source, entry=entry, silent=silent))
+        entry = Entry(raw=raw, variables=variables, entered_at=self.clock.now, item=item, passed=passed)
+        self.pending.append(Arrival(place=target, source=source, entry=entry))
 
     def again(self, here: Place, entry: Entry) -> None:
         """Put control before a state that is visited already."""
-        self.pending.append(Arrival(place=here, source=None, entry=entry, silent=0))
+        self.pending.append(Arrival(place=here, source=None, entry=entry))
 
     def around(self, here: Place, entry: Entry) -> Surroundings:
         """Make what a state may look at besides its input; the number of steps tells one look from the next."""
@@ -114,7 +111,6 @@ class EngineCall:
     def worked(self, here: Place, entry: Entry, result: Json) -> None:
         """Go on after the work of a Task, Parallel or Map came to `result`."""
         state, around = here.state, self.around(here, entry)
-        assert isinstance(state, Workable), "only these states have results"
         try:
             result = bounded(result)
             output = state.flow.work_output(entry.raw, result, around)
@@ -123,32 +119,29 @@ class EngineCall:
             self.failed(here, entry, error.error, error.cause)
             return
         self.steps.append(Ended(path=here.path, output=output))
-        self._follow(here, entry, state.next, output, variables)
+        self._follow(here, entry, state.next, output, variables, 0 if state.is_leased else entry.passed + 1)
 
     def waited(self, here: Place, entry: Entry) -> None:
         """Go on after a Wait."""
         try:
-            self._through(Arrival(place=here, source=None, entry=entry, silent=0), ended=True)
+            self._through(Arrival(place=here, source=None, entry=entry), ended=True)
         except StateError as error:
             self._broke(here, error.error, error.cause)
 
     def failed(self, here: Place, entry: Entry, error: str | None, cause: str | None) -> None:
-        """Decide what comes of a failure: another try, a Catcher, or the end of the scope around."""
-        state = here.state
-        if isinstance(state, Workable):
-            found = first_match(state.retriers, error)
-            if found is not None:
-                at, retrier = found
-                count = entry.retries[at] if at < len(entry.retries) else 0
-                if not used_up(retrier, count):
-                    wait = delay_micros(retrier, count, self.around(here, entry).chance)
-                    self._retry(here, replace(entry, retries=counted(entry.retries, at)), wait, error, cause)
-                    return
-            caught = first_match(state.catchers, error)
-            if caught is not None:
-                self._catch(here, entry, caught[1], error, cause)
-                return
-        self._broke(here, error, cause)
+        """Decide what comes of a failure: another try, a Catcher, or the end of the scope around.
+
+        Like AWS, a missed heartbeat is found by its own name and by that of a timeout, and told as a timeout.
+        """
+        state, told = here.state, TIMEOUT if error == HEARTBEAT else error
+        match met(state, entry.retries, error):
+            case Retrying(retries=retries, retrier=retrier, count=count):
+                wait = delay_micros(retrier, count, self.around(here, entry).chance)
+                self._retry(here, replace(entry, retries=retries, passed=0), wait, told, cause)
+            case Catcher() as catcher:
+                self._catch(here, entry, catcher, told, cause)
+            case None:
+                self._broke(here, told, cause)
 
     def close(self, owner: str, error: str | None, cause: str | None) -> None:
         """End a scope because of a branch: everything in it is void, and its state fails."""
@@ -185,7 +178,8 @@ class EngineCall:
             return
         variables = {} if state.distributed else opened.entry.variables
         scope = open_scope(owner, index)
-        self.go(state.processor, scope, state.processor.start_at, None, raw, variables, (index, value))
+        start, passed = state.processor.start_at, opened.entry.passed + 1
+        self.go(state.processor, scope, start, None, raw, variables, (index, value), passed)
 
     def joined(self, here: Place, entry: Entry, results: list[Json]) -> None:
         """Go on after all branches or iterations ended."""
@@ -214,8 +208,8 @@ class EngineCall:
         state = here.state
         assert isinstance(state, Map), "only a Map reads items"
         try:
-            around = self.around(here, entry)
-            self._open_map(here, None, entry, mapping.items_read(state, read), around)
+            around, found = self.around(here, entry), mapping.items_read(state, read)
+            self._open_map(here, entry, opened_map(state, here.path, None, entry, found, around))
         except StateError as error:
             self.failed(here, entry, error.error, error.cause)
 
@@ -225,35 +219,49 @@ class EngineCall:
         self.live = {path: live for path, live in self.live.items() if path != owner and not within(path, owner)}
 
     def _arrive(self, arrival: Arrival) -> None:
-        self.work += 1
-        here, entry = arrival.place, arrival.entry
+        here, entry, now = arrival.place, arrival.entry, self.clock.micros
+        if self._is_full(here.state) and not isinstance(here.state, Wait):
+            self.steps.append(OpenWait(path=here.path, source=arrival.source, entry=entry, until=now))
+            return
         try:
-            if (arrival.silent >= MAX_SILENT and not isinstance(here.state, Task | Fail)) or self.work > MAX_WORK:
+            if entry.passed >= MAX_IN_A_ROW:
                 raise _endless()
-            match here.state:
-                case Task():
-                    self.steps.append(opened_task(here, arrival.source, entry, self.around(here, entry)))
-                case Parallel():
-                    self._open_parallel(here, arrival.source, entry)
-                case Map():
-                    self._enter_map(here, arrival.source, entry)
-                case Wait():
-                    self._wait(arrival, here.state)
-                case Fail():
-                    self._fail(arrival, here.state)
-                case _:
-                    self._through(arrival)
+            self._run(arrival)
         except StateError as error:
             self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
             self.failed(here, entry, error.error, error.cause)
+        self.work += 1
+
+    def _is_full(self, state: State) -> bool:
+        """Whether this call has done enough; what others lead to is counted before more machines are begun."""
+        if state.is_leased:
+            return self.work >= TASKS_AT_ONCE
+        return self.work + (len(self.pending) if state.machines else 0) >= AT_ONCE
+
+    def _run(self, arrival: Arrival) -> None:
+        here, source, entry = arrival.place, arrival.source, arrival.entry
+        match here.state:
+            case Task():
+                self.steps.append(opened_task(here, source, replace(entry, passed=0), self.around(here, entry)))
+            case Parallel() as state:
+                self._open_parallel(here, state, source, entry)
+            case Map() as state:
+                self._enter_map(here, state, source, entry)
+            case Wait() as state:
+                self._wait(arrival, state)
+            case Fail() as state:
+                self._fail(arrival, state)
+            case _:
+                self._through(arrival)
 
     def _wait(self, arrival: Arrival, state: Wait) -> None:
-        here, entry = arrival.place, arrival.entry
-        until = wait_until(state, entry.raw, self.around(here, entry), self.clock.micros)
-        if until <= self.clock.micros:
+        here, entry, now = arrival.place, arrival.entry, self.clock.micros
+        until = wait_until(state, entry.raw, self.around(here, entry), now)
+        if until <= now and not self._is_full(state):
             self._through(arrival)
             return
-        self.steps.append(OpenWait(path=here.path, source=arrival.source, entry=entry, until=until))
+        kept = replace(entry, passed=0) if until > now else entry
+        self.steps.append(OpenWait(path=here.path, source=arrival.source, entry=kept, until=max(until, now)))
 
     def _fail(self, arrival: Arrival, state: Fail) -> None:
         here, entry = arrival.place, arrival.entry
@@ -275,7 +283,7 @@ class EngineCall:
             self.steps.append(Ended(path=here.path, output=output))
         else:
             self.steps.append(Passed(path=here.path, source=arrival.source, input=entry.raw, output=output))
-        self._follow(here, entry, following, output, {**entry.variables, **sets}, arrival.silent + 1)
+        self._follow(here, entry, following, output, {**entry.variables, **sets}, entry.passed + 1)
 
     def _follow(
         self,
@@ -284,10 +292,10 @@ class EngineCall:
         following: str | None,
         output: Json,
         variables: Mapping[str, Json],
-        silent_before: int = 0,
+        passed: int,
     ) -> None:
         if following is not None:
-            self.go(here.machine, here.scope, following, here.path, output, variables, entry.item, silent_before)
+            self.go(here.machine, here.scope, following, here.path, output, variables, entry.item, passed)
         elif not here.scope:
             self.outcome = Succeeded(state=here.path, output=output)
         else:
@@ -349,7 +357,6 @@ class EngineCall:
     def _catch(self, here: Place, entry: Entry, catcher: Catcher, error: str | None, cause: str | None) -> None:
         around = self.around(here, entry)
         told = {"Error": error, "Cause": cause}
-        assert isinstance(here.state, Workable), "only these states catch"
         try:
             output, sets = caught_output(here.state.flow, catcher, entry.raw, told, around)
         except StateError as failure:
@@ -357,30 +364,25 @@ class EngineCall:
             return
         following = join(here.scope, catcher.next)
         self.steps.append(Caught(path=here.path, error=error, cause=cause, output=output, next=following))
-        self._follow(here, entry, catcher.next, output, {**entry.variables, **sets})
+        self._follow(here, entry, catcher.next, output, {**entry.variables, **sets}, entry.passed + 1)
 
-    def _open_parallel(self, here: Place, source: str | None, entry: Entry) -> None:
-        state = here.state
-        assert isinstance(state, Parallel), "the caller looked"
+    def _open_parallel(self, here: Place, state: Parallel, source: str | None, entry: Entry) -> None:
         opened = opened_parallel(state, here.path, source, entry, self.around(here, entry))
         self._open(opened)
+        given, variables, passed = opened.effective, entry.variables, entry.passed + 1
         for index, branch in reversed(list(enumerate(state.branches))):
             scope = open_scope(here.path, index)
-            self.go(branch, scope, branch.start_at, None, opened.effective, entry.variables, entry.item)
+            self.go(branch, scope, branch.start_at, None, given, variables, entry.item, passed)
 
-    def _enter_map(self, here: Place, source: str | None, entry: Entry) -> None:
-        state, around = here.state, self.around(here, entry)
-        assert isinstance(state, Map), "the caller looked"
-        needed = self.wanted(here, source, entry)
+    def _enter_map(self, here: Place, state: Map, source: str | None, entry: Entry) -> None:
+        around, needed = self.around(here, entry), self.wanted(here, source, entry)
         if needed is not None:
             self.steps.append(needed)
             return
-        self._open_map(here, source, entry, mapping.items_of(state, entry.raw, around), around)
+        found = mapping.items_of(state, entry.raw, around)
+        self._open_map(here, entry, opened_map(state, here.path, source, entry, found, around))
 
-    def _open_map(self, here: Place, source: str | None, entry: Entry, found: list[Json], around: Surroundings) -> None:
-        state = here.state
-        assert isinstance(state, Map), "the caller looked"
-        opened = opened_map(state, here.path, source, entry, found, around)
+    def _open_map(self, here: Place, entry: Entry, opened: OpenScope) -> None:
         self._open(opened)
         if not opened.items:
             del self.live[here.path]
@@ -395,4 +397,5 @@ class EngineCall:
 
 
 def _endless() -> StateError:
-    return StateError(RUNTIME, f"More than {MAX_SILENT} states ran in a row without any Task among them.")
+    cause = f"Control came through {MAX_IN_A_ROW} states in a row, and in none of them anybody worked or waited."
+    return StateError(RUNTIME, cause)

@@ -8,201 +8,10 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import ClassVar, TypeAlias
 
-from dcf.asl.choice import Rule
-from dcf.asl.flow import Flow
-from dcf.asl.paths import Path
 from dcf.asl.state_paths import inside, join, open_scope
-from dcf.asl.templates import Template
+from dcf.asl.states import Map, Parallel, State
 from dcf.errors import Problem
-from dcf.values.json_text import Json
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retrier:
-    """Which errors are tried again, how often and how soon. Without jitter the delay is exact."""
-
-    errors: tuple[str, ...]
-    interval: int
-    max_attempts: int
-    rate: float
-    max_delay: int | None
-    jitter: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Catcher:
-    """Which errors lead to another state, and with what data; `result_path` None discards the Error Output."""
-
-    errors: tuple[str, ...]
-    next: str
-    result_path: Path | None
-    output: Template | None
-    assign: Template | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Workable:
-    """What Task, Parallel and Map share: work that may fail, be tried again or be caught. `next` None is End."""
-
-    flow: Flow
-    next: str | None
-    retriers: tuple[Retrier, ...]
-    catchers: tuple[Catcher, ...]
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The states that may follow, those of Catch included."""
-        caught = [catcher.next for catcher in self.catchers]
-        return tuple(dict.fromkeys(caught if self.next is None else [self.next, *caught]))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task(Workable):
-    """Work for an agent. Timeouts are in seconds, literal or read when the state is entered."""
-
-    resource: str | None
-    agent_binding: Mapping[str, Json] | None
-    credentials: Template | None
-    timeout: Template | None
-    heartbeat: Template | None
-
-    @property
-    def gets_token(self) -> bool:
-        """Whether the context object has a token to answer with: not for services that answer by themselves."""
-        return self.resource is None or self.resource.endswith(".waitForTaskToken")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parallel(Workable):
-    """Machines that run side by side on the same input."""
-
-    branches: "tuple[Machine, ...]"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ItemReader:
-    """Where a Map's items come from when not from its input."""
-
-    resource: str
-    arguments: Template | None
-    config: Mapping[str, Json]
-    max_items: Template | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batcher:
-    """How items are put together before they are worked on."""
-
-    max_items: Template | None
-    max_bytes: Template | None
-    shared: Template | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writer:
-    """Where the results of a Map go when not into its output."""
-
-    resource: str | None
-    arguments: Template | None
-    config: Template | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Map(Workable):
-    """One machine that runs once for every item."""
-
-    processor: "Machine"
-    distributed: bool
-    items: Template | None
-    selector: Template | None
-    concurrency: Template | None
-    tolerated_count: Template | None
-    tolerated_percentage: Template | None
-    reader: ItemReader | None
-    batcher: Batcher | None
-    writer: Writer | None
-    label: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
-    """Reshapes data. `has_result` tells a literal null Result from none at all."""
-
-    flow: Flow
-    next: str | None
-    result: Json
-    has_result: bool
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The states that may follow."""
-        return () if self.next is None else (self.next,)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
-    """Lets time pass: `seconds` from its entry, or until `timestamp`. Exactly one of the two is there."""
-
-    flow: Flow
-    next: str | None
-    seconds: Template | None
-    timestamp: Template | None
-    field: str
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The states that may follow."""
-        return () if self.next is None else (self.next,)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
-    """A Choice rule, where it leads, and what it does with data when it is taken."""
-
-    rule: Rule
-    next: str
-    output: Template | None
-    assign: Template | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """Picks the way on: the first branch whose rule matches."""
-
-    flow: Flow
-    branches: tuple[Branch, ...]
-    default: str | None
-
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The states that may follow."""
-        named = [branch.next for branch in self.branches]
-        return tuple(dict.fromkeys(named if self.default is None else [*named, self.default]))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Succeed:
-    """Ends the run, branch or iteration well."""
-
-    flow: Flow
-
-    targets: ClassVar[tuple[str, ...]] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Fail:
-    """Ends the run, branch or iteration badly; the words are literal or worked out."""
-
-    flow: Flow
-    error: Template | None
-    cause: Template | None
-
-    targets: ClassVar[tuple[str, ...]] = ()
-
-
-State: TypeAlias = Task | Parallel | Map | Pass | Wait | Choice | Succeed | Fail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -232,7 +41,7 @@ class Machine:
                 upstream[target].append(name)
         derived = {
             "states": MappingProxyType(dict(self.states)),
-            "terminal_states": tuple(sorted(name for name, state in self.states.items() if _may_end(state))),
+            "terminal_states": tuple(sorted(name for name, state in self.states.items() if state.may_end)),
             "_downstream": downstream,
             "_upstream": {name: tuple(sources) for name, sources in upstream.items()},
             "_successors": {},
@@ -289,7 +98,7 @@ class Machine:
     def needs_input(self, name: str) -> bool:
         """Tell whether completing this Task needs its raw input: its result does not simply replace it."""
         state = self.states[name]
-        if not isinstance(state, Task):
+        if not state.is_leased:
             return False
         path = state.flow.result_path
         replaced = path is not None and path.is_root and state.flow.output is None
@@ -300,25 +109,25 @@ class Machine:
         seen: set[str] = set()
         while pending:
             current = pending.popleft()
-            ends = ends or _may_end(self.states[current])
+            ends = ends or self.states[current].may_end
             for target in self._downstream[current]:
                 if target in seen:
                     continue
                 seen.add(target)
-                if isinstance(self.states[target], Task | Parallel | Map | Wait):
+                if self.states[target].stays:
                     found.append(target)
                 else:
                     pending.append(target)
         return tuple(found), ends
 
     def _find_tasks_after(self, name: str | None) -> Iterator[str]:
-        waits = name is None and isinstance(self.states[self.start_at], Task | Parallel | Map | Wait)
+        waits = name is None and self.states[self.start_at].stays
         entered = (self.start_at,) if waits else self.next_open(self.start_at if name is None else name)[0]
         for following in entered:
             state = self.states[following]
-            if isinstance(state, Task):
+            if state.is_leased:
                 yield following
-            for nested in machines_in(state):
+            for nested in state.machines:
                 yield from nested.tasks_after(None)
 
     def _find_revisitable(self) -> frozenset[str]:
@@ -337,7 +146,7 @@ class Machine:
         while pending:
             current = pending.popleft()
             state = self.states[current]
-            if isinstance(state, Task):
+            if state.is_leased:
                 yield join("", current)
             elif isinstance(state, Parallel):
                 yield from _first_inside(join("", current), state)
@@ -351,24 +160,13 @@ def every_state(machine: Machine) -> Iterator[tuple[str, State]]:
     """List the states of a machine and of all machines in it, by name, which no two of them share."""
     for name, state in machine.states.items():
         yield name, state
-        for nested in machines_in(state):
+        for nested in state.machines:
             yield from every_state(nested)
-
-
-def machines_in(state: State) -> "tuple[Machine, ...]":
-    """List the machines inside a state: the branches of a Parallel, what a Map does with each item."""
-    if isinstance(state, Map):
-        return (state.processor,)
-    return state.branches if isinstance(state, Parallel) else ()
 
 
 def warnings_of(machine: Machine) -> tuple[Problem, ...]:
     """List what is doubtful in a machine that may run all the same."""
     return machine.warnings
-
-
-def _may_end(state: State) -> bool:
-    return isinstance(state, Succeed | Fail) or (not isinstance(state, Choice) and state.next is None)
 
 
 def _first_inside(path: str, state: Parallel) -> Iterator[str]:

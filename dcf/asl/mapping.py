@@ -12,9 +12,9 @@ from dcf.asl.fields import kind
 from dcf.asl.flow import render
 from dcf.asl.jsonata import QUERY_ERROR, Query
 from dcf.asl.limits import MAX_ITEMS, bounded
-from dcf.asl.machine import Batcher, Map
 from dcf.asl.reading import reader_failure
 from dcf.asl.retrying import RUNTIME
+from dcf.asl.states import Batcher, Map
 from dcf.asl.steps import Tolerance
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.templates import Template

@@ -10,12 +10,13 @@ from typing import Final
 from dcf.asl.fields import MAX_SECONDS, DefinitionFields, Findings, token
 from dcf.asl.flow_syntax import MAX_NAME
 from dcf.asl.limits import exceeds_depth
-from dcf.asl.machine import Machine, State
+from dcf.asl.machine import Machine
 from dcf.asl.state_syntax import parse_state, read_language
+from dcf.asl.states import State
 from dcf.asl.transitions import Edge, check_graph, edges_of
 from dcf.asl.variables import Scopes
 from dcf.errors import Problem
-from dcf.values.json_text import MAX_DEPTH, Json
+from dcf.values.json_text import MAX_WORKFLOW_DEPTH, Json
 from dcf.values.text_pieces import clip
 
 MAX_STATES: Final = 10_000
@@ -51,8 +52,9 @@ def parse_machine(document: Json, path: str = "") -> tuple[Machine | None, tuple
 def _refusal(document: Json) -> tuple[str, str, str] | None:
     if not isinstance(document, dict):
         return "wrong_type", "The machine must be an object.", "Write an object with StartAt and States."
-    if exceeds_depth(document):
-        return "too_deep", f"The machine is nested deeper than {MAX_DEPTH} levels.", "Flatten the definition."
+    if exceeds_depth(document, MAX_WORKFLOW_DEPTH):
+        message = f"The machine is nested deeper than {MAX_WORKFLOW_DEPTH} levels."
+        return "too_deep", message, "Flatten the definition."
     return None
 
 

@@ -5,8 +5,9 @@ Knows the machine and nothing of runs: whether an iteration of that number exist
 
 from dataclasses import dataclass
 
-from dcf.asl.machine import Machine, Map, Parallel, State
+from dcf.asl.machine import Machine
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
+from dcf.asl.states import State
 
 __all__ = ["Place", "ancestors", "join", "machine_of", "open_scope", "resolve", "split", "split_scope"]
 
@@ -55,9 +56,7 @@ def machine_of(machine: Machine, scope: str) -> Machine:
 
 
 def _inside(machine: Machine, name: str, index: int) -> Machine:
-    state = machine.states[name]
-    if isinstance(state, Map):
-        return state.processor
-    if isinstance(state, Parallel) and index < len(state.branches):
-        return state.branches[index]
-    raise KeyError(name)
+    found = machine.states[name].machine_at(index)
+    if found is None:
+        raise KeyError(name)
+    return found

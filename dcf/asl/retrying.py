@@ -1,33 +1,38 @@
 """Which Retrier or Catcher an error meets, and when a failed state is tried again."""
 
 import math
-from collections.abc import Iterable
-from typing import Final, TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
-from dcf.asl.machine import Catcher, Retrier
+from dcf.asl.states import Catcher, Retrier, State
 from dcf.asl.surroundings import SECOND, Chance
 
 RUNTIME: Final = "States.Runtime"
-_TIMEOUTS: Final = ("States.Timeout", "States.HeartbeatTimeout")
+TIMEOUT: Final = "States.Timeout"
+HEARTBEAT: Final = "States.HeartbeatTimeout"
 _MAX_DELAY_S: Final = 31_622_400 * 100
 
-_Rule = TypeVar("_Rule", Retrier, Catcher)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retrying:
+    """A Retrier that is used once more: how often it was before, and all uses of this visit with this one."""
+
+    retrier: Retrier
+    count: int
+    retries: tuple[int, ...]
 
 
-def first_match(rules: Iterable[_Rule], error: str | None) -> tuple[int, _Rule] | None:
-    """Find the first rule that names the error, and its index."""
-    return next(((at, rule) for at, rule in enumerate(rules) if _names(rule.errors, error)), None)
-
-
-def used_up(retrier: Retrier, count: int) -> bool:
-    """Tell whether a Retrier that was used `count` times may not be used again."""
-    return count >= retrier.max_attempts
-
-
-def counted(retries: tuple[int, ...], at: int) -> tuple[int, ...]:
-    """Count one more use of the Retrier at an index."""
-    filled = retries + (0,) * (at + 1 - len(retries))
-    return (*filled[:at], filled[at] + 1, *filled[at + 1 :])
+def met(state: State, retries: tuple[int, ...], error: str | None) -> Retrying | Catcher | None:
+    """Find what a state does about an error: the first Retrier that names it, if it is not used up, else a Catcher."""
+    at = _first(state.retriers, error)
+    if at is not None:
+        filled = retries + (0,) * (at + 1 - len(retries))
+        retrier, count = state.retriers[at], filled[at]
+        if count < retrier.max_attempts:
+            return Retrying(retrier=retrier, count=count, retries=(*filled[:at], count + 1, *filled[at + 1 :]))
+    caught = _first(state.catchers, error)
+    return None if caught is None else state.catchers[caught]
 
 
 def delay_micros(retrier: Retrier, count: int, chance: Chance) -> int:
@@ -42,12 +47,16 @@ def delay_micros(retrier: Retrier, count: int, chance: Chance) -> int:
     return round(delay * SECOND)
 
 
+def _first(rules: Sequence[Retrier | Catcher], error: str | None) -> int | None:
+    return next((at for at, rule in enumerate(rules) if _names(rule.errors, error)), None)
+
+
 def _names(errors: tuple[str, ...], error: str | None) -> bool:
     if error == RUNTIME:
         return False
     if error in errors or "States.ALL" in errors:
         return True
-    if "States.TaskFailed" in errors and error not in _TIMEOUTS:
+    if "States.TaskFailed" in errors and error not in (TIMEOUT, HEARTBEAT):
         return True
     # A missed heartbeat is a kind of timeout, so whoever handles timeouts handles it.
-    return error == "States.HeartbeatTimeout" and "States.Timeout" in errors
+    return error == HEARTBEAT and TIMEOUT in errors

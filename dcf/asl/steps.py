@@ -23,7 +23,8 @@ TOLERATED: Final = _Tolerated()
 class Entry:
     """A visit of a state that is open: what entering it fixed.
 
-    `retries` counts per Retrier, `item` is the (index, value) of the Map iteration around, if there is one.
+    `retries` counts per Retrier, `item` is the (index, value) of the Map iteration around, if there is one. `passed`
+    counts the states that control came through since somebody worked or waited; a Parallel or Map is one of them.
     """
 
     raw: Json
@@ -31,6 +32,7 @@ class Entry:
     entered_at: str
     retries: tuple[int, ...] = ()
     item: tuple[int, Json] | None = None
+    passed: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +82,10 @@ class OpenTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenWait:
-    """A Wait was entered: call `wake` at `until`, in microseconds since the epoch."""
+    """A state was entered that goes on at `until`, in microseconds since the epoch: call `wake` then.
+
+    It is a Wait, or, until now, a state of any type that is not begun because this call has done enough.
+    """
 
     path: str
     source: str | None

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from dcf.asl.jsonata import QUERY_ERROR
-from dcf.asl.machine import Task, Wait
 from dcf.asl.retrying import RUNTIME
+from dcf.asl.states import Task, Wait
 from dcf.asl.surroundings import SECOND, Surroundings
 from dcf.asl.templates import Template
 from dcf.asl.timestamps import instant

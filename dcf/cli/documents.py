@@ -5,7 +5,7 @@ from typing import Final
 
 from dcf.data import find_file
 from dcf.errors import InvalidArgument
-from dcf.values.json_text import MAX_BYTES, Json, parse
+from dcf.values.json_text import MAX_BYTES, Json, parse, parse_workflow
 
 MAX_WORKFLOW: Final = 1024 * 1024
 _MARK: Final = 4
@@ -22,6 +22,11 @@ def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:
             return found, opened.read(max_bytes + _MARK).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError):
         raise InvalidArgument(f"{file} cannot be read as UTF-8 text.", "Check the file.") from None
+
+
+def read_workflow(file: Path) -> Json:
+    """Read a file and parse it as a workflow document."""
+    return parse_workflow(read_text(file)[1], name=str(file), max_bytes=MAX_WORKFLOW)
 
 
 def read_json(file: Path, max_bytes: int = MAX_BYTES) -> Json:

@@ -11,7 +11,7 @@ import typer
 from dcf.application import open_application
 from dcf.asl.machine import Machine
 from dcf.asl.parsing import parse_machine
-from dcf.cli.documents import MAX_WORKFLOW, read_json
+from dcf.cli.documents import read_workflow
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
 from dcf.data import find_file
@@ -84,7 +84,7 @@ def render(
 
 
 def _file(path: Path) -> Survey:
-    document = read_json(path, MAX_WORKFLOW)
+    document = read_workflow(path)
     inside = isinstance(document, dict) and "asl" in document
     machine, problems = parse_machine(document["asl"] if inside else document, "/asl" if inside else "")
     if machine is None:

@@ -11,12 +11,12 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli.documents import MAX_WORKFLOW, read_json, read_text
+from dcf.cli.documents import read_json, read_text, read_workflow
 from dcf.cli.positions import locate
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_error
 from dcf.data import find_directory
-from dcf.errors import DcfError, InvalidArgument
+from dcf.errors import DcfError
 from dcf.simulation import simulate as run_simulation
 from dcf.values.json_text import Json
 
@@ -95,30 +95,15 @@ def simulate(
     A Task without an answer returns its input. An answer is {"output": …}, {"error": …, "cause": …},
     {"timed_out": true} or {"never": true}. The exit code is 0 only if the run succeeded.
     """
-    document = read_json(file, MAX_WORKFLOW)
+    document = read_workflow(file)
     run_input = {} if input_file is None else read_json(input_file)
-    mocks = {} if mocks_file is None else read_mocks(read_json(mocks_file))
+    mocks = {} if mocks_file is None else read_json(mocks_file)
     result = run_simulation(document, run_input, mocks)
     if as_json:
         typer.echo(json_text(result, indent=2))
     else:
         _print_run(result)
     raise typer.Exit(0 if result["status"] == "SUCCEEDED" else EXIT_NOT_SUCCEEDED)
-
-
-def read_mocks(document: Json) -> dict[str, list[Mapping[str, Json]]]:
-    """Check the answers of mocked Tasks; one answer may stand without its array."""
-    if not isinstance(document, dict):
-        raise _bad_mocks("The mocks are not an object.")
-    mocks = {name: answers if isinstance(answers, list) else [answers] for name, answers in document.items()}
-    for name, answers in mocks.items():
-        if not all(isinstance(one, dict) and {"output", "error", "timed_out", "never"} & one.keys() for one in answers):
-            raise _bad_mocks(f"An answer of the Task '{name[:80]}' is none.")
-    return mocks
-
-
-def _bad_mocks(message: str) -> InvalidArgument:
-    return InvalidArgument(message, 'Write {"Task": [{"output": …}, {"error": "Name", "cause": "why"}]}.')
 
 
 def _judge(text: str, imports_dir: Path, skills_dir: Path | None) -> "Validation":

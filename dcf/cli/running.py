@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dcf.cli import functions, views
-from dcf.cli.documents import MAX_WORKFLOW, read_json
+from dcf.cli.documents import read_json, read_workflow
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.live_progress import LiveProgress
 from dcf.cli.pipeline import Job, execute, new_run_id
@@ -73,7 +73,7 @@ def _job(
     copies: int,
 ) -> Job:
     """Read the files and check everything that can be checked before a process is started."""
-    definition = read_definition(read_json(workflow, MAX_WORKFLOW))
+    definition = read_definition(read_workflow(workflow))
     source = functions.default_source(workflow) if workers is None else functions.check_source(workers)
     return Job(
         definition=definition,

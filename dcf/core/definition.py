@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcf.asl.machine import Machine, State, Task, Workable, every_state
+from dcf.asl.machine import Machine, every_state
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join
+from dcf.asl.states import State, Task, Workable
 from dcf.errors import InvalidDefinition, Problem
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 
-from dcf.asl.machine import Machine, Map, Parallel, Task
+from dcf.asl.machine import Machine
 from dcf.asl.mapping import MAX_CONCURRENCY
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join, open_scope, split_scope
+from dcf.asl.states import Map, Parallel, Task
 from dcf.asl.templates import Literal
 from dcf.core.decision import More, Reads
 from dcf.core.definition import Definition

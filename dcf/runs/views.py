@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from dcf.asl.machine import Map, Parallel
 from dcf.asl.state_paths import join, name_of
 from dcf.core import needs
 from dcf.core.decision import Reads
@@ -189,4 +188,4 @@ class RunViews:
 
 def _is_scope(definition: Definition, path: str) -> bool:
     place = needs.place_of(definition, path)
-    return place is not None and isinstance(place.state, Parallel | Map)
+    return place is not None and bool(place.state.machines)

@@ -24,7 +24,7 @@ from dcf.tools.registry import (
 )
 from dcf.values.digest import definition_sha256
 from dcf.values.identifiers import check_id
-from dcf.values.json_text import Json, parse
+from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
 from dcf.workforce.crew.names import WORKER_TAG, runs_of
 from dcf.workforce.crew.templates import read_staffing
@@ -118,7 +118,7 @@ def _workflow(app: Application, args: CreateWorkerAgents) -> tuple[str, Json]:
         if args.workflow_id is None:
             raise InvalidArgument("Neither workflow_json nor workflow_id was given.", "Pass the run's workflow_id.")
         return args.workflow_id, app.control_plane.run(args.workflow_id).definition.document
-    document = parse(args.workflow_json, name="workflow_json", max_bytes=app.settings.max_document_bytes)
+    document = parse_workflow(args.workflow_json, name="workflow_json", max_bytes=app.settings.max_document_bytes)
     own = document.get("workflow_id") if isinstance(document, dict) else None
     workflow_id = args.workflow_id or own
     if not isinstance(document, dict) or not isinstance(workflow_id, str):

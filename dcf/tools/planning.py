@@ -14,7 +14,7 @@ from dcf.errors import DcfError, InvalidArgument
 from dcf.tools.callers import require_planner
 from dcf.tools.registry import SMALLEST_WORKFLOW, AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
 from dcf.values.identifiers import check_agents, check_id
-from dcf.values.json_text import Json, parse
+from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.refusal import Refusal
 
 
@@ -69,7 +69,7 @@ class ControlPlaneCreated(Answer):
 def create_workflow_control_plane(app: Application, args: CreateWorkflowControlPlane) -> ControlPlaneCreated:
     """Seed the control plane of a run."""
     definition = read_definition(
-        parse(args.workflow_json, name="workflow_json", max_bytes=app.settings.max_document_bytes)
+        parse_workflow(args.workflow_json, name="workflow_json", max_bytes=app.settings.max_document_bytes)
     )
     workflow_id = args.workflow_id or definition.workflow_id
     if workflow_id is None:

@@ -13,7 +13,7 @@ from dcf.validation.imports import Imported, load_imports
 from dcf.validation.references import References, check_references
 from dcf.validation.schema import check_schema, schema_text
 from dcf.validation.verdict import Finding, Validation, found, in_order
-from dcf.values.json_text import Json, parse
+from dcf.values.json_text import Json, parse_workflow
 
 MAX_DOCUMENT: Final = 1024 * 1024
 _MARKS_OF_A_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "af_imports", "skill_imports"})
@@ -93,24 +93,11 @@ def _machine_verdict(machine: Json) -> Validation:
 def _read(workflow: Json) -> tuple[Json, Finding | None]:
     try:
         text_or_native = workflow.decode() if isinstance(workflow, bytes | bytearray) else workflow
-        _refuse_endless(text_or_native)
-        return parse(text_or_native, name="The document", max_bytes=MAX_DOCUMENT), None
+        return parse_workflow(text_or_native, name="The document", max_bytes=MAX_DOCUMENT), None
     except InvalidArgument as error:
         return None, found("input", "", "invalid_json", error.message, _SEND_JSON)
     except UnicodeDecodeError:
         return None, found("input", "", "invalid_json", "The document is not UTF-8 text.", _SEND_JSON)
-
-
-def _refuse_endless(value: Json) -> None:
-    """Refuse a native value with more parts than its text could have; one object may stand in many places."""
-    pending, parts = [value], 0
-    while pending:
-        item = pending.pop()
-        parts += 1
-        if parts > MAX_DOCUMENT:
-            raise InvalidArgument(f"The document is larger than {MAX_DOCUMENT} bytes.")
-        if isinstance(item, dict | list):
-            pending.extend(item.values() if isinstance(item, dict) else item)
 
 
 def _embedded(document: Mapping[str, Json]) -> list[Finding]:

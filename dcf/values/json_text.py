@@ -17,7 +17,10 @@ Json: TypeAlias = Any
 """Any JSON value. The alias marks values that this module has checked or will check."""
 
 MAX_DEPTH = 64
-"""Deepest nesting. RedisJSON stops at 128 levels, and dcf's documents wrap a value in a few more."""
+"""Deepest nesting of data. RedisJSON stops at 128 levels, and dcf's documents wrap a value in a few more."""
+
+MAX_WORKFLOW_DEPTH = 127
+"""Deepest nesting of a workflow document, which is stored as it is: 30 Parallel states in each other fit."""
 
 MAX_BYTES = 256 * 1024
 """Largest value in UTF-8 bytes: the payload limit of AWS Step Functions."""
@@ -42,14 +45,22 @@ def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:
 
     `value` is a native value or a string; a string is always parsed as JSON text. `name` stands for it in messages.
     """
-    parsed = _parse_text(value, name, max_bytes) if isinstance(value, str) else value
-    _check(parsed, name)
-    if len(dump(parsed).encode()) > max_bytes:
-        raise TooLarge(
-            f"{name} is larger than {max_bytes} bytes.",
-            "Store the data elsewhere and pass a reference to it.",
-        )
-    return parsed
+    parsed = _parse_text(value, name, max_bytes, MAX_DEPTH) if isinstance(value, str) else value
+    return check(parsed, name=name, max_bytes=max_bytes)
+
+
+def parse_workflow(value: Json, *, name: str, max_bytes: int) -> Json:
+    """Read a workflow document, as text or native; raise InvalidArgument with the reason."""
+    parsed = _parse_text(value, name, max_bytes, MAX_WORKFLOW_DEPTH) if isinstance(value, str) else value
+    return check(parsed, name=name, max_bytes=max_bytes, max_depth=MAX_WORKFLOW_DEPTH)
+
+
+def check(value: Json, *, name: str, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Json:
+    """Return a native value that JSON text can hold; raise InvalidArgument for any other, with the reason."""
+    _check(value, name, max_depth, max_bytes)
+    if len(dump(value).encode()) > max_bytes:
+        raise _too_large(name, max_bytes)
+    return value
 
 
 def unwritable(value: Json) -> str | None:
@@ -70,16 +81,21 @@ def unwritable(value: Json) -> str | None:
     return None
 
 
-def _parse_text(text: str, name: str, max_bytes: int) -> Json:
+def _too_large(name: str, max_bytes: int) -> TooLarge:
+    return TooLarge(f"{name} is larger than {max_bytes} bytes.", "Store the data elsewhere and pass a reference to it.")
+
+
+def _too_deep(name: str, max_depth: int) -> InvalidArgument:
+    return InvalidArgument(f"{name} is nested deeper than {max_depth} levels.")
+
+
+def _parse_text(text: str, name: str, max_bytes: int, max_depth: int) -> Json:
     if len(text) > max_bytes:
-        raise TooLarge(
-            f"{name} is larger than {max_bytes} bytes.",
-            "Store the data elsewhere and pass a reference to it.",
-        )
+        raise _too_large(name, max_bytes)
     try:
         return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
     except RecursionError:
-        raise InvalidArgument(f"{name} is nested deeper than {MAX_DEPTH} levels.") from None
+        raise _too_deep(name, max_depth) from None
     except ValueError as error:
         reason = str(error) if isinstance(error, _NotJson | json.JSONDecodeError) else "a number is too long"
         raise InvalidArgument(
@@ -104,13 +120,20 @@ def _no_constant(token: str) -> NoReturn:
     raise _NotJson(f"{token} is not a JSON number")
 
 
-def _check(value: Json, name: str) -> None:
-    """Refuse what JSON or Redis cannot hold: too deep nesting, non-finite or huge numbers, lone surrogates."""
+def _check(value: Json, name: str, max_depth: int, max_parts: int) -> None:
+    """Refuse what JSON text cannot hold or Redis would change: depth, non-finite or huge numbers, lone surrogates.
+
+    Also what has more parts than text of the allowed length, for one native object may stand in many places.
+    """
     pending: list[tuple[Json, int]] = [(value, 1)]
+    parts = 0
     while pending:
         item, depth = pending.pop()
-        if depth > MAX_DEPTH:
-            raise InvalidArgument(f"{name} is nested deeper than {MAX_DEPTH} levels.")
+        parts += 1
+        if depth > max_depth:
+            raise _too_deep(name, max_depth)
+        if parts > max_parts:
+            raise _too_large(name, max_parts)
         if isinstance(item, dict):
             _check_keys(item, name)
             pending.extend((part, depth + 1) for pair in item.items() for part in pair)

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.machine import Choice
 from dcf.asl.operators import OPERATORS
 from dcf.asl.parsing import parse_machine
+from dcf.asl.states import Choice
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.timestamps import instant
 from dcf.asl.wildcards import parse_pattern

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.asl.machine import Machine, Task, warnings_of
+from dcf.asl.machine import Machine, warnings_of
 from dcf.asl.parsing import MAX_STATES, parse_machine
+from dcf.asl.states import Task
 
 END = {"Type": "Succeed"}
 INNER = {"StartAt": "I", "States": {"I": {"Type": "Pass", "End": True}}}

@@ -1,25 +1,19 @@
-"""A whole run in one process: the engine driven with virtual time and mocked tasks.
+"""The simulated run itself: what is due next, what the engine makes of it, and when the scopes are joined."""
 
-For trying a workflow out and for tests; nothing is stored and no agent is asked. Which open task or timer goes
-next may be left to chance, which must never change the result.
-"""
-
-import io
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from hashlib import md5
-from typing import Final, Literal, TextIO, TypeAlias
+from typing import Any, Final, Literal
 
 from dcf.asl import engine
-from dcf.asl.item_sources import Listed, bring, missing, name_of
+from dcf.asl.item_sources import bring
 from dcf.asl.machine import Machine
 from dcf.asl.parsing import parse_machine
-from dcf.asl.places import ancestors, resolve
-from dcf.asl.state_paths import open_scope, split_scope, within
+from dcf.asl.places import ancestors
+from dcf.asl.retrying import HEARTBEAT, TIMEOUT
+from dcf.asl.state_paths import split_scope, within
 from dcf.asl.steps import (
     TOLERATED,
     Advance,
@@ -29,7 +23,6 @@ from dcf.asl.steps import (
     Caught,
     Closed,
     Ended,
-    Entered,
     Failed,
     NeedItems,
     OpenScope,
@@ -45,18 +38,16 @@ from dcf.asl.steps import (
 )
 from dcf.asl.surroundings import SECOND, Clock
 from dcf.errors import InvalidArgument, InvalidDefinition, StateError
-from dcf.values.json_text import Json, dump, load
-
-Mocks: TypeAlias = Mapping[str, Sequence[Mapping[str, Json]]]
-"""By the name of a Task, what it answers call by call: `{output}`, `{error, cause}`, `{timed_out}` or `{never}`.
-
-With an `input` an answer serves a call of just that input first.
-"""
+from dcf.simulation.given import Answer, Answers, GivenFiles, Mocks, context_of
+from dcf.simulation.trace import Trace
+from dcf.values.json_text import Json, check, dump, load, parse_workflow
 
 MAX_CALLS: Final = 100_000
+MAX_DEFINITION: Final = 1024 * 1024
 DEFAULT_TIMEOUT_S: Final = 99_999_999
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _START: Final = 1_767_225_600 * SECOND
+_END_OF_TIME: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
 def simulate(
@@ -68,18 +59,18 @@ def simulate(
     context: Mapping[str, Json] | None = None,
     files: Mapping[str, str] | None = None,
     seed: str = "simulation",
-) -> dict[str, Json]:
+) -> dict[str, Any]:
     """Run a machine, or the `asl` of a workflow document, to its end.
 
     Answers the status, the output or the error and cause, the trace of states and the calls of tasks. `files` maps
-    `bucket/key` to the text that an ItemReader finds there. Raise InvalidDefinition with every problem found.
+    `bucket/key` to the text that an ItemReader finds there. Raise InvalidDefinition with every problem found, and
+    InvalidArgument for anything else that cannot be run.
     """
-    wanted = definition.get("asl", definition) if isinstance(definition, dict) else definition
-    machine = _machine(dump(wanted))
+    document = parse_workflow(definition, name="definition", max_bytes=MAX_DEFINITION)
     simulation = _Simulation(
-        machine=machine,
-        context=_context(run_input, context or {}),
-        answers={name: list(answers) for name, answers in (mocks or {}).items()},
+        machine=_machine(dump(document.get("asl", document) if isinstance(document, dict) else document)),
+        context=context_of(check(run_input, name="run_input"), _text(_START), {} if context is None else context),
+        answers=Answers({} if mocks is None else mocks),
         files=files or {},
         schedule=schedule,
         seed=seed,
@@ -95,43 +86,6 @@ def _machine(text: str) -> Machine:
     return machine
 
 
-def _context(run_input: Json, given: Mapping[str, Json]) -> dict[str, Json]:
-    execution = {
-        "Id": "arn:aws:states:us-east-1:123456789012:execution:simulated:run",
-        "Input": run_input,
-        "Name": "run",
-        "RoleArn": "arn:aws:iam::123456789012:role/simulated",
-        "StartTime": _text(_START),
-        "RedriveCount": 0,
-    }
-    machine = {"Id": "arn:aws:states:us-east-1:123456789012:stateMachine:simulated", "Name": "simulated"}
-    return {"Execution": execution, "StateMachine": machine, **given}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenFiles:
-    """Files that are given as text, by `bucket/key`."""
-
-    texts: Mapping[str, str] = field(default_factory=dict)
-    modified: int = 0
-
-    def open(self, bucket: str | None, key: str) -> AbstractContextManager[TextIO]:
-        """Open a text that was given."""
-        name = name_of(bucket, key)
-        if name not in self.texts:
-            raise missing(bucket, key)
-        return io.StringIO(self.texts[name].removeprefix("\ufeff"), newline="")
-
-    def listing(self, bucket: str | None, prefix: str) -> Iterator[Listed]:
-        """List the texts that were given."""
-        start = name_of(bucket, "")
-        for name in sorted(self.texts):
-            if name.startswith(start + prefix):
-                content = self.texts[name].encode("utf-8", "replace")
-                etag = md5(content, usedforsecurity=False).hexdigest()
-                yield Listed(key=name.removeprefix(start), size=len(content), modified=self.modified, etag=etag)
-
-
 @dataclass(slots=True, kw_only=True)
 class _Due:
     """Something that will happen at a time: a task is answered, a state goes on by itself, or a task is out of time."""
@@ -140,7 +94,7 @@ class _Due:
     what: Literal["task", "wake", "expires"]
     path: str
     task: OpenTask | None = None
-    answer: Mapping[str, Json] | None = None
+    answer: Answer | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -155,7 +109,7 @@ class _SimulatedScope:
 class _Simulation:
     machine: Machine
     context: Mapping[str, Json]
-    answers: dict[str, list[Mapping[str, Json]]]
+    answers: Answers
     files: Mapping[str, str]
     schedule: random.Random | None
     seed: str
@@ -164,12 +118,14 @@ class _Simulation:
     visits: dict[str, Visit] = field(default_factory=dict)
     scopes: dict[str, _SimulatedScope] = field(default_factory=dict)
     due: list[_Due] = field(default_factory=list)
-    trace: list[Json] = field(default_factory=list)
     task_calls: list[Json] = field(default_factory=list)
-    known: dict[str, tuple[str, str]] = field(default_factory=dict)
     end: dict[str, Json] | None = None
+    trace: Trace = field(init=False)
 
-    def run(self, run_input: Json) -> dict[str, Json]:
+    def __post_init__(self) -> None:
+        self.trace = Trace(machine=self.machine)
+
+    def run(self, run_input: Json) -> dict[str, Any]:
         limit = self.machine.timeout_s
         deadline = None if limit is None else self.now + limit * SECOND
         self._apply(engine.start(self.machine, run_input, self.context, self._clock()))
@@ -178,11 +134,19 @@ class _Simulation:
             if event is None:
                 self.end = {"status": "RUNNING"}
             elif deadline is not None and event.at >= deadline:
-                self.end = {"status": "TIMED_OUT", "error": "States.Timeout", "cause": None}
+                cause = f"The run did not end within {limit} seconds."
+                self.end = {"status": "TIMED_OUT", "error": TIMEOUT, "cause": cause}
             else:
-                self.now = max(self.now, event.at)
+                self._let_pass(event.at)
                 self._happen(event)
-        return {**self.end, "trace": self.trace, "task_calls": self.task_calls}
+        return {**self.end, "trace": self.trace.events, "task_calls": self.task_calls}
+
+    def _let_pass(self, until: int) -> None:
+        if until > _END_OF_TIME:
+            raise InvalidArgument(
+                "The run goes on after the year 9999.", "Make its Waits and retries shorter or fewer."
+            )
+        self.now = max(self.now, until)
 
     def _next(self) -> _Due | None:
         if not self.due:
@@ -211,7 +175,7 @@ class _Simulation:
     def _call(self, function: Callable[..., Advance], path: str, *arguments: Json) -> None:
         self.calls += 1
         if self.calls > MAX_CALLS:
-            raise InvalidArgument(f"The run goes on after {MAX_CALLS} steps.")
+            raise InvalidArgument(f"The run goes on after {MAX_CALLS} steps.", "Let its loops end sooner.")
         owners = ancestors(path)
         visits = {owner: self.visits[owner] for owner in owners}
         if path in self.visits:
@@ -223,7 +187,7 @@ class _Simulation:
 
     def _apply(self, advance: Advance) -> None:
         for step in advance.steps:
-            self._record(step)
+            self.trace.record(step, self.visits)
             self._take(step)
         match advance.outcome:
             case Succeeded(output=output):
@@ -231,8 +195,7 @@ class _Simulation:
             case Failed(error=error, cause=cause):
                 self.end = {"status": "FAILED", "error": error, "cause": cause}
             case _:
-                for step in advance.steps:
-                    self._follow_up(step)
+                self._follow_up(advance)
 
     def _take(self, step: Step) -> None:
         match step:
@@ -246,7 +209,7 @@ class _Simulation:
                 self.scopes[step.path] = _SimulatedScope()
             case NeedItems():
                 self.visits[step.path] = step.entry
-            case Ended() | Caught() | Closed() | Broke():
+            case Passed() | Ended() | Caught() | Closed() | Broke():
                 self._leave(step.path)
             case Retried():
                 self._try_again(step)
@@ -260,19 +223,28 @@ class _Simulation:
             case _:
                 pass
 
-    def _follow_up(self, step: Step) -> None:
-        """Do what the steps ask for once all are applied; another step's doing may have made it void."""
-        if self.end is not None:
-            return
-        match step:
-            case NeedItems() if step.path in self.visits:
-                self._supply(step)
-            case BranchEnded():
-                self._join(split_scope(step.scope)[0])
-            case BranchFailed():
+    def _follow_up(self, advance: Advance) -> None:
+        """Do what the steps ask for once all are applied, in the order of a run: nothing is joined before it is judged.
+
+        What one step leads to may make void what others ask for.
+        """
+        begun = {step.path for step in advance.steps if isinstance(step, OpenScope)}
+        ended = [step for step in advance.steps if isinstance(step, BranchEnded | BranchFailed)]
+        joins = {owner: self.scopes.get(owner) for owner in (split_scope(step.scope)[0] for step in ended)}
+        for step in ended:
+            owner = split_scope(step.scope)[0]
+            if isinstance(step, BranchFailed) and owner not in begun and self._is_open(owner, joins[owner]):
                 self._bear(step)
-            case _:
-                pass
+        for needed in advance.steps:
+            if isinstance(needed, NeedItems) and self.end is None and needed.path in self.visits:
+                self._supply(needed)
+        for owner, scope in joins.items():
+            if self._is_open(owner, scope):
+                self._join(owner)
+
+    def _is_open(self, owner: str, scope: "_SimulatedScope | None") -> bool:
+        """Tell whether a Parallel or Map is still in the visit that this is its join of."""
+        return self.end is None and scope is not None and self.scopes.get(owner) is scope
 
     def _open_task(self, task: OpenTask, at: int) -> None:
         self.visits[task.path] = task.entry
@@ -295,30 +267,24 @@ class _Simulation:
         self.due = [event for event in self.due if not within(event.path, path)]
 
     def _join(self, owner: str) -> None:
-        opened, scope = self.visits.get(owner), self.scopes.get(owner)
-        if not isinstance(opened, OpenScope) or scope is None or len(scope.results) < opened.size:
+        opened, scope = self.visits[owner], self.scopes[owner]
+        if not isinstance(opened, OpenScope) or len(scope.results) < opened.size:
             return
         self._call(engine.join, owner, [scope.results[index] for index in range(opened.size)])
 
     def _bear(self, step: BranchFailed) -> None:
         owner, index = split_scope(step.scope)
-        opened, scope = self.visits.get(owner), self.scopes.get(owner)
-        if not isinstance(opened, OpenScope) or scope is None:
-            return
+        opened, scope = self.visits[owner], self.scopes[owner]
+        assert isinstance(opened, OpenScope), "it has a join"
         visits = {path: self.visits[path] for path in (*ancestors(owner), owner)}
         if exceeds(opened.tolerance, scope.failed, opened.size):
             arguments = (step.error, step.cause, self.context, self._clock())
             self._apply(engine.branch_failed(self.machine, step.scope, visits, *arguments))
             return
         following = next_item(opened, index)
-        if following is not None and following not in scope.results and not self._started(owner, following):
+        if following is not None:
             self.calls += 1
             self._apply(engine.open_item(self.machine, owner, following, visits, self.context, self._clock()))
-        self._join(owner)
-
-    def _started(self, owner: str, index: int) -> bool:
-        scope = f"{open_scope(owner, index)}/"
-        return any(path.startswith(scope) for path in self.visits)
 
     def _supply(self, step: NeedItems) -> None:
         try:
@@ -328,53 +294,17 @@ class _Simulation:
             return
         self._call(engine.supply_items, step.path, found)
 
-    def _answer(self, task: OpenTask) -> Mapping[str, Json]:
-        name, _ = self._known(task.path)
+    def _answer(self, task: OpenTask) -> Answer:
+        name = self.trace.name(task.path)
         self.task_calls.append({"state": name, "path": task.path, "input": task.effective})
-        answers = self.answers.get(name, [])
-        exact = next((answer for answer in answers if "input" in answer and answer["input"] == task.effective), None)
-        answer = exact or (answers[0] if answers else None)
-        if answer is None:
-            return {"output": task.effective}
-        answers.remove(answer)
-        return answer
+        return self.answers.take(name, task.effective)
 
-    def _let_expire(self, task: OpenTask, answer: Mapping[str, Json]) -> None:
-        limits = [limit for limit in (task.timeout_s, task.heartbeat_s) if limit is not None]
-        at = self.now + min(limits, default=DEFAULT_TIMEOUT_S) * SECOND
-        failure = {"error": answer.get("error", "States.Timeout"), "cause": answer.get("cause")}
+    def _let_expire(self, task: OpenTask, answer: Answer) -> None:
+        timeout, heartbeat = task.timeout_s or DEFAULT_TIMEOUT_S, task.heartbeat_s or DEFAULT_TIMEOUT_S
+        error = HEARTBEAT if heartbeat < timeout else TIMEOUT
+        failure = {"error": answer.get("error", error), "cause": answer.get("cause")}
+        at = self.now + min(timeout, heartbeat) * SECOND
         self.due.append(_Due(at=at, what="expires", path=task.path, task=task, answer=failure))
-
-    def _record(self, step: Step) -> None:
-        match step:
-            case Passed():
-                self._trace("entered", step.path, input=step.input)
-                self._trace("exited", step.path, output=step.output)
-            case OpenTask() | OpenWait() | OpenScope() | NeedItems() | Entered():
-                self._trace("entered", step.path, input=step.entry.raw)
-            case Ended():
-                self._trace("exited", step.path, output=step.output)
-            case Retried():
-                self._trace("retried", step.path, error=step.error, cause=step.cause)
-            case Caught():
-                self._trace("caught", step.path, error=step.error, cause=step.cause)
-                self._trace("exited", step.path, output=step.output)
-            case Broke():
-                self._trace("failed", step.path, error=step.error, cause=step.cause)
-            case _:
-                pass
-
-    def _trace(self, event: str, path: str, **data: Json) -> None:
-        name, kind = self._known(path)
-        self.trace.append({"event": event, "state": name, "path": path, "type": kind, **data})
-
-    def _known(self, path: str) -> tuple[str, str]:
-        """Tell the name and the type of a state."""
-        found = self.known.get(path)
-        if found is None:
-            place = resolve(self.machine, path)
-            found = self.known[path] = (place.name, type(place.state).__name__)
-        return found
 
 
 def _time(event: _Due) -> int:

@@ -1,0 +1,99 @@
+"""What a simulation is given besides a machine: answers of Tasks, files, and the context object; checked first.
+
+Whatever a program hands over, what is wrong with it is said in words and never as a traceback.
+"""
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from hashlib import md5
+from typing import Final, TextIO, TypeAlias
+
+from dcf.asl.item_sources import Listed, missing, name_of
+from dcf.errors import InvalidArgument
+from dcf.values.json_text import MAX_BYTES, Json, check
+
+Answer: TypeAlias = Mapping[str, Json]
+"""What a Task answers to one call: `{output}`, `{error, cause}`, `{timed_out}` or `{never}`."""
+
+Mocks: TypeAlias = Mapping[str, Answer | Sequence[Answer]]
+"""By the name of a Task, what it answers call by call. With an `input` an answer serves a call of just that first."""
+
+_KINDS: Final = frozenset({"output", "error", "cause", "timed_out", "never"})
+_ALL_MOCKS_BYTES: Final = 64 * MAX_BYTES
+
+
+class Answers:
+    """The answers that are left, by the name of the Task."""
+
+    def __init__(self, mocks: Mocks) -> None:
+        self._left = {name: list(answers) for name, answers in _read(mocks).items()}
+
+    def take(self, name: str, given: Json) -> Answer:
+        """Take the next answer of a Task to this input; a Task without one hands its input back."""
+        answers = self._left.get(name, [])
+        exact = next((answer for answer in answers if "input" in answer and answer["input"] == given), None)
+        answer = exact or (answers[0] if answers else None)
+        if answer is None:
+            return {"output": given}
+        answers.remove(answer)
+        return answer
+
+
+def _read(mocks: Mocks) -> dict[str, list[Answer]]:
+    """Check the answers; one may stand without its array."""
+    given = check(mocks, name="mocks", max_bytes=_ALL_MOCKS_BYTES)
+    if not isinstance(given, dict):
+        raise _wrong("mocks is not an object.")
+    found = {name: answers if isinstance(answers, list) else [answers] for name, answers in given.items()}
+    for name, answers in found.items():
+        for answer in answers:
+            if not isinstance(answer, dict) or not (answer.keys() & _KINDS):
+                raise _wrong(f"An answer of the Task '{name[:80]}' is none.")
+            if not all(isinstance(answer.get(word), str | None) for word in ("error", "cause")):
+                raise _wrong(f"The error and the cause of the Task '{name[:80]}' must be strings.")
+    return found
+
+
+def _wrong(message: str) -> InvalidArgument:
+    return InvalidArgument(message, 'Write {"Task": [{"output": …}, {"error": "Name", "cause": "why"}]}.')
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GivenFiles:
+    """Files that are given as text, by `bucket/key`."""
+
+    texts: Mapping[str, str] = field(default_factory=dict)
+    modified: int = 0
+
+    def open(self, bucket: str | None, key: str) -> AbstractContextManager[TextIO]:
+        """Open a text that was given."""
+        name = name_of(bucket, key)
+        if name not in self.texts:
+            raise missing(bucket, key)
+        return io.StringIO(self.texts[name].removeprefix("\ufeff"), newline="")
+
+    def listing(self, bucket: str | None, prefix: str) -> Iterator[Listed]:
+        """List the texts that were given."""
+        start = name_of(bucket, "")
+        for name in sorted(self.texts):
+            if name.startswith(start + prefix):
+                content = self.texts[name].encode("utf-8", "replace")
+                etag = md5(content, usedforsecurity=False).hexdigest()
+                yield Listed(key=name.removeprefix(start), size=len(content), modified=self.modified, etag=etag)
+
+
+def context_of(run_input: Json, started: str, given: Mapping[str, Json]) -> dict[str, Json]:
+    """Make the context object of a simulated run; `given` goes before what is made up."""
+    execution = {
+        "Id": "arn:aws:states:us-east-1:123456789012:execution:simulated:run",
+        "Input": run_input,
+        "Name": "run",
+        "RoleArn": "arn:aws:iam::123456789012:role/simulated",
+        "StartTime": started,
+        "RedriveCount": 0,
+    }
+    machine = {"Id": "arn:aws:states:us-east-1:123456789012:stateMachine:simulated", "Name": "simulated"}
+    own = check(given, name="context", max_bytes=_ALL_MOCKS_BYTES)
+    return {"Execution": execution, "StateMachine": machine, **own}

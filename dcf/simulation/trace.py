@@ -1,0 +1,70 @@
+"""What a simulated run tells of its states, in order: entered, exited, retried, caught, failed."""
+
+from collections.abc import Container
+from dataclasses import dataclass, field
+
+from dcf.asl.machine import Machine
+from dcf.asl.places import resolve
+from dcf.asl.steps import (
+    Broke,
+    Caught,
+    Ended,
+    Entered,
+    NeedItems,
+    OpenScope,
+    OpenTask,
+    OpenWait,
+    Passed,
+    Retried,
+    Step,
+)
+from dcf.values.json_text import Json
+
+
+@dataclass(slots=True, kw_only=True)
+class Trace:
+    """The events so far, and the names and types of the states in them."""
+
+    machine: Machine
+    events: list[Json] = field(default_factory=list)
+    known: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    def record(self, step: Step, visited: Container[str]) -> None:
+        """Add what a step tells; a state that is `visited` already is not entered anew, however often it is tried."""
+        match step:
+            case Passed():
+                self._enter(step.path, step.input, visited)
+                self._tell("exited", step.path, output=step.output)
+            case OpenTask() | OpenWait() | OpenScope() | NeedItems() | Entered():
+                self._enter(step.path, step.entry.raw, visited)
+            case Ended():
+                self._tell("exited", step.path, output=step.output)
+            case Retried():
+                self._tell("retried", step.path, error=step.error, cause=step.cause)
+            case Caught():
+                self._tell("caught", step.path, error=step.error, cause=step.cause)
+                self._tell("exited", step.path, output=step.output)
+            case Broke():
+                self._tell("failed", step.path, error=step.error, cause=step.cause)
+            case _:
+                pass
+
+    def name(self, path: str) -> str:
+        """Tell the name of a state."""
+        return self._known(path)[0]
+
+    def _enter(self, path: str, raw: Json, visited: Container[str]) -> None:
+        if path not in visited:
+            self._tell("entered", path, input=raw)
+
+    def _tell(self, event: str, path: str, **data: Json) -> None:
+        name, kind = self._known(path)
+        self.events.append({"event": event, "state": name, "path": path, "type": kind, **data})
+
+    def _known(self, path: str) -> tuple[str, str]:
+        """Tell the name and the type of a state."""
+        found = self.known.get(path)
+        if found is None:
+            place = resolve(self.machine, path)
+            found = self.known[path] = (place.name, place.state.kind())
+        return found
