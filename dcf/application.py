@@ -10,10 +10,14 @@ from dcf.data import find_directory, find_file
 from dcf.errors import InvalidArgument
 from dcf.files.items import ItemFiles
 from dcf.files.tree import FileTree
-from dcf.ports import AgentPlatform
+from dcf.ports import AgentPlatform, Deliverer
+from dcf.runs.breaker import Breaker, GuardedDeliverer
+from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.deliveries import THREADS, DeliveryThreads
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.notifications import Notifications
+from dcf.runs.views import RunViews
 from dcf.settings import Settings
 from dcf.skills.library import Library
 from dcf.skills.manifest import SCHEMA_NAME
@@ -34,6 +38,7 @@ from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
+from dcf.store.told import ToldRecords
 from dcf.validation.schema import configured_schema, read_schema
 from dcf.values.json_text import Json
 from dcf.workforce.assignment import Desk
@@ -47,13 +52,14 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """Everything a tool or a command may use.
 
-    `workers` makes and deletes the agents of runs on `platform`, `equipment` gives them skills out of `library`,
-    and at the `desk` they ask what is theirs to do. `documents` and `files` are what tools may touch beside runs;
-    changes outside runs are told in the `audit` trail.
+    `control_plane` has the verbs of runs, and `runs` shows where they stand. `workers` makes and deletes the agents of
+    runs on `platform`, `equipment` gives them skills out of `library`, and at the `desk` they ask what is theirs to do.
+    `documents` and `files` are what tools may touch beside runs; changes outside runs are told in the `audit` trail.
     """
 
     settings: Settings
     control_plane: ControlPlane
+    runs: RunViews
     platform: AgentPlatform
     workers: Workers
     equipment: Equipment
@@ -62,6 +68,7 @@ class Application:
     documents: JsonDocuments
     files: FileTree
     notifications: Notifications
+    clock: RunClock
     history: History
     keys: AccessKeys
     audit: AuditTrail
@@ -90,7 +97,9 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
         replicas = settings.wait_replicas
         store = RunStore(connections, wait_replicas=replicas)
-        plane = ControlPlane(store, RunIndex(connections), items)
+        index, history = RunIndex(connections), History(connections)
+        plane = ControlPlane(store, index, items)
+        runs = RunViews(plane, store, index, history)
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
@@ -100,18 +109,22 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         library = Library(
             directory=find_directory(settings.manifests_dir), schema=None if schema is None else read_schema(schema)
         )
+        outbox = Outbox(connections)
+        notifications = Notifications(plane, outbox, ToldRecords(connections), _guarded(platform))
         yield Application(
             settings=settings,
             control_plane=plane,
+            runs=runs,
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
             equipment=equipment,
-            desk=Desk(plane, assignments, equipment, records, library),
+            desk=Desk(runs, plane, assignments, equipment, records, library),
             library=library,
             documents=JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
-            notifications=Notifications(plane, Outbox(connections), platform),
-            history=History(connections),
+            notifications=notifications,
+            clock=RunClock(plane, index, outbox, resources.enter_context(_open_deliveries(notifications, platform))),
+            history=history,
             keys=AccessKeys(connections, wait_replicas=replicas),
             audit=AuditTrail(connections),
             inbox=inbox,
@@ -120,6 +133,25 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             server=facts,
             redis_url=url,
         )
+
+
+def _guarded(platform: AgentPlatform) -> Deliverer:
+    """Put a breaker before a platform elsewhere, so that nobody waits for one that does not answer."""
+    return GuardedDeliverer(platform, Breaker()) if platform.is_remote else platform
+
+
+@contextmanager
+def _open_deliveries(notifications: Notifications, platform: AgentPlatform) -> Iterator[DeliveryThreads]:
+    """Deliver beside the clock what goes to a platform elsewhere, and at once what only goes to Redis."""
+
+    def deliver(workflow_id: str) -> int:
+        return len(notifications.deliver(workflow_id, stalled=True))
+
+    deliveries = DeliveryThreads(deliver, threads=THREADS if platform.is_remote else 0)
+    try:
+        yield deliveries
+    finally:
+        deliveries.close()
 
 
 @contextmanager

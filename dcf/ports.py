@@ -5,6 +5,7 @@ The engine does not know what is behind an agent id: an inbox in Redis, or an ag
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Protocol
 
 from dcf.asl.reading import reader_failure
@@ -12,13 +13,32 @@ from dcf.asl.steps import NeedItems
 from dcf.values.json_text import Json
 
 
+class Undelivered(StrEnum):
+    """Why an agent did not get an event.
+
+    An agent that is busy, or being written to by somebody else, takes it later; one that is unknown never does. A
+    platform that is unavailable may take it when it answers again; one that refuses it has a reason of its own.
+    """
+
+    BUSY = "busy"
+    UNDER_WAY = "under_way"
+    UNKNOWN_AGENT = "unknown_agent"
+    PLATFORM_UNAVAILABLE = "platform_unavailable"
+    REFUSED = "refused"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What became of an event: the ids under which the agent got it, or why it did not."""
+    """What became of an event: the ids under which the agent got it, or why it did not.
+
+    `failure` and `error` (one sentence) come together; `retry_after_s` is when another try may do better.
+    """
 
     message_id: str | None = None
     run_id: str | None = None
+    failure: Undelivered | None = None
     error: str | None = None
+    retry_after_s: float = 2.0
     duplicate: bool = False
 
 
@@ -39,7 +59,12 @@ class NoItems:
 
 
 class Deliverer(Protocol):
-    """A way to wake an agent."""
+    """A way to wake an agent.
+
+    `is_remote` says that delivering asks a server that may be slow or away, so that nothing else may wait for it.
+    """
+
+    is_remote: bool
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
         """Hand the event to the agent, at least once; the same event_id again is delivered once where possible."""

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 
 from dcf.errors import AgentUnknown, InvalidArgument, ToolUnavailable
-from dcf.ports import AgentFound, AgentWish, Delivery, ToolWish
+from dcf.ports import AgentFound, AgentWish, Delivery, ToolWish, Undelivered
 from dcf.store.agents import AgentRecord, AgentRecords, created_text
 from dcf.store.inbox import Inbox
 from dcf.values.json_text import Json, dump
@@ -20,6 +20,7 @@ class Mailbox:
     """Agents whose inboxes, contexts and tools are documents in Redis; any number of copies may work at once."""
 
     kind = "mailbox"
+    is_remote = False
     tools_at_once = True
 
     def __init__(self, inbox: Inbox, records: AgentRecords) -> None:
@@ -27,11 +28,16 @@ class Mailbox:
         self._records = records
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
-        """Put the event into the agent's inbox unless it is or was there (twice only after a crash between)."""
-        known = self._inbox.find(agent_id, event_id)
-        if known is not None:
-            return Delivery(message_id=known, duplicate=True)
-        return Delivery(message_id=self._inbox.put(agent_id, event_id, dict(event)))
+        """Put the event into the agent's inbox unless it is or was there (twice only after a crash between).
+
+        What is unread there about the same state of the same run goes: the newest event says it all.
+        """
+        found = self._inbox.find(agent_id, event_id)
+        if found.is_gone:
+            return Delivery(failure=Undelivered.UNKNOWN_AGENT, error=_unknown(agent_id).message)
+        if found.event_id == event_id:
+            return Delivery(message_id=found.message_id, duplicate=True)
+        return Delivery(message_id=self._inbox.put(agent_id, event_id, dict(event), replaced=found.message_id))
 
     def create_agent(self, wish: AgentWish) -> str:
         """Make a record, with the texts and tools of the template."""

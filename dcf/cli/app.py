@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from dcf import __version__
 from dcf.application import Application, open_application
-from dcf.cli import audit, functions, graphs, keys, language, queries, reference, running, skills, stub, views
+from dcf.cli import audit, functions, graphs, health, keys, language, reference, running, skills, stub, views
 from dcf.cli.child_processes import hold_leash
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
@@ -45,6 +45,11 @@ _EXIT_CODES = {
     "unauthorized": EXIT_UNAVAILABLE,
     "forbidden": EXIT_UNAVAILABLE,
 }
+_LAST_DELIVERIES_S = 60.0
+"""How long `dcf pulse --once` waits for deliveries to an agent platform."""
+_MOST_FOR_PROGRAMS = 2_000
+"""Open states inside Parallel and Map that `dcf show --json` prints."""
+
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 log = logging.getLogger(__name__)
@@ -212,7 +217,8 @@ def pulse(
     """
     with _application() as found:
         if once:
-            _print_done(found.notifications.pulse(), as_json=as_json)
+            done = found.clock.pulse()
+            _print_done(done + found.clock.finish(_LAST_DELIVERIES_S), as_json=as_json)
             return
         while True:
             done = _look(found)
@@ -228,7 +234,7 @@ def list_runs(
 ) -> None:
     """List runs, newest first; one line for each."""
     with _application() as found:
-        rows = queries.run_rows(found, limit)
+        rows = [one.as_json() for one in found.runs.newest(limit)]
     if as_json:
         _print_json(rows)
     else:
@@ -243,8 +249,11 @@ def show(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
     all; "more" counts what is left out.
     """
     with _application() as found:
-        most = queries.MOST_FOR_PROGRAMS if as_json else queries.MOST
-        document = queries.run_document(found, workflow_id, each=most if as_json else queries.EACH, most=most)
+        if as_json:
+            view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
+        else:
+            view = found.runs.overview(workflow_id)
+        document = view.as_json()
     if as_json:
         _print_json(document)
     else:
@@ -259,7 +268,7 @@ def events(
 ) -> None:
     """Print what happened in a run, in order; with --follow also what happens next, until the run is over."""
     with _application() as found:
-        for happening in queries.happenings(found, workflow_id, follow=follow):
+        for happening in found.runs.happenings(workflow_id, follow=follow):
             if as_json:
                 _print_line(happening.as_json())
             else:
@@ -270,8 +279,8 @@ def events(
 def doctor(as_json: JsonFlag = False) -> None:
     """Check what dcf runs on: Redis, its modules, and what its data would survive. One line for each check."""
     with _application() as found:
-        report = queries.health(found)
-    checks = list(queries.checks(report))
+        report = health.health(found)
+    checks = list(health.checks(report))
     if as_json:
         _print_json(report | {"warnings": [sentence for fine, sentence in checks if not fine]})
     else:
@@ -297,7 +306,7 @@ def _server_settings(
 def _look(found: Application) -> int:
     """Look once at every live run; a Redis that is away is waited for."""
     try:
-        return found.notifications.pulse()
+        return found.clock.pulse()
     except DcfError as error:
         log.warning("pulse: %s: %s", error.code, error.message)
         return 0

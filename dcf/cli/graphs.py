@@ -12,12 +12,12 @@ from dcf.application import open_application
 from dcf.asl.machine import Machine
 from dcf.asl.parsing import parse_machine
 from dcf.cli.documents import MAX_WORKFLOW, read_json
-from dcf.cli.survey import MOST, Survey, survey
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
 from dcf.data import find_file
 from dcf.drawing import Share, draw_mermaid, draw_svg, draw_text
 from dcf.errors import InvalidArgument, InvalidDefinition, NotFound, StoreUnavailable, StoreUnsuitable, UnknownRun
+from dcf.runs.survey import MOST, Survey
 from dcf.settings import read_settings
 from dcf.values.json_text import Json
 
@@ -101,7 +101,7 @@ def _run(what: str) -> Survey:
         raise InvalidArgument(f"There is no file {what[:200]}.", _HINT)
     try:
         with open_application(read_settings()) as found:
-            drawn = survey(found, what, MOST)
+            drawn = found.runs.survey(what, MOST)
     except UnknownRun:
         raise NotFound(f"There is no file and no run '{what}'.", _HINT) from None
     except (StoreUnavailable, StoreUnsuitable) as error:

@@ -10,10 +10,11 @@ from rich.console import Console, RenderableType
 from rich.live import Live
 
 from dcf.asl.state_paths import ancestors, name_of
-from dcf.cli import queries, views
-from dcf.cli.insides import pick
+from dcf.cli import views
 from dcf.cli.notes import counts
 from dcf.cli.text import clean
+from dcf.runs.insides import pick
+from dcf.runs.views import EACH
 from dcf.values.json_text import Json
 
 _AROUND = 3
@@ -70,7 +71,7 @@ def _view(found: Mapping[str, Json], height: int) -> RenderableType:
     more: Counter[str] = Counter(found["more"])
     nested = [path for path in states if "/" in path]
     lines = height - (len(states) - len(nested)) - _AROUND - len({ancestors(path)[-1] for path in nested})
-    picked = pick(nested, each=queries.EACH, most=max(1, lines))
+    picked = pick(nested, each=EACH, most=max(1, lines))
     shown = {path: doc for path, doc in states.items() if "/" not in path or path in picked.paths}
     return views.run_view(found["meta"], shown, datetime.now(UTC), more + Counter(picked.more))
 

@@ -11,6 +11,9 @@ from dcf.values.json_text import Json
 _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600
 _DAY_S: Final = 86_400
+_NAMED: Final = 3
+"""Agents of a pool that are named."""
+
 _PARTS: Final = {"Parallel": ("branch", "branches"), "Map": ("iteration", "iterations")}
 NOT_LEASED: Final = frozenset({"Parallel", "Map", "Wait"})
 """States that nobody leases, so that attempts say nothing."""
@@ -68,11 +71,26 @@ def _pending(doc: Mapping[str, Json], now: datetime) -> str:
     if left is not None and left > 0:
         return f"{'is tried again' if error else 'may be taken'} in {_span(math.ceil(left))}{error}"
     if left is not None and error:
-        return f"ready to be tried again{error}"
+        return f"ready to be tried again{_for_whom(doc)}{error}"
     if error:
         return str(doc["last_error"])
     waiting = [name for name, epoch in (doc.get("waits_for") or {}).items() if not epoch]
-    return f"waits for {', '.join(waiting)}" if waiting else "ready, taken by nobody yet"
+    if waiting:
+        return f"waits for {', '.join(waiting)}"
+    if doc.get("awaits_start"):
+        return f"not started yet;{_for_whom(doc)}"
+    since = _left(doc.get("ready_since"), now)
+    taken = "taken by nobody yet" if since is None or since > -1 else f"not taken for {_span(-since)}"
+    return f"ready{_for_whom(doc)}, {taken}"
+
+
+def _for_whom(doc: Mapping[str, Json]) -> str:
+    """Tell who may take a state; a pool may be long."""
+    agents: list[str] | None = doc.get("agents")
+    if agents is None:
+        return ""
+    more = f" and {len(agents) - _NAMED} more" if len(agents) > _NAMED else ""
+    return f" for {' or '.join(agents[:_NAMED]) or 'any agent'}{more}"
 
 
 def _wait(doc: Mapping[str, Json], now: datetime) -> str:
@@ -92,7 +110,9 @@ def _holder(doc: Mapping[str, Json], now: datetime) -> str:
     left = _left(lease.get("expires_at"), now)
     if left is None:
         return held
-    return f"{held}, lease ends in {left:.0f} s" if left > 0 else f"{held}, lease has expired"
+    if left > 0:
+        return f"{held}, lease ends in {left:.0f} s"
+    return f"{held}, lease has expired" + (f"; ready{_for_whom(doc)}" if doc.get("ready") else "")
 
 
 def _left(moment: Json, now: datetime) -> float | None:

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dcf.application import Application, open_application
-from dcf.cli import queries
 from dcf.cli.child_processes import ChildProcesses
 from dcf.core.definition import Definition
 from dcf.errors import PASSING, DcfError, InvalidArgument
@@ -169,7 +168,7 @@ def _read(job: Job, planner: Planner, found: Application) -> dict[str, Json]:
     while True:
         planner.check()
         try:
-            return queries.run_document(found, job.run_id)
+            return found.runs.overview(job.run_id).as_json()
         except DcfError as error:
             if error.code not in PASSING or not planner.in_time:
                 raise

@@ -9,10 +9,10 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli.insides import tree
 from dcf.cli.notes import attempts, duration, note
 from dcf.cli.text import clean, json_text
 from dcf.errors import DcfError, InvalidDefinition, StoreUnavailable
+from dcf.runs.insides import tree
 from dcf.values.json_text import Json
 
 _MARKS = {
@@ -32,6 +32,10 @@ _USUAL_NAME = 24  # up to here a state's name is not cut: the note beside it giv
 _GAP = 2
 _ALWAYS = 2  # columns of `dcf ls` that are shown however narrow the terminal: the run and its status
 _EXAMPLE = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
+_NOT_STARTED = (
+    "Not started yet: no agent was told. notify_next_worker_agent without source_state starts it (whoever planned the"
+    " run calls it); an agent may also take a state by itself with claim_ready_state."
+)
 _FACTS = ("created_at", "started_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
 
 
@@ -117,6 +121,8 @@ def print_run(document: Mapping[str, Json]) -> None:
     out = console()
     meta = document["meta"]
     out.print(run_view(meta, document["states"], datetime.now(UTC), document["more"]))
+    if any(doc.get("awaits_start") for doc in document["states"].values()):
+        _line(out, _NOT_STARTED, "yellow")
     for name in _FACTS:
         if meta.get(name) is not None:
             _line(out, f"{name}: {clean(meta[name], _LONGEST)}")

@@ -73,10 +73,14 @@ Fired: TypeAlias = Literal["closed", "held", "not_due", "timed_out", "scope", "w
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owed:
-    """Notifications for these states are owed now; `fired` says what the clock found, where it was the clock."""
+    """Notifications for these states are owed now; `fired` says what the clock found, where it was the clock.
+
+    `size` is how many branches or iterations a Parallel or Map had that now is to be entered again.
+    """
 
     states: tuple[str, ...] = ()
     fired: Fired | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -124,6 +124,7 @@ def read_meta(document: Json) -> Meta:
         definition_sha256=str(found.get("definition_sha256")),
         created_at=str(found.get("created_at") or ""),
         is_started=found.get("started_at") is not None,
+        has_planner=found.get("planner_agent_id") is not None,
         agents={state: read_assignment(value) for state, value in _object(found.get("agents")).items()},
         max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
     )

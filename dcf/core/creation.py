@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from dcf.asl import engine
 from dcf.asl.state_paths import join
 from dcf.core.answers import Created
+from dcf.core.attention import NEVER, START_DELAY
 from dcf.core.context import context_of
 from dcf.core.decision import Decision, Event, Snapshot
 from dcf.core.definition import Definition
@@ -54,6 +55,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         meta={},
         definition=definition.document,
         states=unvisited | step.writes.states,
+        timers=_first_looks(step, now + START_DELAY if request.planner_agent_id else NEVER),
         listed=True,
     )
     return replace(step.decision(Created(existed=False, meta=document)), changes=seeded)
@@ -69,6 +71,14 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
     if meta.get("input") != request.run_input:
         return conflict(f"Run '{request.workflow_id}' exists with another input.")
     return Created(existed=True, meta=meta)
+
+
+def _first_looks(step: Transition, at: int) -> dict[str, int | None]:
+    """Have the clock look whether the run was started: where it has a planner, who can be told that it was not."""
+    tasks = {path for path, doc in step.writes.states.items() if doc.kind is None}
+    return {
+        path: min(due, at) if due is not None and path in tasks else due for path, due in step.writes.timers.items()
+    }
 
 
 def _unvisited(definition: Definition) -> dict[str, StateDoc]:

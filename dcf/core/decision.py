@@ -92,13 +92,18 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice:
-    """A notification owed: `type` says why, `state` who is to be woken (None: the planner)."""
+    """A notification owed: `type` says why, `state` who is to be woken (None: the planner).
+
+    `agent_id` names whom to tell in place of those assigned, `about` the state that the planner is told of.
+    """
 
     type: str
     state: str | None
     epoch: int
     source: str | None = None
     reason: str
+    agent_id: str | None = None
+    about: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

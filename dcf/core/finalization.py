@@ -43,6 +43,8 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
     }
     if was_running:
         patch["finished_at"] = to_text(snapshot.now)
+    if not request.close_open_states:
+        patch["left_open"] = True
     events = [*_closing_events(closed), Event(type="RunFinalized", data={"status": final.value})]
     return Decision(
         answer=Finalized(audit=audit),
@@ -53,6 +55,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
             events=events,
             timers=dict.fromkeys(closed),
             claims=_forgotten(closed),
+            listed=True,  # for the clock, which lets its keys expire
         ),
     )
 

@@ -190,6 +190,7 @@ class Meta:
     definition_sha256: str
     created_at: str = ""
     is_started: bool = False
+    has_planner: bool = False
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
 

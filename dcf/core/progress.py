@@ -23,10 +23,11 @@ from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
-Operation: TypeAlias = Literal["complete", "release", "update"]
+
+WriteKind: TypeAlias = Literal["complete", "release", "update"]
 """The kinds of writes whose latest reply is stored, each under its name."""
 
-_TOLD_BY_DEFAULT: Mapping[Operation, Status] = {
+_TOLD_BY_DEFAULT: Mapping[WriteKind, Status] = {
     "complete": Status.SUCCEEDED,
     "release": Status.PENDING,
     "update": Status.RUNNING,
@@ -270,7 +271,7 @@ def _repetition_key(request: Update) -> str | None:
     return None if request.request_id is None else fingerprint(f"{request.token}\n{request.request_id}")
 
 
-def _operation(request: Update) -> Operation:
+def _operation(request: Update) -> WriteKind:
     """Name the reply that a repetition of the request looks for."""
     if request.status in _SETTLING:
         return "complete"

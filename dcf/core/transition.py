@@ -55,7 +55,7 @@ class Claimant:
 
 @dataclass(slots=True, kw_only=True)
 class Transition:
-    """What one advance writes, collected step by step.
+    """What one advance writes (`writes`) and leaves to do (`remaining`), collected step by step.
 
     `stateful` keeps everything about entered states, since what follows may read it. `epoch` is the fencing number of
     the completion that causes it: entered states start from it, so that it grows along every path of control.

@@ -6,12 +6,13 @@ does what it left to do. States are named by name or, inside Parallel and Map, b
 
 import random
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from dcf.asl.places import Place
+from dcf.asl.state_paths import name_of
 from dcf.core import attention, claim, creation, finalization, kickoff, lease, needs, progress
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.decision import Decision, More, Reads, Snapshot
@@ -49,14 +50,14 @@ class ControlPlane:
     """Create, read, lease, write and close runs. Stateless but for a cache of definitions."""
 
     def __init__(self, store: RunStore, index: RunIndex, items: ItemSource = _NO_ITEMS) -> None:
-        self.store = store
-        self.index = index
+        self._store = store
+        self._index = index
         self._transactions = Transactions(store)
         self._follow_ups = FollowUps(self._transactions, items)
 
     def create(self, request: creation.Create) -> Created | Refusal:
         """Seed a run; the same request again finds it."""
-        committed = self.store.commit(
+        committed = self._store.commit(
             request.workflow_id, Reads(whole_meta=True), partial(creation.create, request=request)
         )
         answer = committed.answer
@@ -89,7 +90,7 @@ class ControlPlane:
             missing = next((path for path in paths if needs.place_of(run.definition, path) is None), None)
             around = with_scopes(paths)
             reads = Reads(states=around, inputs=paths, outputs=paths, agents=paths, whole_meta=whole_meta)
-            snapshot = self.store.read(workflow_id, reads)
+            snapshot = self._store.read(workflow_id, reads)
             if snapshot.meta is not None and run.is_that_of(snapshot.meta):
                 break
             run = self._transactions.load(workflow_id)
@@ -185,10 +186,10 @@ class ControlPlane:
     def look(self, workflow_id: str, path: str) -> Owed:
         """Look, as the clock, at an open state whose time has come."""
         reads = Reads(states=with_scopes([path]), timers=(path,))
-        answer = self.store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
+        answer = self._store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
         ending = _ENDINGS.get(answer.fired)
         if ending is not None:
-            self._end_by_itself(workflow_id, path, ending)
+            self._end_by_itself(workflow_id, path, ending, answer.size)
         if answer.fired == "scope":
             self._follow_ups.look(workflow_id, path)
         return answer
@@ -198,6 +199,15 @@ class ControlPlane:
         path = self.path(workflow_id, state)
         decide = partial(attention.hasten, state=path)
         return self._transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
+
+    def announce_again(self, workflow_id: str, names: Collection[str]) -> None:
+        """Have what is open of these states announced at the clock's next look, in a run that was started."""
+        meta = self.read(workflow_id, (), whole_meta=False).meta if names else None
+        if meta is None or not meta.is_started:
+            return
+        for path in self._store.open_states(workflow_id):
+            if name_of(path) in names:
+                self.hasten(workflow_id, path)
 
     def time_out(self, workflow_id: str) -> None:
         """Fail, as the clock, a run whose own time is over."""
@@ -209,7 +219,7 @@ class ControlPlane:
         self._follow_ups.after(workflow_id, committed)
 
     def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
-        """Close the run and write its audit record, once."""
+        """Close the run and write its audit record, once; what a dead server left open is closed by repeating it."""
 
         def reads(run: Run) -> Reads:
             return Reads(states=run.definition.paths, whole_meta=True, audit=True)
@@ -218,7 +228,7 @@ class ControlPlane:
             return finalization.finalize(snapshot, request)
 
         answer = self._transactions.by_definition(workflow_id, reads, decide).answer
-        if request.close_open_states and not answer.repeated:
+        if request.close_open_states:
             self.skip_unreached(workflow_id)  # what is open inside scopes, however much; meta is its fence by now
         return answer
 
@@ -252,16 +262,16 @@ class ControlPlane:
     def _paths(self, workflow_id: str, run: Run, states: tuple[str, ...] | None) -> tuple[str, ...]:
         if states is not None:
             return tuple(self.path(workflow_id, state) for state in states)
-        return tuple(dict.fromkeys((*run.definition.paths, *self.store.open_states(workflow_id))))
+        return tuple(dict.fromkeys((*run.definition.paths, *self._store.open_states(workflow_id))))
 
-    def _end_by_itself(self, workflow_id: str, path: str, end: Ending) -> None:
+    def _end_by_itself(self, workflow_id: str, path: str, end: Ending, size: int | None = None) -> None:
         """End a state that nobody writes the end of, if its time has really come."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | More | None]:
             return end(snapshot, path, run.definition, run.context)
 
         committed = self._transactions.by_definition(
-            workflow_id, lambda run: needs.to_end(run.definition, path), decide, path
+            workflow_id, lambda run: needs.to_end(run.definition, path, size), decide, path
         )
         self._follow_ups.after(workflow_id, committed)
 

@@ -114,7 +114,8 @@ class FollowUps:
 
         def reads(run: Run) -> Reads:
             told = None if by is None else by.path
-            return needs.to_join(run.definition, wanted.path, wanted.size, told, claims=claims)
+            opens = wanted.what == "read"
+            return needs.to_join(run.definition, wanted.path, wanted.size, told, claims=claims, opens=opens)
 
         def guarded(run: Run, snapshot: Snapshot) -> Decision[FollowedUp | More]:
             if not joining.is_visit(snapshot, wanted):

@@ -1,39 +1,43 @@
-"""Telling agents what they may do: owed notifications are delivered, the clock is looked at, runs are retired.
+"""Telling agents what they may do: owed notifications are handed to the platform, and what became of it is noted.
 
 A notification is a hint, acquire decides. Nothing here must happen for a run to stay correct, only for it to move;
 any number of copies may run at once.
 """
 
-import logging
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
-from zlib import crc32
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Final
 
 from dcf.asl.state_paths import inside
-from dcf.core.decision import Event, Snapshot
+from dcf.core.decision import Event, Notice, Snapshot
 from dcf.core.inspection import is_ready
-from dcf.errors import DcfError, NotFound, StoreUnavailable
-from dcf.ports import Deliverer, Delivery
+from dcf.core.notices import NoticeKind
+from dcf.errors import NotFound, StoreUnsuitable
+from dcf.ports import Deliverer, Delivery, Undelivered
+from dcf.runs.announcements import entry_of, event_id_of, event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.outbox import Attention, Outbox, OutboxEntry
-from dcf.values.instants import to_text
+from dcf.store.keys import RunKeys
+from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
+from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told, ToldRecords
 from dcf.values.json_text import Json
 
-_log = logging.getLogger(__name__)
-
-_STALLED_S = 30.0
+STALLED_S: Final = 30.0
 """An entry that its deliverer did not settle for this long is taken over."""
 
-_RETRY_S = 2.0
-"""What an agent did not take, being busy or away, is offered again after this."""
+_PAGE: Final = 100
+_PAGE_OF_REMOTE: Final = 10
+"""Entries taken at once; few where each may take seconds, or others would take them over meanwhile."""
+
+_ANOTHER_MAY: Final = frozenset({Undelivered.BUSY, Undelivered.UNKNOWN_AGENT})
+"""Failures of one agent that say nothing about the other members of a pool."""
 
 _NOT_DELIVERED = Delivery()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A state whose agent was, or should be, told."""
+    """A state whose agent was, or should be, told. `failed` are deliveries that did not reach their agents."""
 
     state: str | None
     agent_id: str | None
@@ -41,15 +45,18 @@ class Target:
     sent: bool = False
     skipped_not_ready: bool = False
     delivery: Delivery = _NOT_DELIVERED
+    failed: tuple[tuple[str, Delivery], ...] = ()
 
 
 class Notifications:
     """Delivers what runs owe."""
 
-    def __init__(self, plane: ControlPlane, outbox: Outbox, platform: Deliverer) -> None:
+    def __init__(self, plane: ControlPlane, outbox: Outbox, records: ToldRecords, platform: Deliverer) -> None:
         self._plane = plane
         self._outbox = outbox
+        self._records = records
         self._platform = platform
+        self._page = _PAGE_OF_REMOTE if platform.is_remote else _PAGE
         self._name = f"relay-{secrets.token_hex(4)}"
 
     def notify_next(
@@ -87,78 +94,33 @@ class Notifications:
 
     def deliver(self, workflow_id: str, *, payload: Json = None, stalled: bool = False) -> list[Target]:
         """Hand every owed notification to its agent; entries nobody can take yet stay owed."""
-        entries = self._outbox.take(workflow_id, self._name)
+        entries = self._outbox.take(workflow_id, self._name, self._page)
         if stalled:
-            entries += self._outbox.take_over(workflow_id, self._name, _STALLED_S)
+            entries += self._outbox.take_over(workflow_id, self._name, STALLED_S, self._page)
         if not entries:
             return []
-        states = tuple({entry.state for entry in entries if entry.state is not None})
-        snapshot = self._plane.read(workflow_id, states)
-        targets = []
-        for entry in entries:
-            target = self._settle(workflow_id, entry, snapshot, payload)
-            if target is not None:
-                targets.append(target)
-        return targets
+        about = {entry.state or entry.about for entry in entries}
+        snapshot = self._plane.read(workflow_id, tuple(state for state in about if state is not None))
+        targets = (self._settle(workflow_id, entry, snapshot, payload) for entry in entries)
+        return [target for target in targets if target is not None]
 
-    def pulse(self) -> int:
-        """One tick of the clock over all live runs; how many things were done."""
-        return sum(map(self._try_tick, self._plane.index.live()))
-
-    def _try_tick(self, workflow_id: str) -> int:
-        """One tick of one run; what is wrong with its documents must not stop the clock of the others."""
+    def is_current(self, event: Mapping[str, Json]) -> bool:
+        """Tell whether an event that lay in an inbox still says something that is true."""
+        entry, workflow_id = entry_of(event), event.get("workflow_id")
+        if entry is None or not isinstance(workflow_id, str):
+            return True  # none of ours: whoever put it there knows
+        state = entry.state or entry.about
         try:
-            return self._tick(workflow_id)
-        except StoreUnavailable:
-            raise
-        except DcfError as error:
-            _log.warning("pulse: run %s: %s: %s", workflow_id, error.code, error.message)
-            return 0
-        except Exception:  # noqa: BLE001 - a defect met in one run must not stop the clock of the others
-            _log.exception("pulse: run %s", workflow_id)
-            return 0
+            snapshot = self._plane.read(workflow_id, () if state is None else (state,), whole_meta=False)
+        except NotFound:
+            return False
+        except StoreUnsuitable:
+            return True  # what is wrong with its documents, acquire tells
+        return not is_outdated(entry, snapshot)
 
-    def _tick(self, workflow_id: str) -> int:
-        attention = self._outbox.attention(workflow_id)
-        if not attention.exists:
-            self._plane.index.retire(workflow_id)
-            return 0
-        done = 0
-        if attention.is_running and attention.is_timed_out:
-            self._plane.time_out(workflow_id)
-            done += 1
-        for state in attention.due if attention.is_running else ():
-            self._look(workflow_id, state)
-            done += 1
-        if done or attention.owed:
-            done += len(self.deliver(workflow_id, stalled=True))
-        if not attention.is_running and not attention.owed:
-            self._retire(workflow_id, attention)
-        return done
-
-    def _look(self, workflow_id: str, state: str) -> None:
-        """Look at one state; what is wrong with its documents must not keep the clock from the others."""
-        try:
-            self._plane.look(workflow_id, state)
-        except (StoreUnavailable, NotFound):
-            raise
-        except DcfError as error:
-            _log.warning("pulse: %s of run %s: %s: %s", state, workflow_id, error.code, error.message)
-
-    def _retire(self, workflow_id: str, attention: Attention) -> None:
-        """Take a finished run off the clock; if it is to expire, it does so from its finalization on."""
-        if attention.retention_s is not None:
-            if not attention.is_final:
-                return  # stays listed; finalizing closes what is left open
-            self._expire(workflow_id, attention.retention_s)
-        elif not attention.is_final:
-            self._plane.skip_unreached(workflow_id)  # again, should whoever ended the run have died before it did
-        self._plane.index.retire(workflow_id)
-
-    def _expire(self, workflow_id: str, retention_s: int) -> None:
-        states, scopes, branches = self._plane.inside(workflow_id)
-        paths = self._plane.run(workflow_id).definition.paths
-        self._outbox.expire(workflow_id, (*paths, *states), (*paths, *scopes), branches, retention_s)
+    def told(self, workflow_id: str, states: Iterable[str]) -> Mapping[str, Told]:
+        """Tell how the agents of these states were told of them, and what was in the way, for whoever shows a run."""
+        return self._records.read(workflow_id, states)
 
     def _followers(self, workflow_id: str, source: str | None) -> tuple[str, ...]:
         """List the Tasks that may come after a state, as far as the definition alone tells their paths."""
@@ -169,17 +131,18 @@ class Notifications:
         return tuple(inside(here.scope, path) for path in found) if here.scope else found
 
     def _settle(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Target | None:
-        if _is_stale(entry, snapshot):
-            self._outbox.settle(workflow_id, entry, None)
+        if is_outdated(entry, snapshot):
+            self._outbox.settle(workflow_id, entry)
             return None
         target = self._send(workflow_id, entry, snapshot, payload)
         if target.agent_id is None and entry.state is not None:
-            return target
-        if target.delivery.error is not None:
-            self._outbox.postpone(workflow_id, entry, self._name, _STALLED_S - _RETRY_S)
+            return target  # nobody is assigned yet
+        outcome = self._outcome(workflow_id, entry, snapshot, target)
+        if target.sent or target.agent_id is None or target.delivery.failure is Undelivered.UNKNOWN_AGENT:
+            self._outbox.settle(workflow_id, entry, outcome)  # reminders try again whether the agent is there by now
         else:
-            event = Event(type="NotificationSent", state=entry.state, data=_told(entry, target))
-            self._outbox.settle(workflow_id, entry, event if target.sent else None)
+            idle_s = max(0.0, STALLED_S - target.delivery.retry_after_s)
+            self._outbox.postpone(workflow_id, entry, self._name, idle_s, outcome)
         return target
 
     def _tell(
@@ -191,59 +154,60 @@ class Notifications:
         if not is_ready(snapshot.meta, doc, snapshot.now):
             return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
         entry = OutboxEntry(
-            entry_id="", type="state_ready", state=state, epoch=doc.lease.epoch, source=source, reason=reason
+            entry_id="", type=NoticeKind.READY.value, state=state, epoch=doc.lease.epoch, source=source, reason=reason
         )
         return self._send(workflow_id, entry, snapshot, payload)
 
     def _send(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Target:
-        event_id = f"{workflow_id}:{entry.state or 'run'}:{entry.epoch}:{entry.type}"
-        agent_id = _recipient(entry, snapshot, event_id)
-        if agent_id is None:
+        """Hand the event to the first that takes it; where nobody does, tell of one who may take it later."""
+        event_id = event_id_of(workflow_id, entry)
+        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload)
+        failed: list[tuple[str, Delivery]] = []
+        for agent_id in recipients(workflow_id, entry, snapshot):
+            delivery = self._platform.deliver(agent_id, event_id, event)
+            if delivery.failure is None:
+                return _target(entry, agent_id, delivery, failed)
+            failed.append((agent_id, delivery))
+            if delivery.failure not in _ANOTHER_MAY:
+                break
+        if not failed:
             return Target(state=entry.state, agent_id=None, reason=entry.reason)
-        event = self._event(workflow_id, entry, event_id, snapshot.now, payload)
-        delivery = self._platform.deliver(agent_id, event_id, event)
-        return Target(
-            state=entry.state,
-            agent_id=agent_id,
-            reason=entry.reason,
-            sent=delivery.error is None,
-            delivery=delivery,
+        hopeful = (one for one in failed if one[1].failure is not Undelivered.UNKNOWN_AGENT)
+        return _target(entry, *next(hopeful, failed[0]), failed)
+
+    def _outcome(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, target: Target) -> TellingOutcome:
+        """Work out what is noted of it: that the agent was told, and each reason why one was not once for a visit."""
+        if target.agent_id is None:
+            return NOTHING_TOLD
+        told = _announced(entry, target.agent_id, snapshot.now) if target.sent else None
+        sent = (Event(type="NotificationSent", state=entry.state, data=_shown(entry, target.agent_id)),)
+        if not target.failed or entry.type == NoticeKind.CANCELLED:
+            return TellingOutcome(events=sent if target.sent else (), told=told)
+        before = (
+            self._records.read(workflow_id, (entry.state or PLANNER,)).get(entry.state or PLANNER, NEVER_TOLD).failed
+        )
+        known = before.known if before is not None and before.epoch == entry.epoch else ()
+        news = {_reason(*one): one for one in target.failed if _is_worth_telling(one[1])}
+        news = {reason: one for reason, one in news.items() if reason not in known}
+        missed = _missed(entry, target, snapshot.now, (*known, *news))
+        is_lost = target.delivery.failure is Undelivered.UNKNOWN_AGENT and entry.state is not None
+        return TellingOutcome(
+            events=(*(_failure(entry, *one) for one in news.values()), *(sent if target.sent else ())),
+            notices=(_loss(entry),) if is_lost and news else (),
+            told=told,
+            failed=None if before is not None and missed == replace(before, at=missed.at) else missed,
         )
 
-    def _event(
-        self, workflow_id: str, entry: OutboxEntry, event_id: str, now: int, payload: Json
-    ) -> Mapping[str, Json]:
-        """Make the seed's event, with an id by which receivers drop repetitions."""
-        keys = self._plane.store.keys(workflow_id)
-        event: dict[str, Json] = {
-            "type": "workflow_event",
-            "event_id": event_id,
-            "workflow_id": workflow_id,
-            "target_state": entry.state,
-            "source_state": entry.source,
-            "reason": entry.reason,
-            "payload": {} if payload is None else payload,
-            "ts": to_text(now),
-            "control_plane": {"meta_key": keys.meta},
-        }
-        if entry.state is None:
-            return event | {"type": "run_finished", "reason": "run_finished", "status": entry.reason}
-        event["control_plane"] |= {
-            "state_key": keys.state(entry.state),
-            "input_key": keys.input(entry.state),
-            "output_key": keys.output(entry.state),
-        }
-        return event
 
-
-def _recipient(entry: OutboxEntry, snapshot: Snapshot, event_id: str) -> str | None:
-    """One agent: the planner, the assigned one, or one of the pool, another for another event."""
-    if entry.state is None:
-        planner = (snapshot.meta_document or {}).get("planner_agent_id")
-        return planner if isinstance(planner, str) else None
-    assert snapshot.meta is not None, "read() raises for a run that does not exist"
-    pool = snapshot.meta.assigned(entry.state)
-    return pool[crc32(event_id.encode()) % len(pool)] if pool else None
+def _target(entry: OutboxEntry, agent_id: str, delivery: Delivery, failed: list[tuple[str, Delivery]]) -> Target:
+    return Target(
+        state=entry.state,
+        agent_id=agent_id,
+        reason=entry.reason,
+        sent=delivery.failure is None,
+        delivery=delivery,
+        failed=tuple(failed),
+    )
 
 
 def _is_of_a_scope(state: str | None, source: str | None) -> bool:
@@ -251,13 +215,42 @@ def _is_of_a_scope(state: str | None, source: str | None) -> bool:
     return state is not None and ("/" in state or "/" in (source or ""))
 
 
-def _is_stale(entry: OutboxEntry, snapshot: Snapshot) -> bool:
-    """Whether the state, or the whole run, has moved on since the entry was written."""
-    if entry.state is None:
-        return False
-    doc, meta = snapshot.states.get(entry.state), snapshot.meta
-    return doc is None or meta is None or doc.lease.epoch != entry.epoch or not is_ready(meta, doc, snapshot.now)
+def _is_worth_telling(delivery: Delivery) -> bool:
+    """Tell whether the history should say so: an agent that is at work is nothing special."""
+    return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY}
 
 
-def _told(entry: OutboxEntry, target: Target) -> dict[str, Json]:
-    return {"agent": target.agent_id, "reason": entry.reason, "epoch": entry.epoch}
+def _reason(agent_id: str, delivery: Delivery) -> str:
+    return f"{delivery.failure}:{agent_id}"
+
+
+def _failure(entry: OutboxEntry, agent_id: str, delivery: Delivery) -> Event:
+    why = {"failure": str(delivery.failure), "error": delivery.error}
+    return Event(type="NotificationFailed", state=entry.state, data=_shown(entry, agent_id) | why)
+
+
+def _loss(entry: OutboxEntry) -> Notice:
+    """Owe the planner the news that nobody is there to be told of a state: it can have the agent made again."""
+    kind = NoticeKind.UNKNOWN_AGENT.value
+    return Notice(type=kind, state=None, epoch=entry.epoch, reason=kind, about=entry.state)
+
+
+def _announced(entry: OutboxEntry, agent_id: str, now: int) -> Announcement:
+    return Announcement(epoch=entry.epoch, number=entry.number + 1, agent_id=agent_id, at=now)
+
+
+def _missed(entry: OutboxEntry, target: Target, now: int, known: tuple[str, ...]) -> FailedAnnouncement:
+    agent_id, delivery = target.failed[-1]
+    return FailedAnnouncement(
+        epoch=entry.epoch,
+        number=entry.number + 1,
+        agent_id=agent_id,
+        at=now,
+        reason=str(delivery.failure),
+        error=delivery.error or "",
+        known=known,
+    )
+
+
+def _shown(entry: OutboxEntry, agent_id: str) -> dict[str, Json]:
+    return {"agent": agent_id, "reason": entry.reason, "epoch": entry.epoch}

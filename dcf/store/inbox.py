@@ -1,10 +1,12 @@
 """An agent's inbox: a stream that keeps events until the agent acknowledges them.
 
-An event that was handed out and not acknowledged within `VISIBILITY_S` is handed out again, to whichever process of
-that agent asks next. Waiting is asynchronous, since a thread per waiting agent would be a thread pool run dry.
+Of what happened to one state the inbox holds the newest event only. An event that was handed out and not acknowledged
+within `VISIBILITY_S` is handed out again, to whichever process of that agent waits then. Waiting is asynchronous, since
+a thread per waiting agent would be a thread pool run dry.
 """
 
 import asyncio
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +20,9 @@ from dcf.store.connection import CONNECTION_ERRORS, Connections, close_async_cli
 from dcf.store.faults import PassingError, connection_error, reply_error
 from dcf.values.json_text import Json, dump, load
 
-VISIBILITY_S = 60
+VISIBILITY_S = 5
+"""Short, since an answer may be lost on its way; whoever hands events out drops those that are no longer true."""
+
 _GROUP = "agent"
 _READER = "reader"
 _PATIENCE_S = 5.0
@@ -35,23 +39,37 @@ class Message:
     event: Json
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LastEvent:
+    """What an agent was sent last about one thing; `is_gone` says that the agent was deleted."""
+
+    message_id: str | None
+    event_id: str | None
+    is_gone: bool
+
+
 class Inbox:
     """The writing side, used by whoever delivers."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def find(self, agent_id: str, event_id: str) -> str | None:
-        """Find the message that carried this event, if it was delivered in the last day."""
-        (found,) = self._connections.send(("GET", keys.sent(agent_id, event_id)))
-        return None if found is None else found.decode()
+    def find(self, agent_id: str, event_id: str) -> LastEvent:
+        """Find what the agent was sent last, in the last day, of the same state of the same run."""
+        found, gone = self._connections.send(("GET", _sent(agent_id, event_id)), ("EXISTS", keys.gone(agent_id)))
+        message_id, _, last = ("" if found is None else found.decode()).partition(" ")
+        return LastEvent(message_id=message_id or None, event_id=last or None, is_gone=bool(gone))
 
-    def put(self, agent_id: str, event_id: str, event: Json) -> str:
-        """Append the event and remember that it was; a crash between the two delivers it twice."""
+    def put(self, agent_id: str, event_id: str, event: Json, *, replaced: str | None = None) -> str:
+        """Append the event in place of an older message and remember it; a crash between delivers it twice."""
         key = keys.inbox(agent_id)
-        message, _ = self._connections.send(("XADD", key, "*", "event", dump(event)), ("EXPIRE", key, _INBOX_LIFE_S))
-        self._connections.send(("SET", keys.sent(agent_id, event_id), message, "EX", _SENT_LIFE_S))
-        return str(message.decode())
+        older = [] if replaced is None else [("XACK", key, _GROUP, replaced), ("XDEL", key, replaced)]
+        reply, *_ = self._connections.send(
+            ("XADD", key, "*", "event", dump(event)), ("EXPIRE", key, _INBOX_LIFE_S), *older
+        )
+        message_id = str(reply.decode())
+        self._connections.send(("SET", _sent(agent_id, event_id), f"{message_id} {event_id}", "EX", _SENT_LIFE_S))
+        return message_id
 
     def acknowledge(self, agent_id: str, message_id: str) -> bool:
         """Take the message out; False when it was gone already."""
@@ -95,6 +113,15 @@ class InboxReader:
         return connection_error(error, place_of(self._client.connection_pool))
 
     async def _next(self, key: str, timeout_s: float) -> Message | None:
+        until = time.monotonic() + timeout_s
+        while True:
+            left = max(0.0, until - time.monotonic())
+            found = await self._look(key, min(left, VISIBILITY_S))
+            if found is not None or left <= VISIBILITY_S:
+                return found
+
+    async def _look(self, key: str, timeout_s: float) -> Message | None:
+        """Wait once; what another process of the agent got and did not acknowledge is looked for before."""
         try:
             return await self._again(key) or await self._fresh(key, timeout_s)
         except redis.ResponseError as error:
@@ -119,6 +146,11 @@ class InboxReader:
         except redis.ResponseError as error:
             if "BUSYGROUP" not in str(error):
                 raise
+
+
+def _sent(agent_id: str, event_id: str) -> str:
+    """Name the key that remembers the newest event of a state: without the epoch and type that end an event id."""
+    return keys.sent(agent_id, event_id.rsplit(":", 2)[0])
 
 
 def _first(entries: list[tuple[bytes, dict[bytes, bytes]]]) -> Message | None:

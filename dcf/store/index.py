@@ -39,18 +39,18 @@ class RunIndex:
         (found,) = self._connections.send(("ZRANGE", keys.LIVE, 0, -1))
         return [name.decode() for name in found]
 
-    def retire(self, workflow_id: str) -> bool:
+    def retire(self, workflow_id: str, *, is_final: bool | None = None) -> bool:
         """Take a run off the clock's list, if there is nothing left to do for it; tell whether it was.
 
         Looked at and taken off over one connection, so that what one server says never changes another's list; and
-        only if it was not listed again since.
+        only if it was not listed again since, nor finalized since the caller saw whether it is.
         """
-        return self._connections.over_one(lambda connection: _retire(connection, RunKeys(workflow_id)))
+        return self._connections.over_one(lambda connection: _retire(connection, RunKeys(workflow_id), is_final))
 
 
-def _retire(connection: Connection, run: RunKeys) -> bool:
+def _retire(connection: Connection, run: RunKeys, is_final: bool | None) -> bool:
     seen = read_attention([checked(reply) for reply in exchange(connection, attention_commands(run))])
-    if seen.exists and not seen.is_over:
+    if seen.exists and not (seen.is_over and is_final in {None, seen.is_final}):
         return False
     listed_before = seen.now if seen.exists else seen.now - _BEING_CREATED
     unlist: Command = ("EVAL", _UNLIST, 1, keys.LIVE, run.workflow_id, listed_before)

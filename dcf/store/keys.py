@@ -7,6 +7,7 @@
 | `dp:wf:<id>:items:<s>`, `:results:<s>` | JSON | opening a Map; joining one that has a ResultWriter | the run's retention |
 | `cp:wf:<id>:join:<s>` | hash | the end of each branch or iteration: how many ended, how many failed | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
+| `cp:wf:<id>:told` | hash | delivery of notifications: by state, what was sent last and what failed last | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | a minute |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
@@ -15,7 +16,7 @@
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
-| `cp:idx:sent:<agent>:<event>` | string | delivery, to recognise a repetition | a day |
+| `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
 | `cp:idx:agent:<agent>` | JSON | the mailbox platform: the agent's name, tags, blocks and tools | until it is deleted |
 | `cp:idx:agents:tag:<tag>`, `:name:<name>` | sorted set | the mailbox platform (before the record): agents by creation time | with their agents |
 | `cp:idx:edit:{<key>}:<request>` | string | changing a document by hand (in its slot), to recognise a repetition | a day |
@@ -27,7 +28,7 @@
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after | the last 100 000 entries |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
-Index keys are never part of a run's transaction. What keys a run has says `KINDS`; nothing else lists them.
+Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a run has; nothing else lists them.
 """
 
 import re
@@ -70,9 +71,9 @@ def inbox(agent_id: str) -> str:
     return f"cp:idx:inbox:{agent_id}"
 
 
-def sent(agent_id: str, event_id: str) -> str:
-    """Name the key that remembers which message carried this event to this agent."""
-    return f"cp:idx:sent:{agent_id}:{event_id}"
+def sent(agent_id: str, thing: str) -> str:
+    """Name the key that remembers what this agent was sent last of an event, or about a state of a run."""
+    return f"cp:idx:sent:{agent_id}:{thing}"
 
 
 def agent(agent_id: str) -> str:
@@ -131,7 +132,7 @@ Per: TypeAlias = Literal["run", "state", "scope", "branch"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class KeyKind:
     """One kind of key of a run: how it is written around its name, and what there is one each of."""
 
     prefix: Literal["cp", "dp"]
@@ -140,30 +141,31 @@ class Kind:
     suffix: str = ""
 
 
-KINDS: Final[Mapping[str, Kind]] = {
-    "meta": Kind("cp", ("run",), is_document=True),
-    "definition": Kind("cp", ("run",), is_document=True),
-    "events": Kind("cp", ("run",)),
-    "outbox": Kind("cp", ("run",)),
-    "timers": Kind("cp", ("run",)),
-    "scopes": Kind("cp", ("run",)),
-    "claims": Kind("cp", ("run",)),
-    "barrier": Kind("cp", ("run",)),
-    "audit": Kind("dp", ("run",), is_document=True, suffix=":finalize"),
-    "state": Kind("cp", ("state",), is_document=True),
-    "input": Kind("dp", ("state",), is_document=True),
-    "entry": Kind("dp", ("state",), is_document=True),
-    "output": Kind("dp", ("state", "branch"), is_document=True),
-    "items": Kind("dp", ("scope",), is_document=True),
-    "results": Kind("dp", ("scope",), is_document=True),
-    "join": Kind("cp", ("scope",)),
+KEY_KINDS: Final[Mapping[str, KeyKind]] = {
+    "meta": KeyKind("cp", ("run",), is_document=True),
+    "definition": KeyKind("cp", ("run",), is_document=True),
+    "events": KeyKind("cp", ("run",)),
+    "outbox": KeyKind("cp", ("run",)),
+    "told": KeyKind("cp", ("run",)),
+    "timers": KeyKind("cp", ("run",)),
+    "scopes": KeyKind("cp", ("run",)),
+    "claims": KeyKind("cp", ("run",)),
+    "barrier": KeyKind("cp", ("run",)),
+    "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
+    "state": KeyKind("cp", ("state",), is_document=True),
+    "input": KeyKind("dp", ("state",), is_document=True),
+    "entry": KeyKind("dp", ("state",), is_document=True),
+    "output": KeyKind("dp", ("state", "branch"), is_document=True),
+    "items": KeyKind("dp", ("scope",), is_document=True),
+    "results": KeyKind("dp", ("scope",), is_document=True),
+    "join": KeyKind("cp", ("scope",)),
 }
 """Every kind of key that a run has."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunKeys:
-    """The keys of one run, each of a kind in `KINDS`."""
+    """The keys of one run, each of a kind in `KEY_KINDS`."""
 
     workflow_id: str
 
@@ -186,6 +188,11 @@ class RunKeys:
     def outbox(self) -> str:
         """Notifications owed."""
         return self.of("outbox")
+
+    @property
+    def told(self) -> str:
+        """How the agents of states were told of them."""
+        return self.of("told")
 
     @property
     def timers(self) -> str:
@@ -242,7 +249,7 @@ class RunKeys:
 
     def of(self, kind: str, path: str | None = None) -> str:
         """Name the key of a kind; of most kinds there is one for each state, Map or Parallel, or branch."""
-        how = KINDS[kind]
+        how = KEY_KINDS[kind]
         key = f"{how.prefix}:wf:{self.workflow_id}:{kind}{how.suffix}"
         return key if path is None else f"{key}:{encode_state(path)}"
 
@@ -254,7 +261,7 @@ class RunKeys:
             "scope": tuple(scopes),
             "branch": tuple(branches),
         }
-        return [self.of(name, path) for name, kind in KINDS.items() for per in kind.per for path in paths[per]]
+        return [self.of(name, path) for name, kind in KEY_KINDS.items() for per in kind.per for path in paths[per]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -272,7 +279,7 @@ def document_of(key: str) -> RunDocument | None:
     if found is None:
         return None
     run, name, part = RunKeys(found[1]), found[2], found[3]
-    kind = KINDS.get(name)
+    kind = KEY_KINDS.get(name)
     if kind is None or not kind.is_document or (part is None and "run" not in kind.per):
         return None
     path = None if "run" in kind.per else decode_state(part)

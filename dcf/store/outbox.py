@@ -4,14 +4,15 @@ Entries are written by transactions and leave only when acknowledged, together w
 Any number of deliverers may read at once; each entry is handed to one of them, and again to another if it dies.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from dcf.core.decision import Event
+from dcf.core.decision import Event, Notice
 from dcf.core.model import RunStatus
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.keys import RunKeys, decode_state
-from dcf.store.writing import event_command
+from dcf.store.told import PLANNER, Announcement, FailedAnnouncement, told_command
+from dcf.store.writing import event_command, notice_command
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import load
 
@@ -21,7 +22,11 @@ _PAGE = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboxEntry:
-    """One notification owed. `state` None means the planner."""
+    """One notification owed.
+
+    `state` None means the planner, and `about` is then the state that it is about, if any; `agent_id` names whom to
+    tell in place of those assigned.
+    """
 
     entry_id: str
     type: str
@@ -29,11 +34,35 @@ class OutboxEntry:
     epoch: int
     source: str | None
     reason: str
+    agent_id: str | None = None
+    about: str | None = None
+
+    @property
+    def number(self) -> int:
+        """How many announcements came before it: reminders are counted in their type."""
+        tail = self.type.rpartition("-")[2]
+        return int(tail) if tail.isdecimal() else 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellingOutcome:
+    """What is written when somebody was told, or could not be: history, further notices, how the state was told of."""
+
+    events: tuple[Event, ...] = ()
+    notices: tuple[Notice, ...] = ()
+    told: Announcement | None = None
+    failed: FailedAnnouncement | None = None
+
+
+NOTHING_TOLD = TellingOutcome()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """What a run may need of the clock at this time of the server: whether it still runs, what is owed, what is due."""
+    """What a run may need of the clock at this time of the server: whether it still runs, what is owed, what is due.
+
+    `is_final` says that it was finalized, `is_left_open` that its open states were to stay as they are.
+    """
 
     now: int
     exists: bool
@@ -42,12 +71,13 @@ class Attention:
     due: tuple[str, ...]
     retention_s: int | None = None
     is_final: bool = False
+    is_left_open: bool = False
     is_timed_out: bool = False
 
     @property
     def is_over(self) -> bool:
-        """Whether the clock has nothing left to do; a run that is to expire waits for its finalization."""
-        return self.exists and not self.is_running and not self.owed and (self.retention_s is None or self.is_final)
+        """Whether the clock has nothing left to do, unless the run is finalized later, which lists it again."""
+        return self.exists and not self.is_running and not self.owed
 
 
 class Outbox:
@@ -56,36 +86,41 @@ class Outbox:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def take(self, workflow_id: str, deliverer: str) -> list[OutboxEntry]:
+    def take(self, workflow_id: str, deliverer: str, most: int = _PAGE) -> list[OutboxEntry]:
         """Entries nobody has taken yet, now taken by this deliverer."""
         key = RunKeys(workflow_id).outbox
-        command = ("XREADGROUP", "GROUP", _GROUP, deliverer, "COUNT", _PAGE, "STREAMS", key, ">")
+        command = ("XREADGROUP", "GROUP", _GROUP, deliverer, "COUNT", most, "STREAMS", key, ">")
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for _, found in reply or () for entry_id, fields in found]
 
-    def take_over(self, workflow_id: str, deliverer: str, idle_s: float) -> list[OutboxEntry]:
+    def take_over(self, workflow_id: str, deliverer: str, idle_s: float, most: int = _PAGE) -> list[OutboxEntry]:
         """Entries that another deliverer took and did not settle for this long."""
         key = RunKeys(workflow_id).outbox
-        command = ("XAUTOCLAIM", key, _GROUP, deliverer, int(idle_s * 1000), "0-0", "COUNT", _PAGE)
+        command = ("XAUTOCLAIM", key, _GROUP, deliverer, int(idle_s * 1000), "0-0", "COUNT", most)
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for entry_id, fields in (reply[1] if reply else ()) if fields]
 
-    def postpone(self, workflow_id: str, entry: OutboxEntry, deliverer: str, idle_s: float) -> None:
+    def postpone(
+        self,
+        workflow_id: str,
+        entry: OutboxEntry,
+        deliverer: str,
+        idle_s: float,
+        outcome: TellingOutcome = NOTHING_TOLD,
+    ) -> None:
         """Count an entry that could not be delivered as idle for so long already, so that it is soon taken over."""
-        key = RunKeys(workflow_id).outbox
-        self._connections.send(
-            ("XCLAIM", key, _GROUP, deliverer, 0, entry.entry_id, "IDLE", int(idle_s * 1000), "JUSTID")
-        )
+        run = RunKeys(workflow_id)
+        later = ("XCLAIM", run.outbox, _GROUP, deliverer, 0, entry.entry_id, "IDLE", int(idle_s * 1000), "JUSTID")
+        self._connections.send(later, *_written(run, entry, outcome))
 
-    def settle(self, workflow_id: str, entry: OutboxEntry, event: Event | None) -> None:
+    def settle(self, workflow_id: str, entry: OutboxEntry, outcome: TellingOutcome = NOTHING_TOLD) -> None:
         """Take out an entry that is dealt with; the history says how."""
         run = RunKeys(workflow_id)
-        told = [] if event is None else [event_command(run, event)]
         self._connections.send(
             ("MULTI",),
             ("XACK", run.outbox, _GROUP, entry.entry_id),
             ("XDEL", run.outbox, entry.entry_id),
-            *told,
+            *_written(run, entry, outcome),
             ("EXEC",),
         )
 
@@ -105,6 +140,16 @@ class Outbox:
         self._connections.over_one(lambda connection: _expire(connection, run, commands))
 
 
+def _written(run: RunKeys, entry: OutboxEntry, outcome: TellingOutcome) -> Iterator[Command]:
+    for event in outcome.events:
+        yield event_command(run, event)
+    for notice in outcome.notices:
+        yield notice_command(run, notice)
+    for found in (outcome.told, outcome.failed):
+        if found is not None:
+            yield told_command(run, entry.state or PLANNER, found)
+
+
 def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:
     named = dict(zip(map(bytes.decode, fields[::2]), map(bytes.decode, fields[1::2]), strict=True))
     return OutboxEntry(
@@ -114,6 +159,8 @@ def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:
         epoch=int(named.get("epoch", 0)),
         source=named.get("source"),
         reason=named.get("reason", ""),
+        agent_id=named.get("agent_id"),
+        about=named.get("about"),
     )
 
 
@@ -129,7 +176,7 @@ def attention_commands(run: RunKeys) -> list[Command]:
     """List what to ask of a run to know what it needs of the clock."""
     return [
         ("TIME",),
-        ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline"),
+        ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline", "$.left_open"),
         ("XLEN", run.outbox),
         ("ZRANGE", run.timers, 0, _PAGE - 1, "WITHSCORES"),
     ]
@@ -150,5 +197,6 @@ def read_attention(replies: list[Reply]) -> Attention:
         due=tuple(due),
         retention_s=found.get("retention_s"),
         is_final=found.get("finalized_at") is not None,
+        is_left_open=found.get("left_open") is True,
         is_timed_out=deadline is not None and deadline <= now,
     )

@@ -24,7 +24,8 @@ _FEW: Final = 8
 
 _TIME: Final[Command] = ("TIME",)
 _TALLY: Final = ("done", "failed", "failure")
-_META_PATHS: Final = ("$.status", "$.definition_sha256", "$.created_at", "$.started_at", "$.max_attempts")
+_META_FIELDS: Final = ("status", "definition_sha256", "created_at", "started_at", "planner_agent_id", "max_attempts")
+_META_PATHS: Final = tuple(f"$.{field}" for field in _META_FIELDS)  # nosemgrep: jsonpaths-are-not-formatted - our own
 
 
 class Replies:

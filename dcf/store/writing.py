@@ -77,6 +77,14 @@ def event_command(run: RunKeys, event: Event) -> Command:
     return ("XADD", run.events, "*", *fields)
 
 
+def notice_command(run: RunKeys, notice: Notice) -> Command:
+    """One notification owed."""
+    fields: list[str | int] = ["type", notice.type, "epoch", notice.epoch, "reason", notice.reason]
+    who = {"state": notice.state, "source": notice.source, "agent_id": notice.agent_id, "about": notice.about}
+    fields += [part for name, value in who.items() if value is not None for part in (name, value)]
+    return ("XADD", run.outbox, "*", *fields)
+
+
 def _documents(key: Callable[[RunKeys, str], str], write: Callable[[Any], Json] = lambda value: value) -> Writer:
     """Write one document for each path."""
 
@@ -133,12 +141,7 @@ def _events(run: RunKeys, events: Sequence[Event]) -> Iterator[Command]:
 
 def _notices(run: RunKeys, notices: Sequence[Notice]) -> Iterator[Command]:
     for notice in notices:
-        fields: list[str | int] = ["type", notice.type, "epoch", notice.epoch, "reason", notice.reason]
-        if notice.state is not None:
-            fields += ["state", notice.state]
-        if notice.source is not None:
-            fields += ["source", notice.source]
-        yield ("XADD", run.outbox, "*", *fields)
+        yield notice_command(run, notice)
 
 
 def _timers(run: RunKeys, timers: Mapping[str, int | None]) -> Iterator[Command]:

@@ -77,7 +77,14 @@ class WorkersCreated(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="agents", scope=Scope.PLAN, arguments=CreateWorkerAgents, answer=WorkersCreated, audit=("workflow_id",))
+@tool(
+    toolset="agents",
+    scope=Scope.PLAN,
+    profiles=("planner",),
+    arguments=CreateWorkerAgents,
+    answer=WorkersCreated,
+    audit=("workflow_id",),
+)
 def create_worker_agents(app: Application, args: CreateWorkerAgents) -> WorkersCreated:
     """Make the agents of a run."""
     refuse_other("imports_base_dir", args.imports_base_dir, app.settings.agents_dir)
@@ -101,6 +108,7 @@ def create_worker_agents(app: Application, args: CreateWorkerAgents) -> WorkersC
             reuse=args.skip_if_exists,
         )
     )
+    app.control_plane.announce_again(workflow_id, crew.assigned)
     return _crew(workflow_id, crew)
 
 
@@ -204,7 +212,14 @@ class MyAssignment(Answer):
     candidates: list[str] = Field(default_factory=list)
 
 
-@tool(toolset="agents", scope=Scope.READ, arguments=GetMyAssignment, answer=MyAssignment, read_only=True)
+@tool(
+    toolset="agents",
+    scope=Scope.READ,
+    profiles=("worker", "operator"),
+    arguments=GetMyAssignment,
+    answer=MyAssignment,
+    read_only=True,
+)
 def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
     """Tell an agent what is its to do."""
     found = app.desk.ask(args.agent_id, args.workflow_id, args.state)
@@ -273,7 +288,7 @@ def _skill(one: SkillAtHand) -> dict[str, Any]:
 class ResolveAgentNameToId(Arguments):
     """Get the id of an agent whose name you know, for the tools that ask for an agent_id."""
 
-    agent_name: str = Field(min_length=1, max_length=200, description="The agent's exact name.")
+    agent_name: str = Field(min_length=1, max_length=200, description="The agent's exact name.", examples=["pricing-1"])
 
 
 class AgentResolved(Answer):
@@ -282,7 +297,14 @@ class AgentResolved(Answer):
     agent_id: str | None = None
 
 
-@tool(toolset="agents", scope=Scope.READ, arguments=ResolveAgentNameToId, answer=AgentResolved, read_only=True)
+@tool(
+    toolset="agents",
+    scope=Scope.READ,
+    profiles=("planner", "operator"),
+    arguments=ResolveAgentNameToId,
+    answer=AgentResolved,
+    read_only=True,
+)
 def resolve_agent_name_to_id(app: Application, args: ResolveAgentNameToId) -> AgentResolved:
     """Look an agent up by name."""
     agent_id = app.workers.resolve(args.agent_name)
@@ -310,6 +332,7 @@ class AgentDeleted(Answer):
 @tool(
     toolset="agents",
     scope=Scope.PLAN,
+    profiles=("planner", "operator"),
     arguments=DeleteAgent,
     answer=AgentDeleted,
     destructive=True,
@@ -342,7 +365,7 @@ def _refuse_foreign(app: Application, agent_id: str, what: str) -> None:
 class RemoveToolReturnLimits(Arguments):
     """Lift the limit on how much text an agent's tools may return, when their answers come cut off."""
 
-    agent_id: Annotated[str, Field(pattern=ID_PATTERN, description="Id of the agent.")]
+    agent_id: Annotated[str, Field(pattern=ID_PATTERN, description="Id of the agent.", examples=["pricing-1"])]
 
 
 class LimitsRemoved(Answer):
@@ -354,6 +377,7 @@ class LimitsRemoved(Answer):
 @tool(
     toolset="agents",
     scope=Scope.PLAN,
+    profiles=("planner", "operator"),
     arguments=RemoveToolReturnLimits,
     answer=LimitsRemoved,
     about_others=True,

@@ -9,7 +9,6 @@ from contextvars import ContextVar
 
 from dcf.application import Application
 from dcf.core.access import NOBODY, Caller, Scope
-from dcf.core.decision import Snapshot
 from dcf.errors import Forbidden
 
 _CALLER: ContextVar[Caller] = ContextVar("dcf_caller", default=NOBODY)
@@ -48,7 +47,7 @@ def scope_hint(scope: Scope) -> str:
 def require_planner(app: Application, workflow_id: str) -> None:
     """Refuse unless the run is the caller's: a key bound to an agent plans the runs of that planner only."""
     agent_id = _bound_to()
-    if agent_id is not None and not _plans(app.control_plane.read(workflow_id, ()), agent_id):
+    if agent_id is not None and app.runs.read(workflow_id).planner_agent_id != agent_id:
         raise Forbidden(
             f"Run '{workflow_id}' has another planner than '{agent_id}', which this key is bound to.",
             "Use the key of the run's planner (planner_agent_id in meta), or one with the scope 'operate'.",
@@ -60,9 +59,8 @@ def require_part(app: Application, workflow_id: str, state: str) -> None:
     agent_id = _bound_to()
     if agent_id is None:
         return
-    found = app.control_plane.read(workflow_id, (state,))
-    assert found.meta is not None, "read() raises for a run that does not exist"
-    if not found.meta.may_take(state, agent_id) and not _plans(found, agent_id):
+    found = app.runs.read(workflow_id, (state,))
+    if not found.meta.may_take(state, agent_id) and found.planner_agent_id != agent_id:
         raise Forbidden(
             f"Agent '{agent_id}', which this key is bound to, has no part in that state of run '{workflow_id}'.",
             "Leave it to those who have: what is owed is delivered by itself.",
@@ -73,7 +71,3 @@ def _bound_to() -> str | None:
     """Return the agent whose own affairs the caller is confined to; an operator is not."""
     caller = current_caller()
     return None if Scope.OPERATE in caller.scopes else caller.agent_id
-
-
-def _plans(found: Snapshot, agent_id: str) -> bool:
-    return (found.meta_document or {}).get("planner_agent_id") == agent_id

@@ -1,7 +1,7 @@
 """Tools that read a run and write the result of a state. Thin: parse, call, present."""
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any
 
 from pydantic import Field
 
@@ -9,12 +9,12 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.answers import Updated
 from dcf.core.codec import write_lease
-from dcf.core.inspection import is_ready, public_state
+from dcf.core.inspection import public_state
 from dcf.core.model import Status
-from dcf.core.needs import place_of
 from dcf.core.progress import Update
 from dcf.errors import InvalidArgument
-from dcf.tools.paging import Cursor, Limit, Room, chunks
+from dcf.runs.standing import known
+from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (
     AgentId,
     Answer,
@@ -28,11 +28,9 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
+from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
-
-_CHUNK: Final = 200
-"""States read in one packet."""
 
 _STATUS_WORDS = {
     "pending": Status.PENDING,
@@ -79,17 +77,21 @@ class ControlPlaneRead(Answer):
 
 
 @tool(
-    toolset="execution", scope=Scope.READ, arguments=ReadWorkflowControlPlane, answer=ControlPlaneRead, read_only=True
+    toolset="execution",
+    scope=Scope.READ,
+    profiles=("planner", "operator"),
+    arguments=ReadWorkflowControlPlane,
+    answer=ControlPlaneRead,
+    read_only=True,
 )
 def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane) -> ControlPlaneRead:
     """Read documents of a run."""
     named = () if args.states_json is None else read_names(args.states_json, name="states_json")
-    found = app.control_plane.read(args.workflow_id, ())
-    assert found.meta is not None, "read() raises for a run that does not exist"
-    meta = dict(found.meta_document or {}) if args.include_meta else None
+    run = app.runs.read(args.workflow_id)
+    meta = dict(run.document) if args.include_meta else None
     states = _states(app, args, named, Room(app.settings.max_result_bytes, meta))
     return ControlPlaneRead(
-        status=f"Run '{args.workflow_id}' is {found.meta.status.value}.",
+        status=f"Run '{args.workflow_id}' is {run.status.value}.",
         workflow_id=args.workflow_id,
         meta=meta,
         states=states.documents,
@@ -112,38 +114,19 @@ class _States:
 
 
 def _states(app: Application, args: ReadWorkflowControlPlane, named: tuple[str, ...], room: Room) -> _States:
-    """Read states, a few at a time, until the page is full."""
+    """Read states until the page is full."""
     page, last = _States(), None
-    for names in chunks(_following(app, args.workflow_id, named, args.cursor), min(args.limit + 1, _CHUNK)):
-        found = app.control_plane.read(args.workflow_id, names, whole_meta=False)
-        assert found.meta is not None, "read() raises for a run that does not exist"
-        for name, doc in found.states.items():
-            shown, given, output = public_state(doc), found.inputs.get(name), found.outputs.get(name)
-            if len(page.documents) == args.limit or not room.takes([name, name, shown, given, output]):
-                page.next_cursor = last
-                return page
-            page.documents[name], page.outputs[name], last = shown, output, name
-            page.readiness[name] = is_ready(found.meta, doc, found.now)
-            if name in found.inputs:
-                page.inputs[name] = given
+    found = app.runs.each_state(args.workflow_id, named, after=args.cursor, at_once=args.limit + 1)
+    for name, one in found:
+        shown = public_state(one.doc)
+        given, output = known(one.given), known(one.output)
+        if len(page.documents) == args.limit or not room.takes([name, name, shown, given, output]):
+            page.next_cursor = last
+            return page
+        page.documents[name], page.outputs[name], page.readiness[name], last = shown, output, one.ready, name
+        if one.given is not MISSING:
+            page.inputs[name] = given
     return page
-
-
-def _following(app: Application, workflow_id: str, named: tuple[str, ...], cursor: str | None) -> list[str]:
-    """List the states after the cursor: those named, or the workflow's own and then what is open inside them.
-
-    What is open changes between two pages; it is listed by name, so that the cursor says where to go on all the same.
-    """
-    plane = app.control_plane
-    own = named or plane.run(workflow_id).definition.paths
-    inside = [] if named else sorted(set(plane.store.open_states(workflow_id)).difference(own))
-    if cursor is None:
-        return [*own, *inside]
-    if cursor in own:
-        return [*own[own.index(cursor) + 1 :], *inside]
-    if named or "/" not in cursor or place_of(plane.run(workflow_id).definition, cursor) is None:
-        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
-    return [path for path in inside if path > cursor]
 
 
 class UpdateWorkflowControlPlane(Arguments):
@@ -198,7 +181,13 @@ class ControlPlaneUpdated(Answer):
     repeated: bool = False
 
 
-@tool(toolset="execution", scope=Scope.WORK, arguments=UpdateWorkflowControlPlane, answer=ControlPlaneUpdated)
+@tool(
+    toolset="execution",
+    scope=Scope.WORK,
+    profiles=("worker", "operator"),
+    arguments=UpdateWorkflowControlPlane,
+    answer=ControlPlaneUpdated,
+)
 def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlPlane) -> ControlPlaneUpdated:
     """Write as the holder of a lease."""
     if args.output_ttl_secs is not None:
@@ -245,10 +234,10 @@ def _claimed(app: Application, args: UpdateWorkflowControlPlane, answer: Updated
         return None
     doc, given = claimed.doc, claimed.given
     if answer.repeated:
-        found = app.control_plane.read(workflow_id, (claimed.state,))
-        given = found.inputs.get(claimed.state)
-        if found.states[claimed.state].lease.is_held_with(doc.lease.token):
-            doc = found.states[claimed.state]
+        found = app.runs.read(workflow_id, (claimed.state,), whole_meta=False).states[claimed.state]
+        given = known(found.given)
+        if found.doc.lease.is_held_with(doc.lease.token):
+            doc = found.doc
     if args.owner_agent_id not in {None, doc.lease.owner_agent_id}:
         return None
     return {"state": claimed.state, "lease": write_lease(doc.lease), "input": given}

@@ -18,7 +18,9 @@ _PLACE = "Absolute, or relative where one directory is configured."
 _GROWTH = 8
 """How much longer a byte can become in an answer: escaped, as a control character is."""
 
-FilePath = Annotated[str, Field(min_length=1, max_length=4000, description=f"The path. {_PLACE}")]
+FilePath = Annotated[
+    str, Field(min_length=1, max_length=4000, description=f"The path. {_PLACE}", examples=["notes/plan.md"])
+]
 Encoding = Annotated[
     Literal["utf-8", "ascii", "latin-1", "base64"], Field(description="Of the content; base64 for what is no text.")
 ]
@@ -44,7 +46,14 @@ class DirectoryListed(Answer):
     skipped: int = 0
 
 
-@tool(toolset="files", scope=Scope.READ, arguments=ListDirectory, answer=DirectoryListed, read_only=True)
+@tool(
+    toolset="files",
+    scope=Scope.READ,
+    profiles=("operator",),
+    arguments=ListDirectory,
+    answer=DirectoryListed,
+    read_only=True,
+)
 def list_directory(app: Application, args: ListDirectory) -> DirectoryListed:
     """List a directory."""
     found = app.files.entries(
@@ -88,7 +97,14 @@ class FileRead(Answer):
     next_offset: int | None = None
 
 
-@tool(toolset="files", scope=Scope.READ, arguments=ReadFile, answer=FileRead, read_only=True)
+@tool(
+    toolset="files",
+    scope=Scope.READ,
+    profiles=("planner", "operator"),
+    arguments=ReadFile,
+    answer=FileRead,
+    read_only=True,
+)
 def read_file(app: Application, args: ReadFile) -> FileRead:
     """Read a file."""
     most = min(app.files.max_bytes, app.settings.max_result_bytes // _GROWTH)
@@ -119,7 +135,7 @@ class WriteFile(Arguments):
     """Write a file: replace it as a whole, or add to its end with append=true."""
 
     path: FilePath
-    content: str = Field(max_length=2**27, description="What to write.")
+    content: str = Field(max_length=2**27, description="What to write.", examples=["# Plan\n"])
     append: bool = Field(default=False, description="Add to the end.")
     encoding: Encoding = "utf-8"
     create_parents: bool = Field(default=True, description="Make missing directories.")
@@ -136,6 +152,7 @@ class FileWritten(Answer):
 @tool(
     toolset="files",
     scope=Scope.WORK,
+    profiles=("planner",),
     arguments=WriteFile,
     answer=FileWritten,
     destructive=True,
@@ -155,7 +172,7 @@ def write_file(app: Application, args: WriteFile) -> FileWritten:
 class CreateDirectory(Arguments):
     """Create a directory where files are to be written."""
 
-    path: FilePath
+    path: FilePath = Field(examples=["notes"])
     parents: bool = Field(default=True, description="Make missing directories on the way.")
     exist_ok: bool = Field(default=True, description="Accept one that exists.")
 
@@ -204,7 +221,7 @@ class MovePath(Arguments):
     """Move or rename a file or directory, in one step."""
 
     source: FilePath
-    destination: FilePath
+    destination: FilePath = Field(examples=["notes/final.md"])
     overwrite: bool = Field(default=False, description="Replace a file or an empty directory that is there.")
     create_parents: bool = Field(default=True, description="Make missing directories.")
 

@@ -14,6 +14,7 @@ from dcf.core.codec import write_lease
 from dcf.core.inspection import holder_state, public_state
 from dcf.core.refusals import nothing_ready
 from dcf.errors import InvalidArgument
+from dcf.runs.standing import known
 from dcf.tools.callers import require
 from dcf.tools.registry import AgentId, Answer, Arguments, LeaseToken, StateName, Ttl, WorkflowId, refused, tool
 from dcf.values.refusal import Refusal
@@ -51,7 +52,14 @@ class LeaseAnswer(Answer):
     input: Any = None
 
 
-@tool(toolset="execution", scope=Scope.WORK, arguments=AcquireStateLease, answer=LeaseAnswer, idempotent=False)
+@tool(
+    toolset="execution",
+    scope=Scope.WORK,
+    profiles=("worker",),
+    arguments=AcquireStateLease,
+    answer=LeaseAnswer,
+    idempotent=False,
+)
 def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseAnswer:
     """Lease one state."""
     if not args.require_ready:
@@ -90,7 +98,14 @@ class ClaimReadyState(Arguments):
     )
 
 
-@tool(toolset="execution", scope=Scope.WORK, arguments=ClaimReadyState, answer=LeaseAnswer, idempotent=False)
+@tool(
+    toolset="execution",
+    scope=Scope.WORK,
+    profiles=("worker",),
+    arguments=ClaimReadyState,
+    answer=LeaseAnswer,
+    idempotent=False,
+)
 def claim_ready_state(app: Application, args: ClaimReadyState) -> LeaseAnswer:
     """Lease the next ready state."""
     wish = lease.Acquire(
@@ -102,8 +117,8 @@ def claim_ready_state(app: Application, args: ClaimReadyState) -> LeaseAnswer:
     if isinstance(answer, NothingReady):
         return _refused_lease(nothing_ready(answer.examined), args.workflow_id, None)
     if answer.given is None:
-        found = app.control_plane.read(args.workflow_id, (answer.state,))
-        answer = replace(answer, given=found.inputs.get(answer.state))
+        found = app.runs.read(args.workflow_id, (answer.state,), whole_meta=False)
+        answer = replace(answer, given=known(found.states[answer.state].given))
     return _leased(answer, args.workflow_id, ready=True)
 
 
@@ -124,7 +139,7 @@ class RenewStateLease(Arguments):
     touch_only: bool = Field(default=False, description="Keep the length the lease has, whatever lease_ttl_s says.")
 
 
-@tool(toolset="execution", scope=Scope.WORK, arguments=RenewStateLease, answer=LeaseAnswer)
+@tool(toolset="execution", scope=Scope.WORK, profiles=("worker",), arguments=RenewStateLease, answer=LeaseAnswer)
 def renew_state_lease(app: Application, args: RenewStateLease) -> LeaseAnswer:
     """Move the expiry on."""
     request = lease.Renew(
@@ -155,7 +170,13 @@ class ReleaseStateLease(Arguments):
     clear_owner: bool = Field(default=True, description="Forget the owner as well.")
 
 
-@tool(toolset="execution", scope=Scope.WORK, arguments=ReleaseStateLease, answer=LeaseAnswer)
+@tool(
+    toolset="execution",
+    scope=Scope.WORK,
+    profiles=("worker", "operator"),
+    arguments=ReleaseStateLease,
+    answer=LeaseAnswer,
+)
 def release_state_lease(app: Application, args: ReleaseStateLease) -> LeaseAnswer:
     """Free the lease."""
     if args.force:

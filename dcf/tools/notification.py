@@ -1,16 +1,19 @@
 """Tools that wake agents and wait for being woken. Thin: parse, call, present."""
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Final, Literal
 
 import anyio.to_thread
 from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.inspection import is_ready
-from dcf.core.model import StateDoc, Status
+from dcf.core.model import Status
 from dcf.errors import AgentUnknown, InvalidArgument
+from dcf.ports import Undelivered
 from dcf.runs.notifications import Target
+from dcf.runs.standing import StateView
+from dcf.store.inbox import Message
 from dcf.tools.callers import require, require_part, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 from dcf.values.json_text import Json, parse
@@ -18,6 +21,12 @@ from dcf.values.refusal import Refusal
 
 _MAX_PAYLOAD = 16 * 1024
 _STREAM_ID_LIMIT = 2**64
+
+_OWED: Final = "Nothing is to be done: what is owed is delivered by itself."
+_HINTS: Final[Mapping[Undelivered | None, str]] = {
+    None: "Assign an agent in meta.agents; what is owed is delivered by itself afterwards.",
+    Undelivered.UNKNOWN_AGENT: "Call create_worker_agents again: it makes agents that are gone again, and tells them.",
+}
 
 Role = Literal["system", "user", "assistant"]
 
@@ -56,7 +65,13 @@ class WorkersNotified(Answer):
     targets: list[dict[str, Any]] = Field(default_factory=list)
 
 
-@tool(toolset="notification", scope=Scope.WORK, arguments=NotifyNextWorkerAgent, answer=WorkersNotified)
+@tool(
+    toolset="notification",
+    scope=Scope.WORK,
+    profiles=("worker", "planner", "operator"),
+    arguments=NotifyNextWorkerAgent,
+    answer=WorkersNotified,
+)
 def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> WorkersNotified:
     """Deliver what is owed to the followers of a state, or start the run."""
     payload = _payload(args.payload_json)
@@ -110,7 +125,14 @@ class ReadyNotified(Answer):
     run_id: str | None = None
 
 
-@tool(toolset="notification", scope=Scope.PLAN, arguments=NotifyIfReady, answer=ReadyNotified, idempotent=False)
+@tool(
+    toolset="notification",
+    scope=Scope.PLAN,
+    profiles=("planner", "operator"),
+    arguments=NotifyIfReady,
+    answer=ReadyNotified,
+    idempotent=False,
+)
 def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
     """Send one more notification for a state that can be taken."""
     require_planner(app, args.workflow_id)
@@ -119,13 +141,10 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
         raise InvalidArgument("require_ready=false is not possible: only ready states are announced.")
     listed = [] if args.skip_if_status_in_json is None else args.skip_if_status_in_json
     skip = frozenset(read_names(listed, name="skip_if_status_in_json"))
-    found = app.control_plane.read(args.workflow_id, (args.state,))
-    assert found.meta is not None, "read() raises for a run that does not exist"
-    doc = found.states[args.state]
-    ready = is_ready(found.meta, doc, found.now)
-    answer = ReadyNotified(workflow_id=args.workflow_id, state=args.state, ready=ready)
-    if doc.status.value in skip or not ready:
-        word, why = _why_skipped(doc, skip)
+    found = app.runs.read(args.workflow_id, (args.state,), whole_meta=False).states.get(args.state)
+    answer = ReadyNotified(workflow_id=args.workflow_id, state=args.state, ready=found is not None and found.ready)
+    if found is None or found.doc.status.value in skip or not found.ready:
+        word, why = _why_skipped(found, skip)
         return answer.model_copy(update={"status": word, "skipped": True, "skip_reason": why})
     target = app.notifications.notify(
         args.workflow_id, args.state, reason=args.reason or "notify_if_ready", payload=payload
@@ -148,7 +167,7 @@ class AwaitWorkflowEvent(Arguments):
     """Wait for your next piece of work: returns the next event for your agent id, or status 'timeout'.
 
     After a timeout call again. Pass the message_id of the event you have handled as ack_message_id; an event that is
-    not acknowledged comes again after a minute. An event is a hint: acquire_state_lease decides.
+    not acknowledged comes again as long as it is true. An event is a hint: acquire_state_lease decides.
     """
 
     agent_id: AgentId
@@ -168,17 +187,34 @@ class WorkflowEvent(Answer):
     event: dict[str, Any] | None = None
 
 
-@tool(toolset="notification", scope=Scope.WORK, arguments=AwaitWorkflowEvent, answer=WorkflowEvent, idempotent=False)
+@tool(
+    toolset="notification",
+    scope=Scope.WORK,
+    profiles=("worker", "planner"),
+    arguments=AwaitWorkflowEvent,
+    answer=WorkflowEvent,
+    idempotent=False,
+)
 async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
     """Wait on an agent's inbox."""
     if await anyio.to_thread.run_sync(app.records.is_gone, args.agent_id):
         raise AgentUnknown(f"Agent '{args.agent_id}' was deleted.", "Stop: there is nothing more for you to do.")
     if args.ack_message_id is not None:
         await anyio.to_thread.run_sync(app.inbox.acknowledge, args.agent_id, _message_id(args.ack_message_id))
-    message = await app.reader.next(args.agent_id, args.timeout_s)
+    message = await _next_that_is_true(app, args.agent_id, args.timeout_s)
     if message is None:
         return WorkflowEvent(status="timeout", agent_id=args.agent_id, hint="Call again to keep waiting.")
     return WorkflowEvent(status="event", agent_id=args.agent_id, message_id=message.message_id, event=message.event)
+
+
+async def _next_that_is_true(app: Application, agent_id: str, timeout_s: float) -> Message | None:
+    """Wait for an event; what was overtaken while it lay in the inbox (done, taken by somebody, over) is dropped."""
+    until = anyio.current_time() + timeout_s
+    while True:
+        message = await app.reader.next(agent_id, max(0.0, until - anyio.current_time()))
+        if message is None or await anyio.to_thread.run_sync(app.notifications.is_current, message.event):
+            return message
+        await anyio.to_thread.run_sync(app.inbox.acknowledge, agent_id, message.message_id)
 
 
 def _message_id(text: str) -> str:
@@ -211,15 +247,19 @@ def _target_error(target: Target) -> str | None:
 
 
 def _not_delivered(failed: list[Target]) -> dict[str, Json]:
-    first = _target_error(failed[0])
+    first = failed[0]
     return {
         "code": "not_delivered",
-        "error": f"not_delivered: {len(failed)} notification(s) could not be delivered: {first}",
-        "hint": "Assign an agent in meta.agents; what is owed is delivered by itself afterwards.",
+        "error": f"not_delivered: {len(failed)} notification(s) could not be delivered: {_target_error(first)}",
+        "hint": _HINTS.get(first.delivery.failure, _OWED),
     }
 
 
-def _why_skipped(doc: StateDoc, skip: frozenset[str]) -> tuple[str, str]:
-    if doc.status.value in skip or doc.status is not Status.PENDING:
-        return "skipped", f"status_in_skip_list:{doc.status.value}"
+def _why_skipped(found: StateView | None, skip: frozenset[str]) -> tuple[str, str]:
+    """Say why nobody is woken; a state that no Parallel or Map has opened yet waits like any other."""
+    if found is None:
+        return "not_ready", "upstream_incomplete"
+    status = found.doc.status
+    if status.value in skip or status is not Status.PENDING:
+        return "skipped", f"status_in_skip_list:{status.value}"
     return "not_ready", "upstream_incomplete"

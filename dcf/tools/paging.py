@@ -3,7 +3,6 @@
 A cursor is the name of the last item shown. So it stays right while items come and go, and needs no memory here.
 """
 
-from collections.abc import Iterator, Sequence
 from typing import Annotated, Final
 
 from pydantic import Field
@@ -39,12 +38,6 @@ class Room:
         self._left -= size
         self._empty = False
         return True
-
-
-def chunks(names: Sequence[str], size: int) -> Iterator[tuple[str, ...]]:
-    """Split names, so that no more is read than a page may need."""
-    for start in range(0, len(names), size):
-        yield tuple(names[start : start + size])
 
 
 def _size(item: Json) -> int:

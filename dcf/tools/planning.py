@@ -12,7 +12,7 @@ from dcf.core.finalization import Finalize
 from dcf.core.model import RunStatus
 from dcf.errors import DcfError, InvalidArgument
 from dcf.tools.callers import require_planner
-from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+from dcf.tools.registry import SMALLEST_WORKFLOW, AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
@@ -26,7 +26,8 @@ class CreateWorkflowControlPlane(Arguments):
     """
 
     workflow_json: JsonObject = Field(
-        description="The workflow document: an object (or JSON text) with 'asl' {StartAt, States}, or linear 'steps'."
+        description="The workflow document: an object (or JSON text) with 'asl' {StartAt, States}, or linear 'steps'.",
+        examples=[SMALLEST_WORKFLOW],
     )
     workflow_id: WorkflowId | None = Field(
         default=None, description="Id of this run; default: the document's workflow_id. Choose a new one per run."
@@ -58,7 +59,13 @@ class ControlPlaneCreated(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="planning", scope=Scope.PLAN, arguments=CreateWorkflowControlPlane, answer=ControlPlaneCreated)
+@tool(
+    toolset="planning",
+    scope=Scope.PLAN,
+    profiles=("planner",),
+    arguments=CreateWorkflowControlPlane,
+    answer=ControlPlaneCreated,
+)
 def create_workflow_control_plane(app: Application, args: CreateWorkflowControlPlane) -> ControlPlaneCreated:
     """Seed the control plane of a run."""
     definition = read_definition(
@@ -84,7 +91,7 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
         return refused(ControlPlaneCreated, answer, workflow_id=workflow_id)
     if answer.existed:
         require_planner(app, workflow_id)
-    keys = _keys(app, workflow_id, definition.machine.states)
+    keys = app.runs.key_names(workflow_id, definition.machine.states)
     verb = "exists" if answer.existed else "created"
     return ControlPlaneCreated(
         status=f"Control plane {verb} for run '{workflow_id}' with {len(definition.machine.states)} states.",
@@ -98,11 +105,6 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
 
 def _input(app: Application, given: Any) -> Json:
     return parse(given, name="input_json", max_bytes=app.settings.max_output_bytes)
-
-
-def _keys(app: Application, workflow_id: str, states: Any) -> list[str]:
-    run = app.control_plane.store.keys(workflow_id)
-    return [run.meta, run.definition, *map(run.state, states)]
 
 
 class FinalizeWorkflow(Arguments):
@@ -137,6 +139,7 @@ class WorkflowFinalized(Answer):
 @tool(
     toolset="planning",
     scope=Scope.PLAN,
+    profiles=("planner", "operator"),
     arguments=FinalizeWorkflow,
     answer=WorkflowFinalized,
     destructive=True,
@@ -167,8 +170,8 @@ def finalize_workflow(app: Application, args: FinalizeWorkflow) -> WorkflowFinal
 
 def _delete_workers(app: Application, args: FinalizeWorkflow, warnings: list[str]) -> list[dict[str, Json]]:
     """Delete the run's own agents; a failure is a warning, since the run is closed and the call may be repeated."""
-    planner = (app.control_plane.read(args.workflow_id, ()).meta_document or {}).get("planner_agent_id")
-    spare = (planner,) if args.preserve_planner and isinstance(planner, str) else ()
+    planner = app.runs.read(args.workflow_id).planner_agent_id
+    spare = (planner,) if args.preserve_planner and planner is not None else ()
     try:
         results = app.workers.delete_workers(args.workflow_id, spare)
     except DcfError as error:

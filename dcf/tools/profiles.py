@@ -1,14 +1,14 @@
 """Which tools are served together: toolsets, by what tools are about, and profiles, by who calls them.
 
 A model reads every tool that it is offered, so a worker is not offered a planner's. This chooses what a server offers;
-what a caller may do is decided by scopes.
+what a caller may do is decided by scopes. Which toolset and which profiles a tool is in stands at the tool.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Final, get_args
 
 from dcf.errors import InvalidArgument
-from dcf.tools import (
+from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     agents,
     authoring,
     execution,
@@ -20,96 +20,22 @@ from dcf.tools import (
     skills,
     validation,
 )
-from dcf.tools.registry import TOOLS, ToolSpec
+from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec
 
-_TOOLSETS: Final = {
-    "planning": (planning, validation),
-    "execution": (execution, leases),
-    "notification": (notification,),
-    "agents": (agents,),
-    "skills": (skills,),
-    "authoring": (authoring,),
-    "redis_json": (redis_json,),
-    "files": (files,),
-}
-"""Importing a module registers its tools; the order of toolsets is the order in which clients see them."""
+_TOOLSETS: Final[tuple[Toolset, ...]] = get_args(Toolset)
+_ALL: Final = "all"
 
-_RANKS: Final = {module.__name__: rank for rank, module in enumerate(sum(_TOOLSETS.values(), ()))}
-
-_WORKER: Final = frozenset(
-    {
-        "acquire_state_lease",
-        "await_workflow_event",
-        "claim_ready_state",
-        "get_my_assignment",
-        "load_skill",
-        "notify_next_worker_agent",
-        "release_state_lease",
-        "renew_state_lease",
-        "unload_skill",
-        "update_workflow_control_plane",
-    }
-)
-_PLANNER: Final = frozenset(
-    {
-        "await_workflow_event",
-        "create_worker_agents",
-        "create_workflow_control_plane",
-        "delete_agent",
-        "finalize_workflow",
-        "get_skillset",
-        "get_skillset_from_catalog",
-        "json_read",
-        "json_set",
-        "notify_if_ready",
-        "notify_next_worker_agent",
-        "read_file",
-        "read_workflow_control_plane",
-        "remove_tool_return_limits",
-        "resolve_agent_name_to_id",
-        "validate_skill_manifest",
-        "validate_workflow",
-        "write_file",
-    }
-)
-_OPERATOR: Final = frozenset(
-    {
-        "delete_agent",
-        "finalize_workflow",
-        "get_my_assignment",
-        "json_append",
-        "json_copy",
-        "json_create",
-        "json_delete",
-        "json_ensure",
-        "json_increment",
-        "json_merge",
-        "json_move",
-        "json_read",
-        "json_set",
-        "list_directory",
-        "notify_if_ready",
-        "notify_next_worker_agent",
-        "read_file",
-        "read_workflow_control_plane",
-        "release_state_lease",
-        "remove_tool_return_limits",
-        "resolve_agent_name_to_id",
-        "unload_skill",
-        "update_workflow_control_plane",
-        "validate_workflow",
-    }
-)
 PROFILES: Final[Mapping[str, frozenset[str] | None]] = {
-    "worker": _WORKER,
-    "planner": _PLANNER,
-    "operator": _OPERATOR,
-    "all": None,
+    **{
+        profile: frozenset(name for name, spec in TOOLS.items() if profile in spec.profiles)
+        for profile in get_args(Profile)
+    },
+    _ALL: None,
 }
 """The tools of a profile by name; None: every one there is."""
 
 
-def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = "all") -> list[ToolSpec]:
+def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _ALL) -> list[ToolSpec]:
     """List the tools of these toolsets (all, when none is named) in a profile; read-only wins over everything."""
     wanted = set(toolsets)
     unknown = wanted.difference(_TOOLSETS)
@@ -129,4 +55,9 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = "al
         and (spec.read_only or not read_only)
         and (names is None or spec.name in names)
     ]
-    return sorted(chosen, key=lambda spec: _RANKS.get(spec.run.__module__, len(_RANKS)))
+    return sorted(chosen, key=_place)
+
+
+def _place(spec: ToolSpec) -> tuple[int, str, int]:
+    """Order tools by toolset, then as they stand in their modules, whichever was imported first."""
+    return _TOOLSETS.index(spec.toolset), spec.run.__module__, spec.run.__code__.co_firstlineno

@@ -46,10 +46,16 @@ _DONE: Final = {
 }
 
 RedisKey = Annotated[
-    str, Field(min_length=1, max_length=2000, description="Key of the document, as doc:notes or cp:wf:RUN:meta.")
+    str,
+    Field(
+        min_length=1,
+        max_length=2000,
+        description="Key of the document, as doc:notes or cp:wf:RUN:meta.",
+        examples=["doc:notes"],
+    ),
 ]
 _PATH: Final = "Where: $.a.b, $['any name'], $.list[0] or $.list[-1]; $ is the whole document."
-Path = Annotated[str, Field(max_length=2000, description=_PATH)]
+Path = Annotated[str, Field(max_length=2000, description=_PATH, examples=["$.status"])]
 _NATIVE: Final = 10**18
 Plain = Annotated[int, Field(ge=-_NATIVE, le=_NATIVE)]
 Fraction = Annotated[float, Field(ge=-_NATIVE, le=_NATIVE)]
@@ -95,7 +101,7 @@ class JsonCreate(Change):
     overwrite: bool = Field(default=False, description="Replace a document that exists.")
 
 
-@_changes(arguments=JsonCreate, destructive=True, idempotent=False, audit=("redis_key",))
+@_changes(profiles=("operator",), arguments=JsonCreate, destructive=True, idempotent=False, audit=("redis_key",))
 def json_create(app: Application, args: JsonCreate) -> DocumentAnswer:
     """Make a document."""
     document = _given(app, args.initial_json, "initial_json")
@@ -129,7 +135,14 @@ class DocumentRead(Answer):
     next_cursor: int | None = None
 
 
-@tool(toolset="redis_json", scope=Scope.READ, arguments=JsonRead, answer=DocumentRead, read_only=True)
+@tool(
+    toolset="redis_json",
+    scope=Scope.READ,
+    profiles=("planner", "operator"),
+    arguments=JsonRead,
+    answer=DocumentRead,
+    read_only=True,
+)
 def json_read(app: Application, args: JsonRead) -> DocumentRead:
     """Read a value."""
     steps = parse_path(args.path)
@@ -163,12 +176,14 @@ class JsonSet(Change):
     """
 
     path: Path
-    value_json: Any = Field(description="The value: JSON, or a string that holds JSON.")
+    value_json: Any = Field(
+        description="The value: JSON, or a string that holds JSON.", examples=[{"name": "any JSON value"}]
+    )
     as_text: AsText = False
     agent_id: AgentId | None = Field(default=None, description="Your agent id, if you plan the run.")
 
 
-@_changes(arguments=JsonSet, destructive=True, audit=_AT)
+@_changes(profiles=("planner", "operator"), arguments=JsonSet, destructive=True, audit=_AT)
 def json_set(app: Application, args: JsonSet) -> DocumentAnswer:
     """Set a value."""
     steps = parse_path(args.path)
@@ -180,11 +195,11 @@ class JsonEnsure(Change):
     """Ensure that a value is there: set a default where nothing or null is, else change nothing."""
 
     path: Path
-    default_json: Any = Field(description="The default: JSON, or a string that holds JSON.")
+    default_json: Any = Field(description="The default: JSON, or a string that holds JSON.", examples=[[]])
     as_text: AsText = False
 
 
-@_changes(arguments=JsonEnsure, audit=_AT)
+@_changes(profiles=("operator",), arguments=JsonEnsure, audit=_AT)
 def json_ensure(app: Application, args: JsonEnsure) -> DocumentAnswer:
     """Set a default."""
     steps = parse_path(args.path)
@@ -195,13 +210,15 @@ def json_ensure(app: Application, args: JsonEnsure) -> DocumentAnswer:
 class JsonAppend(Change):
     """Append to an array, which is created where nothing is, or a string to a string."""
 
-    path: Path
-    value_json: Any = Field(description="One element: JSON, or a string that holds JSON.")
+    path: Path = Field(examples=["$.items"])
+    value_json: Any = Field(
+        description="One element: JSON, or a string that holds JSON.", examples=[{"name": "any JSON value"}]
+    )
     spread: bool = Field(default=False, description="Append each element of an array by itself.")
     as_text: AsText = False
 
 
-@_changes(arguments=JsonAppend, idempotent=False, audit=_AT)
+@_changes(profiles=("operator",), arguments=JsonAppend, idempotent=False, audit=_AT)
 def json_append(app: Application, args: JsonAppend) -> DocumentAnswer:
     """Append."""
     steps = parse_path(args.path)
@@ -213,12 +230,12 @@ def json_append(app: Application, args: JsonAppend) -> DocumentAnswer:
 class JsonMerge(Change):
     """Merge an object into a value: its members replace, null removes (JSON Merge Patch, RFC 7386)."""
 
-    path: Path
-    patch_json: JsonObject = Field(description="The patch, an object.")
+    path: Path = Field(examples=["$"])
+    patch_json: JsonObject = Field(description="The patch, an object.", examples=[{"status": "done", "draft": None}])
     agent_id: AgentId | None = Field(default=None, description="Your agent id, if you plan the run.")
 
 
-@_changes(arguments=JsonMerge, destructive=True, audit=_AT)
+@_changes(profiles=("operator",), arguments=JsonMerge, destructive=True, audit=_AT)
 def json_merge(app: Application, args: JsonMerge) -> DocumentAnswer:
     """Merge."""
     steps = parse_path(args.path)
@@ -231,13 +248,13 @@ def json_merge(app: Application, args: JsonMerge) -> DocumentAnswer:
 class JsonIncrement(Change):
     """Increment a number by a delta, exactly; nothing there counts as 0, and integers stay integers."""
 
-    path: Path
+    path: Path = Field(examples=["$.count"])
     delta: Annotated[str, Field(max_length=40)] | Plain | Fraction = Field(
-        description='What to add, as 1 or "1" or "-0.5"; very large integers as text.'
+        description='What to add, as 1 or "1" or "-0.5"; very large integers as text.', examples=[1]
     )
 
 
-@_changes(arguments=JsonIncrement, idempotent=False, audit=_AT)
+@_changes(profiles=("operator",), arguments=JsonIncrement, idempotent=False, audit=_AT)
 def json_increment(app: Application, args: JsonIncrement) -> DocumentAnswer:
     """Add to a number."""
     steps, delta = parse_path(args.path), _number(args.delta)
@@ -253,7 +270,7 @@ class JsonDelete(Change):
     path: Path
 
 
-@_changes(arguments=JsonDelete, destructive=True, audit=_AT)
+@_changes(profiles=("operator",), arguments=JsonDelete, destructive=True, audit=_AT)
 def json_delete(app: Application, args: JsonDelete) -> DocumentAnswer:
     """Remove a value."""
     steps = parse_path(args.path)
@@ -263,8 +280,8 @@ def json_delete(app: Application, args: JsonDelete) -> DocumentAnswer:
 class Transfer(Change):
     """Base of what goes from one path to another."""
 
-    from_path: Annotated[str, Field(max_length=2000, description="Path of the value.")]
-    to_path: Annotated[str, Field(max_length=2000, description="Path where it shall be.")]
+    from_path: Annotated[str, Field(max_length=2000, description="Path of the value.", examples=["$.draft"])]
+    to_path: Annotated[str, Field(max_length=2000, description="Path where it shall be.", examples=["$.final"])]
     overwrite: bool = Field(default=True, description="Replace what is at to_path.")
 
 
@@ -272,7 +289,7 @@ class JsonCopy(Transfer):
     """Copy a value to another path of the same document; missing parents are created as objects."""
 
 
-@_changes(arguments=JsonCopy, destructive=True, audit=_BETWEEN)
+@_changes(profiles=("operator",), arguments=JsonCopy, destructive=True, audit=_BETWEEN)
 def json_copy(app: Application, args: JsonCopy) -> DocumentAnswer:
     """Copy."""
     source, target = _ends(args)
@@ -284,7 +301,7 @@ class JsonMove(Transfer):
     """Move a value to another path of the same document, in one step; both paths as the document is before."""
 
 
-@_changes(arguments=JsonMove, destructive=True, idempotent=False, audit=_BETWEEN)
+@_changes(profiles=("operator",), arguments=JsonMove, destructive=True, idempotent=False, audit=_BETWEEN)
 def json_move(app: Application, args: JsonMove) -> DocumentAnswer:
     """Move."""
     source, target = _ends(args)

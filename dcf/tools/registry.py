@@ -1,13 +1,17 @@
 """What a dcf tool is: a name, a family, a scope, two models, a function. Nothing here knows a transport.
 
 A tool's arguments are a frozen pydantic model that refuses unknown names; its docstring is what a language model reads
-to choose the tool, its field descriptions are what it reads to fill them in.
+to choose the tool, its field descriptions are what it reads to fill them in. An argument that cannot be left out has an
+example, which hints and the reference show; the schema that every caller reads does not.
+
+All that is to be said of a tool stands at the tool; lists of tools are made of this registry, in documents and tests
+too.
 """
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,19 +26,40 @@ ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 STATE_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 ID_RULE = "1 to 64 letters, digits, '_', '.' or '-', beginning with a letter or digit"
 
-WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.")]
-AgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Your agent id.")]
+Toolset = Literal["planning", "execution", "notification", "agents", "skills", "authoring", "redis_json", "files"]
+"""What tools are about, in the order in which clients see them."""
+
+Profile = Literal["worker", "planner", "operator"]
+"""Who calls them."""
+
+WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.", examples=["order-42"])]
+AgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Your agent id.", examples=["pricing-1"])]
 StateName = Annotated[
     str,
-    Field(pattern=STATE_PATTERN, min_length=1, max_length=400, description="Name of the state, as in meta.states."),
+    Field(
+        pattern=STATE_PATTERN,
+        min_length=1,
+        max_length=400,
+        description="Name of the state, as in meta.states.",
+        examples=["CalculatePricing"],
+    ),
 ]
 LeaseToken = Annotated[
-    str, Field(min_length=1, max_length=200, description="The lease_token you got with the lease; keep it secret.")
+    str,
+    Field(
+        min_length=1,
+        max_length=200,
+        description="The lease_token you got with the lease; keep it secret.",
+        examples=["the token in the answer of acquire_state_lease"],
+    ),
 ]
 Ttl = Annotated[
     int, Field(ge=1, le=3600, description="Seconds until the lease expires unless you renew it (1 to 3600).")
 ]
 ONLY_CONFIGURED = "Leave out: the server knows its {}; any other path is refused."
+SMALLEST_WORKFLOW: Final[Json] = {"asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
+"""An example for tools that take one."""
+
 JsonObject: TypeAlias = str | dict[str, Any]
 JsonArray: TypeAlias = str | list[Any]
 
@@ -82,13 +107,15 @@ ToolFunction: TypeAlias = Callable[[Application, AnyArguments], AnyAnswer | Awai
 class ToolSpec:
     """One tool. The hints are MCP's: whether it changes nothing, destroys, or may be repeated without harm.
 
-    Only a caller with its `scope` may use it. `acts_as` is the argument that names the agent who calls. A tool that
-    changes something outside runs names in `audit` what of its arguments and answer tells what it changed.
+    It is offered with its `toolset` and to callers of its `profiles`; only one with its `scope` may use it. `acts_as`
+    is the argument that names the agent who calls. A tool that changes something outside runs names in `audit` what of
+    its arguments and answer tells what it changed.
     """
 
     name: str
-    toolset: str
+    toolset: Toolset
     scope: Scope
+    profiles: frozenset[Profile]
     acts_as: str | None
     arguments: type[Arguments]
     answer: type[Answer]
@@ -113,8 +140,9 @@ _AGENT_ARGUMENTS = ("owner_agent_id", "planner_agent_id", "agent_id")
 
 def tool(
     *,
-    toolset: str,
+    toolset: Toolset,
     scope: Scope,
+    profiles: tuple[Profile, ...] = (),
     arguments: type[AnyArguments],
     answer: type[AnyAnswer],
     read_only: bool = False,
@@ -135,6 +163,7 @@ def tool(
             name=name,
             toolset=toolset,
             scope=Scope(scope),
+            profiles=frozenset(profiles),
             acts_as=None if about_others else _speaker(arguments),
             arguments=arguments,
             answer=answer,

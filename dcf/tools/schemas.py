@@ -7,7 +7,8 @@ from dcf.values.json_text import Json
 
 _TYPES = ("object", "array", "string", "number", "boolean", "null")
 _SAYS_TYPE = frozenset({"type", "anyOf", "$ref", "const", "enum"})
-_SAYS_NOTHING = frozenset({("title", str), ("default", type(None)), ("additionalProperties", bool)})
+_LEFT_OUT = frozenset({("title", str), ("default", type(None)), ("additionalProperties", bool), ("examples", list)})
+"""What says nothing to a model, or (examples) is shown only where it is needed; by type, since arguments have names."""
 
 
 def answer_of(spec: ToolSpec) -> dict[str, Json]:
@@ -51,9 +52,9 @@ def _typed(node: Json) -> Json:
 
 
 def _schema(found: Json) -> Json:
-    """Leave out of a JSON Schema what pydantic adds to everything: it says nothing and costs tokens."""
+    """Leave out of a JSON Schema what costs tokens and says nothing."""
     if isinstance(found, Mapping):
-        return {name: _schema(part) for name, part in found.items() if (name, type(part)) not in _SAYS_NOTHING}
+        return {name: _schema(part) for name, part in found.items() if (name, type(part)) not in _LEFT_OUT}
     if isinstance(found, list):
         return [_schema(part) for part in found]
     return found

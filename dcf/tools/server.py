@@ -162,7 +162,7 @@ async def keep_pulse(application: Application) -> None:
     own = anyio.CapacityLimiter(1)  # the clock goes on however busy the tools are
     while True:
         try:
-            await anyio.to_thread.run_sync(application.notifications.pulse, limiter=own)
+            await anyio.to_thread.run_sync(application.clock.pulse, limiter=own)
         except DcfError as error:
             log.warning("pulse: %s: %s", error.code, error.message)
         except Exception:  # a defect met while looking at one run must not stop the clock of all others
@@ -172,7 +172,7 @@ async def keep_pulse(application: Application) -> None:
 
 def _probe(application: Application) -> str | None:
     try:
-        application.control_plane.index.newest(1)
+        application.runs.probe()
     except DcfError as error:
         return f"{error.code}: {error.message}"
     return None

@@ -42,7 +42,10 @@ class ValidateSkillManifest(Arguments):
     with a JSON Pointer and what to do.
     """
 
-    skill_json: JsonObject = Field(description="The manifest: an object, JSON text, a skill:// name, or a file's path.")
+    skill_json: JsonObject = Field(
+        description="The manifest: an object, JSON text, a skill:// name, or a file's path.",
+        examples=["skill://calculate.pricing@0.1.0"],
+    )
     schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
 
 
@@ -58,7 +61,12 @@ class SkillManifestValidated(Answer):
 
 
 @tool(
-    toolset="skills", scope=Scope.READ, arguments=ValidateSkillManifest, answer=SkillManifestValidated, read_only=True
+    toolset="skills",
+    scope=Scope.READ,
+    profiles=("planner",),
+    arguments=ValidateSkillManifest,
+    answer=SkillManifestValidated,
+    read_only=True,
 )
 def validate_skill_manifest(app: Application, args: ValidateSkillManifest) -> SkillManifestValidated:
     """Judge a manifest."""
@@ -128,7 +136,14 @@ class SkillsetAnswer(Answer):
     next_cursor: str | None = None
 
 
-@tool(toolset="skills", scope=Scope.READ, arguments=GetSkillset, answer=SkillsetAnswer, read_only=True)
+@tool(
+    toolset="skills",
+    scope=Scope.READ,
+    profiles=("planner",),
+    arguments=GetSkillset,
+    answer=SkillsetAnswer,
+    read_only=True,
+)
 def get_skillset(app: Application, args: GetSkillset) -> SkillsetAnswer:
     """List the manifests of the directory."""
     refuse_other("manifests_dir", args.manifests_dir, app.settings.manifests_dir)
@@ -136,7 +151,14 @@ def get_skillset(app: Application, args: GetSkillset) -> SkillsetAnswer:
     return _listed(app, args, list_directory(app.library, app.library.schema, _preview(app, args)))
 
 
-@tool(toolset="skills", scope=Scope.READ, arguments=GetSkillsetFromCatalog, answer=SkillsetAnswer, read_only=True)
+@tool(
+    toolset="skills",
+    scope=Scope.READ,
+    profiles=("planner",),
+    arguments=GetSkillsetFromCatalog,
+    answer=SkillsetAnswer,
+    read_only=True,
+)
 def get_skillset_from_catalog(app: Application, args: GetSkillsetFromCatalog) -> SkillsetAnswer:
     """List the manifests of the catalogue."""
     catalog = app.settings.skills_catalog
@@ -156,7 +178,7 @@ class LoadSkill(Arguments):
     Loading what is loaded changes nothing. On code tool_unavailable the agent is as it was before.
     """
 
-    skill_json: JsonObject = Field(description=_SKILL)
+    skill_json: JsonObject = Field(description=_SKILL, examples=["skill://calculate.pricing@0.1.0"])
     agent_id: AgentId
     workflow_id: WorkflowId | None = Field(default=None, description="Run of the state the skill is for.")
     state: StateName | None = Field(
@@ -177,7 +199,14 @@ class SkillLoaded(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="skills", scope=Scope.WORK, arguments=LoadSkill, answer=SkillLoaded, audit=("agent_id", "manifest_id"))
+@tool(
+    toolset="skills",
+    scope=Scope.WORK,
+    profiles=("worker",),
+    arguments=LoadSkill,
+    answer=SkillLoaded,
+    audit=("agent_id", "manifest_id"),
+)
 def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
     """Load one skill."""
     if args.workflow_id is not None:
@@ -210,7 +239,10 @@ class UnloadSkill(Arguments):
     """
 
     manifest_id: str = Field(
-        min_length=1, max_length=400, description="The manifestId of the skill, or skill://name@version."
+        min_length=1,
+        max_length=400,
+        description="The manifestId of the skill, or skill://name@version.",
+        examples=["calculate.pricing@0.1.0"],
     )
     agent_id: AgentId
 
@@ -225,7 +257,12 @@ class SkillUnloaded(Answer):
 
 
 @tool(
-    toolset="skills", scope=Scope.WORK, arguments=UnloadSkill, answer=SkillUnloaded, audit=("agent_id", "manifest_id")
+    toolset="skills",
+    scope=Scope.WORK,
+    profiles=("worker", "operator"),
+    arguments=UnloadSkill,
+    answer=SkillUnloaded,
+    audit=("agent_id", "manifest_id"),
 )
 def unload_skill(app: Application, args: UnloadSkill) -> SkillUnloaded:
     """Unload one skill."""

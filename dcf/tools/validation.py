@@ -8,7 +8,7 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.data import find_directory
-from dcf.tools.registry import ONLY_CONFIGURED, Answer, Arguments, JsonObject, refuse_other, tool
+from dcf.tools.registry import ONLY_CONFIGURED, SMALLEST_WORKFLOW, Answer, Arguments, JsonObject, refuse_other, tool
 from dcf.validation import Validation, validate_document
 from dcf.validation.schema import SCHEMA_NAME, configured_schema, read_schema
 from dcf.validation.verdict import EXIT_CODES
@@ -23,7 +23,9 @@ class ValidateWorkflow(Arguments):
     of the language; `problems` lists all that is wrong, each with a JSON Pointer and what to do.
     """
 
-    workflow_json: JsonObject = Field(description="The workflow document: an object, or JSON text.")
+    workflow_json: JsonObject = Field(
+        description="The workflow document: an object, or JSON text.", examples=[SMALLEST_WORKFLOW]
+    )
     schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
     imports_base_dir: str | None = Field(
         default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory for af_imports")
@@ -45,7 +47,14 @@ class WorkflowValidated(Answer):
     problems: list[dict[str, str]] = Field(default_factory=list)
 
 
-@tool(toolset="planning", scope=Scope.READ, arguments=ValidateWorkflow, answer=WorkflowValidated, read_only=True)
+@tool(
+    toolset="planning",
+    scope=Scope.READ,
+    profiles=("planner", "operator"),
+    arguments=ValidateWorkflow,
+    answer=WorkflowValidated,
+    read_only=True,
+)
 def validate_workflow(app: Application, args: ValidateWorkflow) -> WorkflowValidated:
     """Judge a workflow document."""
     settings = app.settings

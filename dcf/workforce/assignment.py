@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from dcf.asl.state_paths import join, name_of
-from dcf.core.inspection import is_ready, public_state
-from dcf.core.model import Meta, RunStatus, StateDoc, Status
+from dcf.asl.state_paths import name_of
+from dcf.core.inspection import public_state
+from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.errors import DcfError, InvalidArgument
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.standing import RunView, StateView, known
+from dcf.runs.views import RunViews
 from dcf.skills.library import Library, imported_manifests
 from dcf.skills.manifest import Manifest
 from dcf.store.agents import AgentRecords
@@ -64,7 +66,7 @@ class Assignment:
     """Everything an agent needs to know. Without a run, `candidates` are the runs it could mean."""
 
     workflow_id: str | None = None
-    run_status: str | None = None
+    run_status: RunStatus | None = None
     states: tuple[StateAtHand, ...] = ()
     more: int = 0
     loaded: tuple[Holding, ...] = ()
@@ -79,12 +81,14 @@ class Desk:
 
     def __init__(
         self,
+        runs: RunViews,
         plane: ControlPlane,
         assignments: AssignmentIndex,
         equipment: Equipment,
         records: AgentRecords,
         library: Library,
     ) -> None:
+        self._runs = runs
         self._plane = plane
         self._assignments = assignments
         self._equipment = equipment
@@ -122,37 +126,26 @@ class Desk:
 
     def _in_run(self, agent_id: str, run: Assignments, state: str | None) -> Assignment:
         definition = self._plane.run(run.workflow_id).definition
-        own = self._own(agent_id, run) if state is None else (self._plane.place(run.workflow_id, state).path,)
-        snapshot = self._plane.read(run.workflow_id, own[:_LOOKED_AT], whole_meta=False)
-        assert snapshot.meta is not None, "read() raises for a run that does not exist"
+        if state is None:
+            own = self._runs.paths_of(run.workflow_id, run.of(agent_id))
+        else:
+            own = (self._plane.place(run.workflow_id, state).path,)
+        found = self._runs.read(run.workflow_id, own[:_LOOKED_AT], whole_meta=False)
         loaded = tuple(self._equipment.loaded(agent_id))
         skills = self._skills(definition.document, definition.skills, own, loaded)
-        at_hand = [
-            _at_hand(name, doc, run, agent_id, snapshot.meta, snapshot.now, snapshot.inputs.get(name), skills[name])
-            for name, doc in snapshot.states.items()
-        ]
+        at_hand = [_at_hand(one, run.workflow_id, agent_id, found, skills[path]) for path, one in found.states.items()]
         at_hand.sort(key=_urgency)
         context, tools = self._context(agent_id, at_hand[:_SHOWN])
         return Assignment(
             workflow_id=run.workflow_id,
-            run_status=snapshot.meta.status.value,
+            run_status=found.status,
             states=tuple(at_hand[:_SHOWN]),
             more=len(own) - len(at_hand[:_SHOWN]),
             loaded=loaded,
             context=context,
             tools=tools,
-            steps=_first_steps(at_hand, run, agent_id, snapshot.meta),
+            steps=_first_steps(at_hand, run, agent_id, found.status),
         )
-
-    def _own(self, agent_id: str, run: Assignments) -> tuple[str, ...]:
-        """List the paths of the agent's states: inside Parallel and Map, those that are open."""
-        known = self._plane.run(run.workflow_id).definition.machine.states
-        assigned = run.of(agent_id)
-        own = [join("", name) for name in assigned if name in known]
-        if len(own) < len(assigned):
-            open_states = self._plane.store.open_states(run.workflow_id)
-            own += [path for path in open_states if "/" in path and name_of(path) in assigned]
-        return tuple(own)
 
     def _skills(
         self,
@@ -206,35 +199,26 @@ def _live(runs: Iterable[Assignments], agent_id: str) -> list[Assignments]:
 
 
 def _at_hand(
-    name: str,
-    doc: StateDoc,
-    run: Assignments,
-    agent_id: str,
-    meta: Meta,
-    now: int,
-    given: Json,
-    skills: tuple[SkillAtHand, ...],
+    one: StateView, workflow_id: str, agent_id: str, found: RunView, skills: tuple[SkillAtHand, ...]
 ) -> StateAtHand:
-    pool = run.agents.get(name_of(name), ())
-    mine = not pool or agent_id in pool
-    held = doc.lease.is_live(now) and doc.lease.owner_agent_id == agent_id and not doc.status.is_terminal
-    ready = mine and is_ready(meta, doc, now)
-    usable = [one.manifest for one in skills if one.manifest is not None]
-    missing = [one.manifest.manifest_id for one in skills if one.manifest is not None and not one.loaded]
+    doc, lease = one.doc, one.doc.lease
+    held = lease.is_live(found.now) and lease.owner_agent_id == agent_id and not doc.status.is_terminal
+    ready = one.ready and one.is_for(agent_id)
+    usable = [skill.manifest for skill in skills if skill.manifest is not None]
+    missing = [skill.manifest.manifest_id for skill in skills if skill.manifest is not None and not skill.loaded]
     steps = steps_for(
-        run.workflow_id,
-        name,
+        workflow_id,
+        one.path,
         agent_id,
         doc,
         ready=ready,
         held=held,
-        running=meta.status is RunStatus.RUNNING,
+        running=found.status is RunStatus.RUNNING,
         missing=missing,
-        loaded=[one.manifest_id for one in usable],
+        loaded=[manifest.manifest_id for manifest in usable],
     )
-    return StateAtHand(
-        state=name, doc=doc, ready=ready, held=held, given=given if ready or held else None, skills=skills, steps=steps
-    )
+    given = known(one.given) if ready or held else None
+    return StateAtHand(state=one.path, doc=doc, ready=ready, held=held, given=given, skills=skills, steps=steps)
 
 
 def _urgency(one: StateAtHand) -> int:
@@ -246,11 +230,11 @@ def _urgency(one: StateAtHand) -> int:
     return 2 if one.doc.status in {Status.PENDING, Status.RUNNING} else 3
 
 
-def _first_steps(states: list[StateAtHand], run: Assignments, agent_id: str, meta: Meta) -> tuple[Step, ...]:
+def _first_steps(states: list[StateAtHand], run: Assignments, agent_id: str, status: RunStatus) -> tuple[Step, ...]:
     """Say what to do first, over all states."""
     if states and (states[0].held or states[0].ready):
         return states[0].steps
-    if not states and meta.status is RunStatus.RUNNING:
+    if not states and status is RunStatus.RUNNING:
         arguments: dict[str, Json] = {"workflow_id": run.workflow_id, "owner_agent_id": agent_id}
         why = "No state is assigned to you; this takes one that anybody may do, if there is one."
         return Step(tool="claim_ready_state", arguments=arguments, why=why), wait_for_event(agent_id)

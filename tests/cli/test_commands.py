@@ -96,9 +96,22 @@ def test_a_damaged_run_does_not_hide_the_others(dcf: Dcf, seed: Seed, world: Wor
 # show
 
 
+def test_show_tells_that_a_run_was_never_started_and_who_could_take_it(dcf: Dcf, seed: Seed, world: World) -> None:
+    run_id = seed(agent="agent-1")
+    shown = dcf("show", run_id).stdout
+    assert re.search(r"Only +· pending +0 +not started yet; for agent-1", shown)
+    assert "Not started yet: no agent was told. notify_next_worker_agent without source_state starts it" in shown
+    world.plane.kick_off(run_id, "initial")
+    shown = dcf("show", run_id).stdout
+    assert "ready for agent-1, " in shown
+    assert "started yet" not in shown
+    state = json.loads(dcf("show", run_id, "--json").stdout)["states"]["Only"]
+    assert (state["agents"], state["awaits_start"]) == (["agent-1"], False)
+    assert state["ready_since"] == world.meta(run_id)["created_at"]
+
+
 def test_show_tells_who_holds_what_and_never_the_token(dcf: Dcf, seed: Seed, world: World) -> None:
     run_id = seed(agent="agent-1")
-    assert "ready, taken by nobody yet" in dcf("show", run_id).stdout
     world.plane.acquire(run_id, Acquire(state="Only", owner="agent-1", token="canary-token", ttl_s=60))
     shown = dcf("show", run_id).stdout
     assert re.search(r"Only +▶ running +1 +\d s +held by agent-1, lease ends in (60|59|58|57) s", shown)

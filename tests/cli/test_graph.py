@@ -9,8 +9,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from dcf.cli import graphs
-from dcf.cli.survey import current
 from dcf.core.model import Lease, ScopeBounds, StateDoc, Status
+from dcf.runs.survey import current
 from tests.cli.conftest import Dcf
 from tests.support.machines import workflow
 from tests.support.scopes import catching, each, parallel, task

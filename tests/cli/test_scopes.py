@@ -97,9 +97,9 @@ def test_open_iterations_stand_below_their_map_and_the_map_has_counts(dcf: Dcf, 
     world.acquire(run, "Each/2/Score", "agent-1")
     table = rows(dcf("show", run).stdout)
     assert table[0].startswith("Each ▶ running 1 of 4 iterations done; waits for the other 3")
-    assert table[1] == "  1 Score · pending 0 ready, taken by nobody yet"
+    assert table[1] == "  1 Score · pending 0 not started yet; for any agent"
     assert table[2].startswith("  2 Score ▶ running 1 held by agent-1")
-    assert table[3:] == ["  3 Score · pending 0 ready, taken by nobody yet", "After · pending 0 waits for Each"]
+    assert table[3:] == ["  3 Score · pending 0 not started yet; for any agent", "After · pending 0 waits for Each"]
 
 
 def test_a_wide_map_shows_ten_iterations_and_counts_the_others(dcf: Dcf, world: World) -> None:
@@ -125,7 +125,7 @@ def test_a_wait_says_until_when_and_a_retried_scope_when_it_is_tried_again(dcf: 
     assert table[0] == "Way ▶ running waits for 2 branches"
     assert re.fullmatch(r"  0 Pause ▶ running waits until (\S+ )?\S+ UTC, in (1 h 0 min|59 min \d+ s)", table[1])
     assert table[2] == "  1 Retried ▶ running waits for 2 branches"
-    assert table[3:5] == [f"    {at} · pending 0 ready, taken by nobody yet" for at in ("0 Bad", "1 Good")]
+    assert table[3:5] == [f"    {at} · pending 0 not started yet; for any agent" for at in ("0 Bad", "1 Good")]
     world.fail(run, f"{inner}/0/Bad", world.acquire(run, f"{inner}/0/Bad"))
     (line,) = (line for line in rows(dcf("show", run).stdout) if "Retried" in line)
     assert re.search(r"pending is tried again in (10 min 0 s|9 min \d+ s): Broken: why$", line)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dcf.errors import AgentUnknown, Conflict, InvalidArgument, PlatformUnavailable
-from dcf.ports import AgentWish
+from dcf.ports import AgentFound, AgentWish
 from dcf.store import keys
 from dcf.workforce.crew.templates import Staffing, TemplateReference
 from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Workers
@@ -64,7 +64,55 @@ def test_asking_again_returns_the_same_agents_and_makes_none(workshop: Workshop,
     assert [(one.state, one.agent_id, one.agent_name) for one in again.existing] == [
         (one.state, one.agent_id, one.agent_name) for one in first.created
     ]
-    assert watched.total == 0, "the store knows"
+    assert watched.calls == {"find_agents": 1}, "one look whether they are still there"
+
+
+def test_an_agent_that_somebody_deleted_is_made_again_and_assigned(workshop: Workshop, site: Site) -> None:
+    """Asking again said that all were there before, and the run stood for ever."""
+    world = workshop.world
+    run = world.create(chain("A", "B"))
+    first = create(workshop.workers(), wish(site, run, "A", "B"))
+    assert first.assigned == ("A", "B")
+    site.platform.delete_agent(first.agents["B"])
+    again = create(workshop.workers(), wish(site, run, "A", "B"))
+    assert [one.state for one in again.created] == ["B"]
+    assert again.agents["A"] == first.agents["A"]
+    assert again.agents["B"] != first.agents["B"]
+    assert again.assigned == ("B",)
+    assert world.meta(run)["agents"] == again.agents
+    assert sorted(tagged(site, run)) == sorted(again.agents.values())
+    assert create(workshop.workers(), wish(site, run, "A", "B")).agents == again.agents
+
+
+def test_eight_callers_make_a_deleted_agent_again_once(workshop: Workshop, site: Site) -> None:
+    run = run_id()
+    first = create(workshop.workers(), wish(site, run, "A"))
+    site.platform.delete_agent(first.agents["A"])
+    crews = race(8, lambda _: create(workshop.workers(), wish(site, run, "A")))
+    assert {crew.agents["A"] for crew in crews} == set(tagged(site, run))
+    assert len(tagged(site, run)) == 1
+
+
+def test_agents_whose_platform_is_away_are_taken_to_be_there(workshop: Workshop, site: Site) -> None:
+    run = run_id()
+    first = create(workshop.workers(), wish(site, run, "A"))
+    away = Watched(site.platform, fail={"find_agents": always(DOWN)})
+    again = create(workshop.workers(away), wish(site, run, "A"))
+    assert again.agents == first.agents
+    assert "does not answer" in again.warnings[0]
+
+
+def test_an_agent_that_lost_its_tags_is_still_there(workshop: Workshop, site: Site) -> None:
+    run = run_id()
+    first = create(workshop.workers(), wish(site, run, "A"))
+
+    class Untagged(Watched):
+        def find_agents(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
+            super().find_agents(tags, name)
+            return []
+
+    again = create(workshop.workers(Untagged(site.platform)), wish(site, run, "A"))
+    assert (again.agents, again.created) == (first.agents, ())
 
 
 def test_eight_callers_make_one_agent_per_state(workshop: Workshop, site: Site) -> None:

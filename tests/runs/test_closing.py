@@ -15,7 +15,9 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.follow_ups import FollowUps
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
-from tests.support.machines import chain, fan, numbered_chain
+from tests.support.ahead import timers
+from tests.support.machines import chain, fan, numbered_chain, workflow
+from tests.support.scopes import each, task
 from tests.support.world import World, new_token
 
 Worlds = Callable[..., World]
@@ -206,6 +208,57 @@ def test_the_clock_skips_the_rest_when_whoever_ended_the_run_died_before_it_did(
     world.notifications.pulse()
     assert {world.statuses(run)[name] for name in ("Way0", "Way1", "Join")} == {"skipped"}
     assert not world.is_live(run)
+
+
+def half_closed(world: World, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A run with an open Map that was finalized by a server that died right after the commit."""
+    run = world.create(workflow({"Each": each({"In": task()})}), run_input=[1, 2])
+    dies_before_skipping(monkeypatch, lambda: world.finalize(run))
+    assert written(world, run) == {"Each": "cancelled", "Each/0/In": "pending", "Each/1/In": "pending"}
+    return run
+
+
+def written(world: World, run: str) -> dict[str, str]:
+    """Statuses as they stand in Redis, not as decisions see them."""
+    return {path: doc.status.value for path, doc in world.every_doc(run).items()}
+
+
+def test_finalizing_again_closes_what_a_dead_server_left_open_inside(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = half_closed(world, monkeypatch)
+    assert world.finalize(run).repeated
+    assert set(written(world, run).values()) == {"cancelled"}
+    assert timers(world, run) == {}
+
+
+def test_the_clock_closes_what_a_dead_server_left_open_inside(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = half_closed(world, monkeypatch)
+    world.notifications.pulse()
+    assert set(written(world, run).values()) == {"cancelled"}
+    assert timers(world, run) == {}
+    assert not world.is_live(run)
+
+
+@pytest.mark.parametrize("retention_s", [None, 100])
+def test_a_run_that_ended_is_off_the_clock_whether_or_not_anybody_finalizes_it(
+    world: World, retention_s: int | None
+) -> None:
+    """Four thousand of them made a Wait of a second last four."""
+    run = world.create(chain("A"), retention_s=retention_s)
+    world.do(run, "A")
+    world.notifications.pulse()
+    world.notifications.pulse()
+    assert not world.is_live(run)
+
+
+def test_a_run_that_is_finalized_while_the_clock_takes_it_off_its_list_stays_listed(world: World) -> None:
+    run = world.create(chain("A"), retention_s=100)
+    world.do(run, "A")
+    seen = world.outbox.attention(run)
+    world.finalize(run)
+    assert not world.index.retire(run, is_final=seen.is_final)
+    assert world.is_live(run), "its keys have still to expire"
 
 
 def test_creating_again_also_makes_good_what_a_dead_creator_left_out(

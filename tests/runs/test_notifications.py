@@ -10,7 +10,7 @@ import pytest
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Reads
 from dcf.errors import StoreUnavailable
-from dcf.ports import Delivery
+from dcf.ports import Delivery, Undelivered
 from dcf.store import keys
 from tests.support.machines import chain, loop
 from tests.support.world import World
@@ -20,6 +20,8 @@ Worlds = Callable[..., World]
 
 class Platform:
     """Agents of another kind: notes what it is asked to deliver, and fails as often as it is told to."""
+
+    is_remote = False
 
     def __init__(self, failures: int = 0, error: Exception | None = None) -> None:
         self.asked: list[tuple[str, str]] = []
@@ -32,7 +34,7 @@ class Platform:
             return Delivery(message_id="m1", run_id="r1")
         if self.error is not None:
             raise self.error
-        return Delivery(error="the agent server is down")
+        return Delivery(failure=Undelivered.PLATFORM_UNAVAILABLE, error="the agent server is down")
 
 
 def forget_for(world: World, run: str, seconds: int) -> None:
@@ -185,9 +187,26 @@ def test_each_event_of_a_pool_goes_to_one_member_and_every_member_has_its_turn(w
         world.do(run, "Work", "one")
         world.do(run, "Check", "c", {"done": False})
         world.notifications.notify_next(run, "Check")
-    told = {agent: world.messages(agent) for agent in pool}
-    assert sum(map(len, told.values())) == 30
-    assert all(len(events) >= 3 for events in told.values())
+    told = told_agents(world, run, "Work")
+    assert len(told) == 30
+    assert all(told.count(agent) >= 3 for agent in pool)
+
+
+def told_agents(world: World, run: str, state: str) -> list[str]:
+    """Who was told of a state, in order, as the history has it."""
+    sent = [event for event in world.events(run) if (event.type, event.state) == ("NotificationSent", state)]
+    return [str(event.data["agent"]) for event in sent]
+
+
+def test_reminders_reach_every_member_of_a_pool_in_turn(world: World) -> None:
+    """Of a pool of two with one member that was dead, the same one was told three times in a row."""
+    run = owing(world, B=("dead", "alive"))
+    world.notifications.pulse()
+    for _ in range(3):
+        world.make_due(run, "B")
+        world.notifications.pulse()
+    told = told_agents(world, run, "B")
+    assert told in (["dead", "alive"] * 2, ["alive", "dead"] * 2)
 
 
 def test_the_planner_is_told_the_end_once(world: World) -> None:
@@ -226,9 +245,11 @@ def test_a_follower_that_is_not_ready_is_skipped_and_said_to_be(world: World) ->
 
 def test_a_nudge_is_a_new_event_each_time(world: World) -> None:
     run = world.create(chain("A"), agents={"A": "a"})
-    assert world.notifications.notify(run, "A", reason="wake up").sent
-    assert world.notifications.notify(run, "A", reason="wake up").sent
-    assert len({event["event_id"] for event in world.messages("a")}) == 2
+    sent = [world.notifications.notify(run, "A", reason="wake up") for _ in range(2)]
+    assert all(target.sent and not target.delivery.duplicate for target in sent)
+    (event,) = world.messages("a")
+    assert sent[1].delivery.message_id != sent[0].delivery.message_id
+    assert event["reason"] == "wake up"
 
 
 def test_asking_for_what_is_owed_makes_no_keys(world: World) -> None:
@@ -277,9 +298,10 @@ def test_a_ready_state_that_nobody_takes_is_announced_again_ever_more_rarely(wor
         world.notifications.pulse()
         waits.append(round((due_at(world, run, "B") - now) / 1e6))
     assert waits == [30, 60, 120, 240, 300, 300, 300, 300]
-    ids = [event["event_id"] for event in world.messages("b")]
-    assert len(set(ids)) == 9
-    assert [event["reason"] for event in world.messages("b")] == ["upstream_done"] + ["reminder"] * 8
+    sent = [event.data["reason"] for event in world.events(run) if event.type == "NotificationSent"]
+    assert sent == ["upstream_done"] + ["reminder"] * 8
+    (event,) = world.messages("b")
+    assert event["event_id"].endswith(":reminder-8"), "the newest stands for all"
 
 
 def test_a_state_that_used_up_its_attempts_fails_the_run_when_the_clock_looks(world: World) -> None:
@@ -377,7 +399,7 @@ def test_only_after_finalizing_and_then_together_do_all_keys_of_a_run_begin_to_e
     for _ in range(2):
         real.notifications.pulse()
     assert ttls(real, run) == {False}, "ended, and its planner has still to look at it"
-    assert real.is_live(run)
+    assert not real.is_live(run), "the clock has nothing to do for it"
     real.finalize(run)
     assert ttls(real, run) == {False}
     real.notifications.pulse()

@@ -62,6 +62,7 @@ class Agents(RuleBasedStateMachine):
         super().__init__()
         self.world = World(connections=self.connections)
         self.run = self.world.create(machine(), agents=POOLS, planner="boss", max_attempts=MAX_ATTEMPTS)
+        self.world.plane.kick_off(self.run, "initial")
         self.grants: list[Grant] = []
         self.terminal: dict[str, StateDoc] = {}
         self.docs = dict(self.world.docs(self.run))

@@ -103,7 +103,7 @@ def test_a_user_without_the_rights_is_told_so_and_may_still_lack_config(tmp_path
         assert inspect_server(limited.connections).appendfsync is None
         run = limited.create(chain("A"))
         reader = on(f"redis://reader:{CANARY}@127.0.0.1:{port}")
-        error = problem(lambda: reader.plane.index.retire(run))
+        error = problem(lambda: reader.index.retire(run))
         limited.connections.close()
         reader.connections.close()
     assert isinstance(error, StoreUnsuitable)
@@ -312,7 +312,7 @@ def test_an_application_runs_a_workflow_on_the_configured_server(tmp_path: Path)
             world = World(connections=Connections(open_pool(application.redis_url)))
             run = world.create(chain("A"), agents={"A": "w"})
             application.control_plane.kick_off(run, "go")
-            application.notifications.pulse()
+            application.clock.pulse()
             assert [event["reason"] for event in world.messages("w")] == ["go"]
             world.connections.close()
             assert json.loads(dump(application.history.after(run)[0].data))["definition_sha256"]

@@ -129,7 +129,7 @@ def test_an_event_that_was_not_acknowledged_comes_again_before_newer_ones(
     inbox.put(agent, "e1", {"n": 1})
     first = next_of(read, agent)
     inbox.put(agent, "e2", {"n": 2})
-    grow_old(real, agent, VISIBILITY_S - 5)
+    grow_old(real, agent, VISIBILITY_S - 1)
     second = next_of(read, agent)
     assert second is not None
     assert second.event == {"n": 2}, "its reader may still be at work on the first"
@@ -234,4 +234,4 @@ def test_the_mailbox_puts_an_event_in_once(world: World, agent: str) -> None:
     assert mailbox.deliver(f"{agent}-2", "run:A:1:state_ready", {}).duplicate is False
     assert world.ask("XLEN", keys.inbox(agent)) == 1
     assert world.ask("TTL", keys.inbox(agent)) > 0
-    assert world.ask("TTL", keys.sent(agent, "run:A:1:state_ready")) > 0
+    assert world.ask("TTL", keys.sent(agent, "run:A")) > 0

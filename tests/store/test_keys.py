@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from dcf.asl.state_paths import path_of
 from dcf.core.answers import Leased, NothingReady
-from dcf.store.keys import KINDS, RunKeys, decode_state, encode_state
+from dcf.store.keys import KEY_KINDS, RunKeys, decode_state, encode_state
 from tests.support.machines import chain
 from tests.support.world import World
 
@@ -76,7 +76,7 @@ def test_every_key_of_a_run_is_listed(workflow_id: str, path: str) -> None:
         getattr(run, name) for name in dir(RunKeys) if name not in {"of", "every", "workflow_id"} and name[0] != "_"
     ]
     made = {key(path) if callable(key) else key for key in named}
-    assert len(made) == len(KINDS)
+    assert len(made) == len(KEY_KINDS)
     assert made == set(run.every([path], [path], [path]))
     assert made < set(run.every([path, "other"], [path], [path]))
 

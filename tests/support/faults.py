@@ -22,6 +22,7 @@ class Watched:
     calls: Counter[str] = field(default_factory=Counter)
     after: dict[str, Callable[[int], BaseException | None]] = field(default_factory=dict)
     kind: str = "watched"
+    is_remote: bool = False
     tools_at_once: bool = True
 
     def __post_init__(self) -> None:

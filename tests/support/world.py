@@ -17,8 +17,11 @@ from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
+from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.notifications import Notifications
+from dcf.runs.views import RunViews
 from dcf.store import keys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply
@@ -28,12 +31,25 @@ from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
+from dcf.store.told import ToldRecords
 from dcf.values.refusal import Refusal
 from tests.support.ahead import Ahead
 from tests.support.machines import Document
 from tests.support.mocks import Files
 
 LONG = 3600
+
+
+class Relay(Notifications):
+    """What one process has to tell agents with: a deliverer, and a clock beside it."""
+
+    def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
+        super().__init__(world.plane, world.outbox, world.told, platform)
+        self.deliveries = DeliveryThreads(lambda run: len(self.deliver(run, stalled=True)), threads)
+        self.clock = RunClock(world.plane, world.index, world.outbox, self.deliveries)
+
+    def pulse(self) -> int:
+        return self.clock.pulse()
 
 
 @dataclass(kw_only=True)
@@ -60,16 +76,18 @@ class World:
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
         self.outbox = Outbox(self.connections)
+        self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
+        self.views = RunViews(self.plane, self.store, self.index, self.history)
         self.inbox = Inbox(self.connections)
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
         self.mailbox = Mailbox(self.inbox, self.records)
         self.notifications = self.relay()
 
-    def relay(self, platform: Deliverer | None = None) -> Notifications:
-        """One more deliverer."""
-        return Notifications(self.plane, self.outbox, platform or self.mailbox)
+    def relay(self, platform: Deliverer | None = None, *, threads: int = 0) -> Relay:
+        """One more deliverer, with a clock that delivers at once or on threads."""
+        return Relay(self, platform or self.mailbox, threads)
 
     def close(self) -> None:
         """Take this test's runs off the list that the clock goes through."""

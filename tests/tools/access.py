@@ -1,40 +1,21 @@
 """Calls of tools by callers of any kind, without a transport, and the smallest arguments that are right."""
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from dcf.application import Application
 from dcf.core.access import Caller, Scope
 from dcf.settings import Settings
 from dcf.tools import envelope
+from dcf.tools.examples import smallest_call
 from dcf.tools.limits import Meter, meter_of
 from dcf.tools.registry import TOOLS
 from dcf.tools.schemas import answer_of
-from tests.tools.calls import ONE_TASK, Answer, check
+from tests.tools.calls import Answer, check
 
 EVERYTHING = tuple(Scope)
 WORKER = (Scope.READ, Scope.WORK)
 PLANNER = (Scope.READ, Scope.WORK, Scope.PLAN)
-
-_SMALLEST: Mapping[str, Any] = {
-    "workflow_json": ONE_TASK,
-    "workflow_id": "no-such-run",
-    "state": "A",
-    "owner_agent_id": "me",
-    "agent_id": "me",
-    "lease_token": "wrong-token",
-    "skill_json": "skill://none@1.0.0",
-    "manifest_id": "skill.none@1.0.0",
-    "agent_name": "nobody",
-    "redis_key": "doc:no-such-document",
-    "from_path": "$.a",
-    "to_path": "$.b",
-    "value_json": 1,
-    "patch_json": {},
-    "default_json": 1,
-    "delta": 1,
-}
 
 
 def key_of(*scopes: Scope, agent_id: str | None = None, name: str = "key:0123456789ab") -> Caller:
@@ -44,8 +25,7 @@ def key_of(*scopes: Scope, agent_id: str | None = None, name: str = "key:0123456
 
 def smallest(tool: str) -> dict[str, Any]:
     """The arguments without which a tool cannot be called, about things that are not there."""
-    fields = TOOLS[tool].arguments.model_fields
-    return {name: _SMALLEST.get(name, "no-such-thing") for name, field in fields.items() if field.is_required()}
+    return smallest_call(TOOLS[tool])
 
 
 async def ask(

@@ -13,6 +13,8 @@ import uvicorn
 from mcp.client import Client
 from starlette.applications import Starlette
 
+from dcf.values.json_text import dump
+
 Json = Any
 
 WORKFLOWS = Path(__file__).parents[2] / "workflows"
@@ -96,7 +98,7 @@ class Tools:
 def check(answer: Answer, schema: Json) -> None:
     """What every answer of every tool promises."""
     jsonschema.validate(answer.payload, schema)
-    assert json.dumps(answer.payload, separators=(",", ":"), ensure_ascii=False) == answer.text
+    assert dump(answer.payload) == answer.text
     assert not any(word in answer.text for word in _INSIDES), answer.text
     if answer.code == "ok":
         assert answer.payload["error"] is None

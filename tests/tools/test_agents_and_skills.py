@@ -87,6 +87,26 @@ async def staffed(tools: Tools, run: str) -> Answer:
     return await tools.ok("create_worker_agents", workflow_id=run)
 
 
+async def test_an_agent_that_was_deleted_by_hand_is_made_again_and_told(
+    site: Application, tools: Tools, run_id: str
+) -> None:
+    first = await staffed(tools, run_id)
+    await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    site.platform.delete_agent(first["agents_map"]["A"])
+    again = await tools.ok("create_worker_agents", workflow_id=run_id)
+    assert [one["state"] for one in again["created"]] == ["A"]
+    site.clock.pulse()
+    woken = await tools.ok("await_workflow_event", agent_id=again["agents_map"]["A"], timeout_s=5)
+    assert (woken["event"]["workflow_id"], woken["event"]["target_state"]) == (run_id, "A")
+
+
+async def test_agents_are_not_told_before_their_run_is_started(site: Application, tools: Tools, run_id: str) -> None:
+    crew = await staffed(tools, run_id)
+    site.clock.pulse()
+    agent = crew["agents_map"]["A"]
+    assert (await tools.ok("await_workflow_event", agent_id=agent, timeout_s=0))["event"] is None
+
+
 async def test_a_planner_and_two_agents_carry_out_a_run_with_what_the_tools_tell_them(
     tools: Tools, run_id: str
 ) -> None:

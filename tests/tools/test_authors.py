@@ -61,7 +61,7 @@ async def test_what_the_clock_does_names_nobody(replica: Replica, run_id: str) -
         await new_run(await Tools.of(client), run_id, workflow, agents_map_json={})
 
     def over() -> bool:
-        application.notifications.pulse()
+        application.clock.pulse()
         return bool((application.control_plane.read(run_id, ()).meta_document or {})["status"] == "succeeded")
 
     wait_until(over)

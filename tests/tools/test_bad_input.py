@@ -22,6 +22,7 @@ from dcf.tools.limits import meter_of
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_server
 from dcf.values import json_text
+from tests.tools.access import smallest
 from tests.tools.calls import Answer, Tools, check, lease_on, new_run
 
 pytestmark = pytest.mark.anyio
@@ -50,12 +51,10 @@ BAD_JSON = [
 BAD_NATIVE: list[Any] = [DEEP, {"a": LARGE}, ["\ud800"], {"\ud800": 1}, [float("nan")], [float("inf")], [10**30]]
 BAD_NUMBERS: list[Any] = [-1, 10**9, 10**30, float("nan"), float("inf"), "x", "", True, [], {}]
 
-IDS = {"workflow_id", "agent_id", "owner_agent_id", "planner_agent_id"}
-TEXTS = {
-    "lease_token", "request_id", "reason", "finalize_note", "error_name", "error_message", "manifest_id", "agent_name",
-    "agent_name_prefix",
+CHECKED = {
+    "catalog_path", "imports_base_dir", "manifests_dir", "new_status", "schema_path", "skills_base_dir",
 }  # fmt: skip
-"""Free text, which is data: whatever is valid Unicode and not too long is accepted."""
+"""Texts whose schema admits more than their tool does. Other texts without a pattern are free: any valid Unicode."""
 
 
 def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
@@ -67,12 +66,14 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
         yield from BAD_JSON
         yield from BAD_NATIVE
         return
-    types = {branch.get("type") for branch in schema.get("anyOf", [schema])}
+    branches = schema.get("anyOf", [schema])
+    types = {branch.get("type") for branch in branches}
+    texts = [branch for branch in branches if branch.get("type") == "string" and not {"enum", "const"} & set(branch)]
     if types & {"integer", "number"}:
         yield from BAD_NUMBERS
     elif "boolean" in types:
         yield from [7, "true", "", [], {}]
-    elif name in TEXTS:
+    elif name not in CHECKED and any("pattern" not in one for one in texts):
         yield from [LARGE, "\ud800", *WRONG_TYPES]
     elif name in {"state", "source_state"}:
         yield from ["", "a\nb", "a\x00b", "\ud800", LONG, "*", "{", "a:b", "Z", *WRONG_TYPES]
@@ -91,34 +92,13 @@ def _cases() -> Iterator[Any]:
             yield pytest.param(name, argument, id=f"{name}-{argument}")
 
 
-VALID: dict[str, Any] = {
-    "workflow_json": {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}},
-    "state": "A",
-    "owner_agent_id": "worker-1",
-    "agent_id": "worker-1",
-    "lease_token": "wrong-token",
-    "skill_json": "skill://none@1.0.0",
-    "manifest_id": "skill.none@1.0.0",
-    "agent_name": "nobody",
-    "redis_key": "doc:none",
-    "path": "a",
-    "from_path": "a",
-    "to_path": "b",
-    "value_json": "1",
-    "default_json": "1",
-    "patch_json": {},
-    "delta": "1",
-    "source": "a",
-    "destination": "b",
-    "content": "x",
-}
-
-
 def _arguments(tool: str, workflow_id: str) -> dict[str, Any]:
     """A call that would be right, but for its token."""
-    fields = TOOLS[tool].arguments.model_fields
-    needed = [name for name, field in fields.items() if field.is_required() or name == "workflow_id"]
-    return {name: workflow_id if name == "workflow_id" else VALID[name] for name in needed}
+    known = {"workflow_id": workflow_id, "state": "A", "owner_agent_id": "worker-1", "agent_id": "worker-1"}
+    found = smallest(tool)
+    if "workflow_id" in TOOLS[tool].arguments.model_fields:
+        found["workflow_id"] = workflow_id
+    return found | {name: value for name, value in known.items() if name in found}
 
 
 @pytest.fixture(scope="module")

@@ -117,12 +117,11 @@ async def test_a_used_token_does_not_bring_another_agent_the_next_lease(alone: A
 async def test_one_agent_neither_reads_nor_acknowledges_the_events_of_another(alone: Application, run: str) -> None:
     for more in ({}, {"ack_message_id": "1-1"}):
         await _refused(alone, A, "await_workflow_event", "forbidden", agent_id="agent-b", timeout_s=0, **more)
+    foreign = alone.inbox.put("agent-b", f"{run}:A:1:nudge", {"workflow_id": run, "target_state": "A"})
     own = await _ok(alone, B, "await_workflow_event", agent_id="agent-b", timeout_s=0)
-    while own["event"] is not None and own["event"]["workflow_id"] != run:
-        own = await _ok(alone, B, "await_workflow_event", agent_id="agent-b", timeout_s=0)
-    foreign = own["message_id"]
+    assert own["message_id"] == foreign
     await _ok(alone, A, "await_workflow_event", agent_id="agent-a", timeout_s=0, ack_message_id=foreign)
-    assert alone.inbox.find("agent-b", own["event"]["event_id"]) == foreign
+    assert alone.inbox.acknowledge("agent-b", foreign), "it is still there"
 
 
 async def test_who_has_no_part_in_a_run_puts_no_words_into_its_events(alone: Application, run: str) -> None:
@@ -229,8 +228,8 @@ async def test_agents_whose_run_is_not_there_are_nobodys_to_delete(alone: Applic
         await _ok(alone, OWNER, "create_workflow_control_plane", **document)
     crew = await _ok(alone, key_of(*PLANNER), "create_worker_agents", **document)
     if ended:
-        keys = alone.control_plane.store.keys(name)
-        alone.control_plane.store._connections.send(("DEL", keys.meta, keys.definition))
+        keys = alone.control_plane._store.keys(name)
+        alone.control_plane._store._connections.send(("DEL", keys.meta, keys.definition))
     for tool in ("delete_agent", "remove_tool_return_limits"):
         await _refused(alone, RIVAL, tool, "unknown_run", agent_id=crew["agents_map"]["A"])
     await _refused(alone, RIVAL, "create_worker_agents", "unknown_run", **document)

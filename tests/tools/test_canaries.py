@@ -21,9 +21,12 @@ from dcf.core.access import Caller, Scope
 from dcf.tools.registry import TOOLS
 from tests.tools.access import ask, smallest
 from tests.tools.calls import Tools
-from tests.tools.vault import Vault, logged, open_vault, session
+from tests.tools.vault import Vault, logged, open_vault, others, session
 
 pytestmark = pytest.mark.anyio
+
+_STARTED = [name for name, _ in session("", {})].index("claim_ready_state")
+"""After this call of the session its run is under way, and a state is held."""
 
 EVERYTHING = Caller(name="key:cafecafecafe", scopes=frozenset(Scope))
 
@@ -45,7 +48,7 @@ async def _client(vault: Vault) -> AsyncIterator[Tools]:
 
 
 async def _carried_out(tools: Tools, vault: Vault) -> dict[str, list[str]]:
-    """What every tool answered in a session in which every call is right."""
+    """What every tool answered in a session in which every call is right, or at least about a run under way."""
     said: dict[str, list[str]] = {}
     workers: dict[str, str] = {}
     for number in range(len(session(vault.lease, workers))):
@@ -53,12 +56,13 @@ async def _carried_out(tools: Tools, vault: Vault) -> dict[str, list[str]]:
         answer = await tools.ok(name, **arguments)
         workers |= answer.payload.get("agents_map") or {}
         said.setdefault(name, []).append(answer.text)
+        if number == _STARTED:
+            said |= {other: [(await tools.call(other, **given)).text] for other, given in others(vault.lease)}
     return said
 
 
-def test_every_tool_has_a_right_call_here() -> None:
-    """A new tool belongs into the session of the vault."""
-    assert {name for name, _ in session("", {})} == set(TOOLS)
+def test_every_tool_is_called_here() -> None:
+    assert {name for name, _ in (*session("", {}), *others(""))} == set(TOOLS)
 
 
 async def test_a_whole_session_shows_no_credential(vault: Vault, caplog: pytest.LogCaptureFixture) -> None:
@@ -100,7 +104,7 @@ async def test_no_trouble_of_redis_brings_a_credential_to_light(
         assert vault.lease not in answer.text, name
 
     async with anyio.create_task_group() as tasks:
-        for name, arguments in session(vault.lease, {}):
+        for name, arguments in (*session(vault.lease, {}), *others(vault.lease)):
             tasks.start_soon(call, name, arguments)
     await vault.application.reader.close()
     assert vault.seen_in(logged(caplog)) == []

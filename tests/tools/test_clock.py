@@ -29,7 +29,7 @@ async def test_a_failed_look_is_logged_and_the_next_one_comes(
         raise failure
 
     application: Any = SimpleNamespace(
-        notifications=SimpleNamespace(pulse=pulse), settings=SimpleNamespace(pulse_interval_s=0.001)
+        clock=SimpleNamespace(pulse=pulse), settings=SimpleNamespace(pulse_interval_s=0.001)
     )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(keep_pulse, application)

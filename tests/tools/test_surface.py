@@ -1,9 +1,11 @@
-"""What callers depend on: names, scopes, parameters and fields of every tool, how many bytes, and the reference page.
+"""What callers depend on: names, scopes, parameters and fields of every tool, and how many bytes they take.
 
-A wanted change of the surface is written down with `make reference`.
+All of it stands in the reference page, which is made of the registry. So a tool, parameter or field that is gone or
+changed, which breaks callers, is seen there, and a wanted change is written down with `make reference`.
 """
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,27 +20,18 @@ from dcf.tools.authentication import the_local_user
 from dcf.tools.examples import smallest_call
 from dcf.tools.listing import ToolList
 from dcf.tools.profiles import PROFILES, select_tools
-from dcf.tools.reference import markdown_of, surface
-from dcf.tools.registry import TOOLS, ToolSpec
+from dcf.tools.reference import markdown_of
+from dcf.tools.registry import TOOLS, Answer, ToolSpec
 from dcf.tools.server import build_server
 from tests.tools.access import ask, key_of
 
 pytestmark = pytest.mark.anyio
 
-SNAPSHOT = Path(__file__).with_name("surface.json")
-REFERENCE = Path(__file__).parents[2] / "docs" / "tools.md"
+ROOT = Path(__file__).parents[2]
+REFERENCE = ROOT / "docs" / "tools.md"
 
 BUDGETS = {"worker": 20 * 1024, "planner": 35_000, "operator": 50_000, "all": 90 * 1024}
 """Bytes of tools/list. A model reads all of it before it does anything."""
-
-
-def _surface() -> dict[str, Any]:
-    return surface(select_tools((), read_only=False))
-
-
-def test_the_surface_is_as_it_was() -> None:
-    """A tool, parameter or field that is gone or changed breaks callers; one that is new has to be wanted."""
-    assert _surface() == json.loads(SNAPSHOT.read_text("utf-8"))
 
 
 def test_the_reference_page_is_what_the_registry_says() -> None:
@@ -51,6 +44,19 @@ def test_the_reference_page_has_every_tool_with_scope_and_parameters() -> None:
         assert f"\n### {name}\n" in text
         for parameter in set(spec.arguments.model_fields) - {"redis_url"}:
             assert f"| `{parameter}` |" in text
+
+
+def test_what_the_reference_page_says_of_all_answers_and_calls_is_so() -> None:
+    assert set(Answer.model_fields) == {"status", "error", "code", "hint", "retry_after_s"}
+    for spec in TOOLS.values():
+        assert issubclass(spec.answer, Answer)
+        assert not spec.arguments.model_fields["redis_url"].is_required()
+
+
+def test_the_readme_names_every_tool_once_and_no_other() -> None:
+    section = (ROOT / "README.md").read_text("utf-8").split("## Tools\n")[1].strip().split("\n\n")[0]
+    named = [name for row in section.split("\n")[2:] for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(named) == sorted(TOOLS)
 
 
 @pytest.mark.parametrize("spec", TOOLS.values(), ids=TOOLS)
@@ -123,7 +129,3 @@ async def test_the_list_is_made_once(application: Application) -> None:
     assert await cache(first, build) == await cache(first, build) == {"tools": tools}
     await cache(old, build)
     assert asked == ["2026-07-28", "2025-11-25"]
-
-
-if __name__ == "__main__":
-    SNAPSHOT.write_text(json.dumps(_surface(), indent=1, sort_keys=True) + "\n", "utf-8")

@@ -3,16 +3,17 @@
 import json
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
 from mcp.client import Client
 
 from dcf.application import Application
+from dcf.core.access import Scope
 from dcf.errors import InvalidArgument
 from dcf.tools.profiles import select_tools
-from dcf.tools.registry import TOOLS
+from dcf.tools.registry import TOOLS, Toolset
 from dcf.tools.server import build_server
 
 pytestmark = pytest.mark.anyio
@@ -164,10 +165,9 @@ SEED: dict[str, dict[str, Any]] = {
 }
 """The seed's parameters and their defaults."""
 
-_VERBS = re.compile(
-    r"(Create|Close|Read|Take|Get|Give|Keep|Write|Wake|Wait|Validate|Lift|Remove"
-    r"|Set|Ensure|Append|Merge|Increment|Copy|Move|List)\b"
-)
+_VERB = re.compile(r"[A-Z][a-z]+\b(?! of\b| is\b)")
+"""A description begins with what is to be done: Take, Give, Write."""
+
 _LEASE_FIELDS = "workflow_id state lease updated_state"
 SEED_ANSWERS = {
     "create_workflow_control_plane": "created_keys existing_keys meta_sample",
@@ -211,28 +211,10 @@ SEED_ANSWERS = {
     "move_path": "source destination",
 }
 
-READ_ONLY = {
-    "json_read",
-    "list_directory",
-    "read_file",
-    "read_workflow_control_plane",
-    "validate_workflow",
-    "get_my_assignment",
-    "resolve_agent_name_to_id",
-    "validate_skill_manifest",
-    "get_skillset",
-    "get_skillset_from_catalog",
-}
-PLANNING = {"create_workflow_control_plane", "finalize_workflow", "validate_workflow"}
-DESTRUCTIVE = {
-    "finalize_workflow", "delete_agent", "csv_to_manifests", "csv_to_stub_config",
-    "json_create", "json_set", "json_merge", "json_delete", "json_copy", "json_move",
-    "write_file", "delete_path", "move_path",
-}  # fmt: skip
-NOT_REPEATABLE = {
-    "acquire_state_lease", "claim_ready_state", "notify_if_ready", "await_workflow_event",
-    "json_create", "json_append", "json_increment", "json_move", "write_file", "move_path",
-}  # fmt: skip
+SERVED = select_tools((), read_only=False)
+READ_ONLY = {spec.name for spec in SERVED if spec.read_only}
+PLANNING = {spec.name for spec in SERVED if spec.toolset == "planning"}
+NOTIFICATION = {spec.name for spec in SERVED if spec.toolset == "notification"}
 
 
 async def _listed(application: Application) -> list[dict[str, Any]]:
@@ -261,53 +243,18 @@ async def test_the_list_fits_its_budget(listed: dict[str, dict[str, Any]]) -> No
     assert len(json.dumps(list(listed.values()), separators=(",", ":"))) < BUDGET
 
 
-async def test_the_order_is_always_the_same_and_begins_with_planning(
-    application: Application,
-) -> None:
+async def test_the_order_is_always_the_same_and_follows_the_toolsets(application: Application) -> None:
     first, second = await _listed(application), await _listed(application)
     assert first == second
-    assert [tool["name"] for tool in first] == [
-        "create_workflow_control_plane",
-        "finalize_workflow",
-        "validate_workflow",
-        "read_workflow_control_plane",
-        "update_workflow_control_plane",
-        "acquire_state_lease",
-        "claim_ready_state",
-        "renew_state_lease",
-        "release_state_lease",
-        "notify_next_worker_agent",
-        "notify_if_ready",
-        "await_workflow_event",
-        "create_worker_agents",
-        "get_my_assignment",
-        "resolve_agent_name_to_id",
-        "delete_agent",
-        "remove_tool_return_limits",
-        "validate_skill_manifest",
-        "get_skillset",
-        "get_skillset_from_catalog",
-        "load_skill",
-        "unload_skill",
-        "csv_to_manifests",
-        "csv_to_stub_config",
-        "json_create",
-        "json_read",
-        "json_set",
-        "json_ensure",
-        "json_append",
-        "json_merge",
-        "json_increment",
-        "json_delete",
-        "json_copy",
-        "json_move",
-        "list_directory",
-        "read_file",
-        "write_file",
-        "create_directory",
-        "delete_path",
-        "move_path",
-    ]
+    toolsets = [TOOLS[tool["name"]].toolset for tool in first]
+    assert list(dict.fromkeys(toolsets)) == list(get_args(Toolset))
+    assert toolsets == sorted(toolsets, key=get_args(Toolset).index)
+    assert first[0]["name"] == "create_workflow_control_plane"
+
+
+def test_the_order_does_not_depend_on_which_module_was_imported_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dcf.tools.profiles.TOOLS", dict(reversed(TOOLS.items())))
+    assert select_tools((), read_only=False) == SERVED
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
@@ -315,7 +262,7 @@ async def test_a_tool_describes_itself_and_its_parameters(name: str, listed: dic
     tool = listed[name]
     assert re.fullmatch(r"[a-z_]{1,64}", name)
     first, _, _ = tool["description"].partition(". ")
-    assert re.match(_VERBS, first)
+    assert _VERB.match(first)
     assert 20 < len(first) < 150
     assert len(tool["description"]) < 500
     for parameter, schema in tool["inputSchema"]["properties"].items():
@@ -342,12 +289,17 @@ async def test_every_number_and_text_is_bounded(name: str, listed: dict[str, dic
 
 @pytest.mark.parametrize("name", sorted(TOOLS))
 async def test_the_hints_say_what_a_tool_may_do(name: str, listed: dict[str, dict[str, Any]]) -> None:
+    spec = TOOLS[name]
     assert listed[name]["annotations"] == {
-        "readOnlyHint": name in READ_ONLY,
-        "destructiveHint": name in DESTRUCTIVE,
-        "idempotentHint": name not in NOT_REPEATABLE,
+        "readOnlyHint": spec.read_only,
+        "destructiveHint": spec.destructive,
+        "idempotentHint": spec.idempotent,
         "openWorldHint": False,
     }
+    if spec.read_only:
+        assert spec.scope is Scope.READ
+        assert spec.idempotent
+        assert not spec.destructive
 
 
 @pytest.mark.parametrize("name", sorted(SEED))
@@ -382,11 +334,10 @@ async def test_the_answers_have_the_fields_of_the_seed(name: str, listed: dict[s
         (
             ("notification", "planning"),
             False,
-            PLANNING | {"notify_next_worker_agent", "notify_if_ready", "await_workflow_event"},
+            PLANNING | NOTIFICATION,
         ),
         ((), True, READ_ONLY),
-        (("execution",), True, {"read_workflow_control_plane"}),
-        (("planning",), True, {"validate_workflow"}),
+        (("execution",), True, {spec.name for spec in SERVED if spec.toolset == "execution" and spec.read_only}),
         ((), False, set(TOOLS)),
     ],
 )

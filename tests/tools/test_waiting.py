@@ -6,6 +6,8 @@ import anyio
 import pytest
 import redis
 
+from dcf.core.attention import REMINDER_DELAY
+from dcf.store.inbox import VISIBILITY_S
 from tests.tools.calls import Answer, Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -51,6 +53,58 @@ async def test_an_acknowledged_event_does_not_come_again(tools: Tools, run_id: s
     last = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=0, ack_message_id=second["message_id"])
     assert last["status"] == "timeout"
     assert raw_redis.xlen(f"cp:idx:inbox:{agent}") == 0
+
+
+async def heard(tools: Tools, agent: str) -> str | None:
+    answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=0)
+    return None if answer["event"] is None else str(answer["event"]["reason"])
+
+
+@pytest.mark.parametrize("how", ["taken", "done", "closed", "deleted"])
+async def test_what_was_overtaken_while_it_lay_in_the_inbox_is_not_handed_out(
+    tools: Tools, run_id: str, raw_redis: redis.Redis, how: str
+) -> None:
+    agent = f"agent-{run_id}"
+    await new_run(tools, run_id, agents_map_json={"A": agent})
+    await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    if how in {"taken", "done"}:
+        lease = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id=agent)
+        if how == "done":
+            held = {"state": "A", "lease_token": lease["lease"]["token"]}
+            await tools.ok("update_workflow_control_plane", workflow_id=run_id, new_status="succeeded", **held)
+    if how == "closed":
+        await tools.ok("finalize_workflow", workflow_id=run_id)
+    if how == "deleted":
+        raw_redis.delete(*raw_redis.keys(f"*:wf:{run_id}:*"))
+    assert await heard(tools, agent) is None
+    assert raw_redis.xlen(f"cp:idx:inbox:{agent}") == 0
+
+
+async def test_an_agent_has_one_message_of_a_state_and_it_is_the_newest(
+    tools: Tools, run_id: str, raw_redis: redis.Redis
+) -> None:
+    agent = f"agent-{run_id}"
+    await new_run(tools, run_id, agents_map_json={"A": agent})
+    for reason in ("one", "two", "three"):
+        await tools.ok("notify_if_ready", workflow_id=run_id, state="A", reason=reason)
+    assert raw_redis.xlen(f"cp:idx:inbox:{agent}") == 1
+    assert [await heard(tools, agent), await heard(tools, agent)] == ["three", None]
+
+
+async def test_an_event_whose_answer_was_lost_is_handed_out_again_soon(
+    tools: Tools, run_id: str, raw_redis: redis.Redis
+) -> None:
+    """It came back with the reminder of the clock, 15 s later at best."""
+    agent, key = f"agent-{run_id}", f"cp:idx:inbox:agent-{run_id}"
+    await new_run(tools, run_id, agents_map_json={"A": agent})
+    await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    assert await heard(tools, agent) == "initial"
+    assert await heard(tools, agent) is None, "somebody may be about to act on it"
+    (pending,) = raw_redis.xpending_range(key, "agent", "-", "+", 10)
+    long_ago = VISIBILITY_S * 1000  # as if it had been handed out then
+    raw_redis.xclaim(key, "agent", "reader", 0, [pending["message_id"]], idle=long_ago)
+    assert VISIBILITY_S * SECOND < REMINDER_DELAY / 1_000_000
+    assert await heard(tools, agent) == "initial"
 
 
 @pytest.mark.parametrize("wrong", ["99999999999999999999-0", "0-99999999999999999999"])

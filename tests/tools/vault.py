@@ -16,6 +16,8 @@ from dcf.application import Application, open_application
 from dcf.core.access import Scope
 from dcf.settings import Settings
 from dcf.store.connection import Connections, open_pool
+from dcf.tools.examples import smallest_call
+from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_http_app
 from tests.support.redis_contents import everything_in
 from tests.support.servers import redis_server
@@ -142,8 +144,20 @@ def _furnish(place: Path) -> None:
         (place / name).write_text(json.dumps(document))
 
 
+def others(lease: str) -> list[tuple[str, dict[str, Any]]]:
+    """Calls of the tools that the session below leaves out, on its run and its state."""
+    told = {"workflow_id": "vault", "state": "A", "agent_id": "worker-1", "owner_agent_id": "worker-1"}
+    told["lease_token"] = lease
+    known = {name for name, _ in session(lease, {})}
+    left = ((name, smallest_call(spec)) for name, spec in TOOLS.items() if name not in known)
+    return [(name, call | {argument: told[argument] for argument in call.keys() & told}) for name, call in left]
+
+
 def session(lease: str, workers: Mapping[str, str]) -> list[tuple[str, dict[str, Any]]]:
-    """Right calls of every tool, in an order in which each has something to do; `workers` are filled in on the way."""
+    """Right calls, in an order in which each has something to do; `workers` are filled in on the way.
+
+    A tool with a token, a secret or much to tell belongs in here; every other one is called as `others` does.
+    """
     run, state = {"workflow_id": "vault"}, {"workflow_id": "vault", "state": "A"}
     held, me = state | {"lease_token": lease}, workers.get("A", "worker-1")
     skill = {"skill_json": "skill://check.order@1.0.0", "agent_id": me}

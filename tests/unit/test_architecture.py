@@ -117,6 +117,21 @@ def test_the_store_knows_neither_the_verbs_nor_the_adapters() -> None:
     assert not {name for name in store if any(is_in(found, *upper) for found in imports(name))}
 
 
+@pytest.mark.parametrize("upper", ["dcf.cli", "dcf.tools", "dcf.workforce", "dcf.application"])
+def test_nobody_above_the_verbs_reaches_through_them_to_the_store(upper: str) -> None:
+    """Where a run stands is read by `runs.views`; who needs the store for something else is given it."""
+    inner = {"store", "_store", "index", "_index"}
+    assert not {
+        f"{name}, line {node.lineno}: {ast.unparse(node)}"
+        for name in MODULES
+        if is_in(name, upper)
+        for called in ({id(call.func) for call in ast.walk(MODULES[name]) if isinstance(call, ast.Call)},)
+        for node in ast.walk(MODULES[name])
+        if isinstance(node, ast.Attribute) and node.attr in inner and id(node) not in called
+        if ast.unparse(node.value) != "self"  # what it was given itself
+    }
+
+
 # Sizes and names
 
 

@@ -14,11 +14,13 @@ from dcf.adapters.letta.client import LettaClient, agent_unknown, asking
 from dcf.adapters.letta.deliveries import Deliveries
 from dcf.adapters.letta.options import LettaOptions
 from dcf.errors import AgentUnknown, DcfError, PlatformUnavailable
-from dcf.ports import Delivery
+from dcf.ports import Delivery, Undelivered
 from dcf.values.json_text import Json, dump
 
 _ACTIVE = frozenset({"created", "running"})
 _LOOKED_AT = 10
+_REFUSED_S = 30.0
+"""When what Letta would not take is offered again: perhaps somebody has mended it by then."""
 
 
 class Messages:
@@ -33,20 +35,24 @@ class Messages:
         """Start a run with the event; never raises for what Letta does, so that the caller keeps what is owed."""
         with self._deliveries.turn(agent_id) as mine:
             if not mine:
-                return Delivery(error="Another delivery to this agent is under way.")
+                return Delivery(failure=Undelivered.UNDER_WAY, error="Another delivery to this agent is under way.")
             try:
                 return self._deliver(agent_id, event_id, event)
             except PlatformUnavailable as error:
-                return Delivery(error=f"{error.message} It is tried again in about {error.retry_after_s:g} s.")
+                return Delivery(
+                    failure=Undelivered.PLATFORM_UNAVAILABLE, error=error.message, retry_after_s=error.retry_after_s
+                )
+            except AgentUnknown as error:
+                return Delivery(failure=Undelivered.UNKNOWN_AGENT, error=error.message)
             except DcfError as error:
-                return Delivery(error=error.message)
+                return Delivery(failure=Undelivered.REFUSED, error=error.message, retry_after_s=_REFUSED_S)
 
     def _deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
         known = self._deliveries.find(agent_id, event_id)
         if known is not None and self._was_heard(known):
             return Delivery(message_id=event_id, run_id=known, duplicate=True)
         if self._is_busy(agent_id):
-            return Delivery(error="The agent is busy with another message.")
+            return Delivery(failure=Undelivered.BUSY, error="The agent is busy with another message.")
         run_id = self._send(agent_id, event)
         self._deliveries.remember(agent_id, event_id, run_id)
         return Delivery(message_id=event_id, run_id=run_id)

@@ -19,6 +19,7 @@ class LettaPlatform:
     """A `AgentPlatform` on a Letta server. May be used from several threads; opens no connection before it is used."""
 
     kind = "letta"
+    is_remote = True
     tools_at_once = False
 
     def __init__(self, options: LettaOptions, deliveries: Deliveries | None = None) -> None:

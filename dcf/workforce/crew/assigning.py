@@ -17,10 +17,11 @@ _TOLD: Final = 50
 class Assigned:
     """What became of an assignment: `run` is the run's status, None where there is no such run.
 
-    `kept` are states that somebody else is assigned to, which stays so.
+    `fresh` are states that got another agent, `kept` those that somebody else is assigned to, which stays so.
     """
 
     run: RunStatus | None
+    fresh: tuple[str, ...] = field(default=())
     kept: tuple[str, ...] = field(default=())
 
 
@@ -50,7 +51,7 @@ def _decide(snapshot: Snapshot, *, agents: Mapping[str, str], replaceable: froze
             kept.append(state)
         else:
             fresh[state] = agent_id
-    answer = Assigned(run=meta.status, kept=tuple(kept))
+    answer = Assigned(run=meta.status, fresh=tuple(fresh), kept=tuple(kept))
     if not fresh:
         return Decision(answer=answer, changes=Changes(assigned=noted))
     told = {"agents": fresh} if len(fresh) <= _TOLD else {"count": len(fresh)}

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from dcf.errors import Conflict, DcfError
+from dcf.errors import AgentUnknown, Conflict, DcfError
 from dcf.ports import AgentFound, AgentPlatform, AgentWish
 from dcf.values.text_pieces import clip
 from dcf.workforce.crew import roster as decisions
@@ -78,6 +78,22 @@ class Making:
                 attempt += 1
                 time.sleep(random.uniform(0.005, min(0.01 * 2**attempt, 0.2)))  # nosec B311 # noqa: S311 - jitter, not a secret
 
+    def drop_lost(self, wish: Parts) -> tuple[str, ...]:
+        """Forget agents that somebody deleted on their platform; return their ids. Raise when it does not answer."""
+        roster = self._documents.read(wish.workflow_id)
+        noted = {
+            part: member.agent_id
+            for part, member in roster.items()
+            if part in wish.staffing and member.phase is MemberPhase.MADE and member.agent_id is not None
+        }
+        if not noted:
+            return ()
+        there = {one.agent_id for one in self._platform.find_agents((run_tag(wish.workflow_id), WORKER_TAG))}
+        lost = {part: one for part, one in noted.items() if one not in there and not self._exists(one)}
+        if lost:
+            self._documents.transact(wish.workflow_id, lambda roster, _: (decisions.lose(roster, lost), None))
+        return tuple(lost.values())
+
     def undo(self, wish: Parts, progress: MakingProgress) -> None:
         """Delete what this call made; what cannot be deleted stays noted, and the next call uses it."""
         for part, agent_id in list(progress.made.items()):
@@ -88,6 +104,14 @@ class Making:
                 progress.warnings.append(f"Agent '{agent_id}' of '{clip(part)}' is left over; the next call uses it.")
                 continue
             progress.undone[part] = progress.made.pop(part)
+
+    def _exists(self, agent_id: str) -> bool:
+        """Tell whether an agent is there whose tags somebody may have changed."""
+        try:
+            self._platform.retrieve_agent(agent_id)
+        except AgentUnknown:
+            return False
+        return True
 
     def _make_all(self, wish: Parts, mine: tuple[str, ...], token: str, progress: MakingProgress) -> None:
         left = list(mine)

@@ -78,6 +78,16 @@ def allot(roster: Roster, parts: Iterable[str], token: str, now: int) -> tuple[R
     return after, Allotted(made=made, mine=tuple(mine), others=tuple(others))
 
 
+def lose(roster: Roster, lost: Mapping[str, str]) -> Roster:
+    """Note that the agents of these parts are gone from their platform, so that they are made again."""
+    gone = {
+        part: replace(member, phase=MemberPhase.DELETED, until=0)
+        for part, member in roster.items()
+        if member.phase is MemberPhase.MADE and member.agent_id is not None and lost.get(part) == member.agent_id
+    }
+    return {**roster, **gone} if gone else roster
+
+
 def confirm(roster: Roster, part: str, member: Member) -> tuple[Roster, bool]:
     """Note that the agent of a part is there; False when the reservation is no longer the caller's."""
     known = roster.get(part)

@@ -42,12 +42,16 @@ class Staffed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeWorkers:
-    """What became of a request for agents. With `failure`, what was made is deleted again (`undone`)."""
+    """What became of a request for agents. With `failure`, what was made is deleted again (`undone`).
+
+    `assigned` are the states that got another agent than they had.
+    """
 
     agents: Mapping[str, str] = field(default_factory=dict)
     created: tuple[Staffed, ...] = ()
     existing: tuple[Staffed, ...] = ()
     undone: tuple[Staffed, ...] = ()
+    assigned: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     failure: DcfError | None = None
 
@@ -95,6 +99,7 @@ class Workers:
             reuse=wish.reuse,
         )
         progress = MakingProgress()
+        self._drop_lost(asked, progress.warnings)
         try:
             self._making.fill(asked, progress)
         except DcfError as failure:
@@ -103,11 +108,18 @@ class Workers:
             return MadeWorkers(undone=undone, warnings=tuple(progress.warnings), failure=failure)
         agents |= {state: progress.agents[part] for state, part in parts.items()}
         ordered = {one.state: agents[one.state] for one in wish.staffing}
-        names |= self._assigned(wish.workflow_id, ordered, progress.warnings)
+        known, assigned = self._assigned(wish.workflow_id, ordered, progress.warnings)
+        names |= known
         created = _staffed(parts, progress.made, names)
         fresh = {one.state for one in created}
         existing = tuple(_one(state, agent, names) for state, agent in ordered.items() if state not in fresh)
-        return MadeWorkers(agents=ordered, created=created, existing=existing, warnings=tuple(progress.warnings))
+        return MadeWorkers(
+            agents=ordered,
+            created=created,
+            existing=existing,
+            assigned=assigned,
+            warnings=tuple(progress.warnings),
+        )
 
     def delete_workers(self, workflow_id: str, spare: Collection[str] = ()) -> list[Dismissed]:
         """Delete the agents that were made for a run, found in the store and by their tags; safe to repeat.
@@ -153,6 +165,16 @@ class Workers:
         """Let an agent's tools return as much as the platform allows; return how many tools were changed."""
         return self._platform.lift_return_limits(agent_id)
 
+    def _drop_lost(self, asked: Parts, warnings: list[str]) -> None:
+        """Forget agents that are gone, so that they are made again; a platform that is away leaves them as noted."""
+        try:
+            lost = self._making.drop_lost(asked)
+        except PlatformUnavailable:
+            warnings.append("The agent platform does not answer; whether all agents are still there is not known.")
+            return
+        for agent_id in lost:
+            self._equipment.forget(agent_id)
+
     def _taken(self, workflow_id: str, states: Collection[str]) -> dict[str, str]:
         """List states that the run has assigned to agents that were not made for it."""
         runs = self._assignments.read((workflow_id,))
@@ -193,15 +215,17 @@ class Workers:
             raise InvalidArgument(f"There are {len(found)} agents named '{reference}'.", "Name it by id in agent_ref.")
         return found[0] if found else None
 
-    def _assigned(self, workflow_id: str, agents: Mapping[str, str], warnings: list[str]) -> dict[str, str]:
-        """Write who does what into the run, if there is one; answer with the names of the agents made for it."""
+    def _assigned(
+        self, workflow_id: str, agents: Mapping[str, str], warnings: list[str]
+    ) -> tuple[dict[str, str], tuple[str, ...]]:
+        """Write who does what into the run, if there is one: names of its agents, and states that got another one."""
         roster = self._documents.read(workflow_id)
         ours = {agent: member.name for member in roster.values() for agent in member.agent_ids}
         found = assign(self._store, workflow_id, agents, ours)
         if found.run not in {None, RunStatus.RUNNING}:
             warnings.append(f"The run is over ({found.run}), so nobody was assigned in it.")
         warnings += [f"State '{clip(state)}' was assigned to another agent; that stays so." for state in found.kept]
-        return ours
+        return ours, found.fresh
 
     def _dismissed(self, part: str, agent_id: str) -> Dismissed:
         make = partial(Dismissed, state=part, agent_id=agent_id)

@@ -33,6 +33,6 @@ class Contact(Arguments):
     email: str | None = None
 
 
-@tool(toolset="conformance", scope=Scope.READ, arguments=Contact, answer=Answer, read_only=True)
+@tool(toolset="planning", scope=Scope.READ, arguments=Contact, answer=Answer, read_only=True)
 def json_schema_2020_12_tool(app: Application, given: Contact) -> Answer:
     return Answer(status="ok")

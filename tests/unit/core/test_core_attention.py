@@ -3,7 +3,7 @@
 import pytest
 
 from dcf.core.answers import Owed
-from dcf.core.attention import NEVER, REMINDER_DELAY, look
+from dcf.core.attention import MOST_REMINDERS, NEVER, REMINDER_DELAY, look, reminders
 from dcf.core.decision import Changes, Snapshot
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.values.instants import SECOND
@@ -86,7 +86,19 @@ def test_the_delay_between_reminders_doubles_up_to_five_minutes() -> None:
     assert delays[0] == REMINDER_DELAY
 
 
-@pytest.mark.parametrize(("kept", "number"), [("x", 1), (None, 1), ([], 1), (-5, 1), (10**15, 10**15 + 1)])
+@pytest.mark.parametrize(
+    ("kept", "number"),
+    [
+        ("x", 1),
+        (None, 1),
+        ([], 1),
+        (10**15, 1),
+        ({"epoch": 0, "times": "x"}, 1),
+        ({"epoch": 0, "times": -5}, 1),
+        ({"epoch": 1, "times": 5}, 1),
+        ({"epoch": 0, "times": 10**15}, 10**15 + 1),
+    ],
+)
 def test_a_number_of_reminders_written_by_hand_does_no_harm(kept: object, number: int) -> None:
     decision = look(snapshot(StateDoc(last={"reminders": kept})), "A")
     assert decision.changes is not None
@@ -98,7 +110,7 @@ def test_a_reminder_changes_nothing_else_of_the_state() -> None:
     decision = look(snapshot(doc), "A")
     assert decision.changes is not None
     reminded = decision.changes.states["A"]
-    assert reminded.last == {"complete": {"req": "x"}, "reminders": 1}
+    assert reminded.last == {"complete": {"req": "x"}, "reminders": {"epoch": 0, "times": 1}}
     assert (reminded.attempts, reminded.waits_for, reminded.lease) == (1, {"Z": 5}, doc.lease)
 
 
@@ -108,6 +120,62 @@ def test_of_two_clocks_that_look_at_the_same_time_only_one_reminds() -> None:
     assert made.look_in_time("A").fired == "reminded"
     assert made.look("A").fired == "not_due"
     assert len(made.notices) == 2
+
+
+def test_a_state_that_nobody_takes_for_half_an_hour_is_told_to_the_planner_once_and_then_announced_hourly() -> None:
+    made = run(planner_agent_id="boss")
+    made.kick_off()
+    told = []
+    for _ in range(MOST_REMINDERS + 3):
+        made.look_in_time("A")
+        told.append([notice for notice in made.notices if notice.state is None])
+    (notice,) = told[-1]
+    assert (notice.type, notice.about, notice.reason) == ("untaken", "A", "not_taken")
+    assert [len(found) for found in told] == [0] * (MOST_REMINDERS - 1) + [1] * 4
+    assert made.types().count("StateUntaken A") == 1
+    assert made.timers["A"] - made.now == 3600 * SECOND
+
+
+def test_without_a_planner_nobody_is_told_that_a_state_is_not_taken() -> None:
+    made = run()
+    made.kick_off()
+    for _ in range(MOST_REMINDERS + 1):
+        made.look_in_time("A")
+    assert {notice.state for notice in made.notices} == {"A"}
+
+
+def test_reminders_are_counted_from_the_last_lease_on() -> None:
+    made = run()
+    made.kick_off()
+    for _ in range(3):
+        made.look_in_time("A")
+    made.acquire("A", "t1")
+    assert reminders(made.states["A"]) == 0
+    made.look_in_time("A")
+    assert made.notices[-1].type == "lease_expired-1"
+
+
+def test_the_planner_is_reminded_of_a_run_that_it_did_not_start_ever_more_rarely() -> None:
+    made = run(planner_agent_id="boss")
+    delays = [made.timers["A"] - made.now]
+    for _ in range(8):
+        made.look_in_time("A")
+        delays.append(made.timers["A"] - made.now)
+    assert [delay // SECOND for delay in delays] == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600]
+    assert {(notice.state, notice.reason) for notice in made.notices} == {(None, "not_started")}
+    assert len({notice.type for notice in made.notices}) == 8
+    assert made.types().count("PlannerReminded") == 8
+
+
+@pytest.mark.parametrize("how", ["started", "taken"])
+def test_the_planner_is_not_reminded_of_a_run_that_goes_on(how: str) -> None:
+    made = run(planner_agent_id="boss")
+    if how == "started":
+        made.kick_off()
+    else:
+        made.acquire("A", "t1")
+    made.look_in_time("A")
+    assert [notice.state for notice in made.notices if notice.reason != "initial"] == ["A"]
 
 
 def test_a_run_that_was_not_started_is_not_announced_by_the_clock() -> None:

@@ -1,57 +1,13 @@
-"""What is shown of many open states, and why a state is as it is."""
+"""Why a state is as it is, in words."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from dcf.cli.insides import pick, tree
 from dcf.cli.notes import attempts, counts, note
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
-WIDE = [f"Each/{index}/Score" for index in reversed(range(40))]
-
-
-def shown(paths: list[str], **limits: int) -> list[str]:
-    picked = pick(paths, **{"each": 3, "most": 100} | limits)
-    roots = dict.fromkeys(path.partition("/")[0] for path in paths)
-    return ["  " * row.depth + row.label for row in tree([*roots, *picked.paths], picked.more)]
-
-
-def test_the_first_iterations_of_a_wide_map_are_shown_by_number_and_the_others_counted() -> None:
-    assert shown(WIDE) == ["Each", "  0 Score", "  1 Score", "  2 Score", "  and 37 more"]
-
-
-def test_all_is_shown_where_it_is_little() -> None:
-    assert shown(WIDE[-3:]) == ["Each", "  0 Score", "  1 Score", "  2 Score"]
-
-
-def test_what_is_inside_stands_below_its_scope() -> None:
-    paths = ["Each/10/Both", "Each/10/Both/1/Right", "Each/10/Both/0/Left", "Each/9/Both", "Other/0/Way"]
-    assert shown(paths) == ["Each", "  9 Both", "  10 Both", "    0 Left", "    1 Right", "Other", "  0 Way"]
-
-
-def test_each_map_inside_a_map_is_cut_by_itself() -> None:
-    inner = [f"Rows/{row}/Cells/{cell}/Fill" for row in range(2) for cell in range(3)]
-    found = shown([*inner, "Rows/0/Cells", "Rows/1/Cells"], each=2)
-    below = ["    0 Fill", "    1 Fill", "    and 1 more"]
-    assert found == ["Rows", "  0 Cells", *below, "  1 Cells", *below]
-
-
-def test_no_more_is_shown_than_there_is_room_for() -> None:
-    paths = [path for row in range(9) for path in (f"Rows/{row}/Cells", f"Rows/{row}/Cells/0/Fill")]
-    assert shown(paths, each=9, most=4) == [
-        "Rows",
-        "  0 Cells",
-        "    0 Fill",
-        "  1 Cells",
-        "    0 Fill",
-        "  and 7 more",
-    ]
-
-
-def test_a_state_with_a_slash_in_its_name_is_shown_by_its_name() -> None:
-    assert [row.label for row in tree(["a%2Fb", "a%2Fb/0/c%2Fd"], {})] == ["a/b", "0 c/d"]
 
 
 def doc(**fields: Any) -> dict[str, Any]:
@@ -88,6 +44,21 @@ def scope(size: int, done: int = 0, failed: int = 0, **fields: Any) -> dict[str,
         (doc(status="pending", not_before="2026-01-02T03:04:00Z"), "ready, taken by nobody yet"),
         (doc(status="pending", waits_for={"A": 0, "B": 7}), "waits for A"),
         (doc(status="pending", waits_for={"A": 7}), "ready, taken by nobody yet"),
+        (doc(status="pending", agents=[]), "ready for any agent, taken by nobody yet"),
+        (
+            doc(status="pending", agents=["a-1"], ready_since="2026-01-02T03:01:03.5Z"),
+            "ready for a-1, not taken for 3 min 1 s",
+        ),
+        (doc(status="pending", agents=list("abcde")), "ready for a or b or c and 2 more, taken by nobody yet"),
+        (doc(status="pending", agents=["a-1"], awaits_start=True), "not started yet; for a-1"),
+        (
+            doc(status="pending", agents=["a-1"], last_error="Busy: x", not_before="2026-01-02T03:04:00Z"),
+            "ready to be tried again for a-1: Busy: x",
+        ),
+        (
+            doc(lease={"owner_agent_id": "a-1", "expires_at": "2026-01-02T03:04:00Z"}, ready=True, agents=["a-1", "b"]),
+            "held by a-1, lease has expired; ready for a-1 or b",
+        ),
     ],
 )
 def test_a_note_says_what_a_state_waits_for(found: dict[str, Any], words: str) -> None:

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from dcf.application import Application
 from dcf.asl.machine import Machine, Map, machines_in
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
-from dcf.core import needs
 from dcf.core.decision import Reads, Snapshot
+from dcf.core.definition import Definition
 from dcf.core.model import ScopeBounds, StateDoc
 from dcf.core.scopes import fenced, with_scopes
 from dcf.drawing import Share
@@ -59,21 +58,17 @@ class _PageReader:
         return sum(1 for _ in unread)
 
 
-def survey(found: Application, workflow_id: str, most: int) -> Survey:
-    """Read how a run stands, looking for at most `most` documents."""
-    plane = found.control_plane
-    meta = plane.read(workflow_id, ()).meta_document or {}
-    definition = plane.run(workflow_id).definition
-    reader = _PageReader(plane.store, workflow_id, most)
-    inside = [path for path in plane.store.open_states(workflow_id) if needs.place_of(definition, path) is not None]
+def survey(store: RunStore, workflow_id: str, definition: Definition, inside: Iterable[str], most: int) -> Survey:
+    """Read how a run stands, looking for at most `most` documents, first those of what is open `inside`."""
+    reader = _PageReader(store, workflow_id, most)
     left_out = reader.read(with_scopes((*definition.paths, *inside)))
     left_out += _read_inside(reader, definition.machine)
     docs = current(fenced(reader.snapshot).states)
     return Survey(
         machine=definition.machine,
-        meta=meta,
+        meta={},
         statuses={path: doc.status.value for path, doc in docs.items()},
-        shares=_shares(plane.store, workflow_id, definition.machine, docs),
+        shares=_shares(store, workflow_id, definition.machine, docs),
         left_out=left_out,
     )
 

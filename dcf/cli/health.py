@@ -1,0 +1,54 @@
+"""What `dcf doctor` reads of what dcf runs on, and what it makes of it."""
+
+import sys
+from collections.abc import Iterator, Mapping
+
+from dcf import __version__
+from dcf.application import Application
+from dcf.values.json_text import Json
+
+
+def health(found: Application) -> dict[str, Json]:
+    """Read what dcf runs on."""
+    return {
+        "dcf": __version__,
+        "python": sys.version.split()[0],
+        "redis": "REDIS_URL" if found.settings.redis_url is not None else f"embedded in {found.settings.data_dir}",
+        "redis_version": found.server.version,
+        "modules": list(found.server.modules),
+        "appendonly": found.server.appendonly,
+        "appendfsync": found.server.appendfsync,
+        "maxmemory_policy": found.server.maxmemory_policy,
+        "live_runs": found.runs.live_count(),
+    }
+
+
+def checks(report: Mapping[str, Json]) -> Iterator[tuple[bool, str]]:
+    """Judge the report: for each check whether it is fine, and a sentence."""
+    embedded = report["redis"] != "REDIS_URL"
+    where = f"is {report['redis']}" if embedded else "is the one REDIS_URL names"
+    yield True, f"dcf {report['dcf']} runs on Python {report['python']}."
+    yield True, f"Redis {report['redis_version']} answers and {where}."
+    yield True, f"Its modules are {', '.join(report['modules'])}; ReJSON, which dcf needs, is among them."
+    yield _durability(report, embedded=embedded)
+    yield _eviction(report["maxmemory_policy"])
+    yield True, f"Runs that the clock looks at: {report['live_runs']}."
+
+
+def _durability(report: Mapping[str, Json], *, embedded: bool) -> tuple[bool, str]:
+    fsync = report["appendfsync"]
+    if not report["appendonly"]:
+        return False, "appendonly is no: every run is lost when Redis stops. Set appendonly yes in its configuration."
+    if fsync == "always":
+        return True, "appendonly is yes and appendfsync is always: what was acknowledged survives a power loss."
+    if fsync is None:
+        return True, "appendonly is yes; this user may not ask how often it is synced to disk."
+    remedy = "Set DCF_APPENDFSYNC=always" if embedded else "Set appendfsync always in its configuration"
+    return False, f"appendfsync is {fsync}: a power loss may take the last second of work. {remedy} to survive it."
+
+
+def _eviction(policy: str) -> tuple[bool, str]:
+    if policy == "noeviction":
+        return True, "maxmemory-policy is noeviction: Redis drops nothing by itself."
+    remedy = "Set maxmemory-policy noeviction in its configuration."
+    return False, f"maxmemory-policy is {policy}: Redis may drop documents of a run when memory is short. {remedy}"

@@ -1,0 +1,105 @@
+"""Who is told of what is owed, in which words, and whether it is still true. Pure: (entry, snapshot) to answers.
+
+An entry without a state is for the planner; what it says of a state stands in `about`.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+from zlib import crc32
+
+from dcf.core.attention import reminders
+from dcf.core.decision import Snapshot
+from dcf.core.inspection import is_ready
+from dcf.core.model import RunStatus
+from dcf.core.notices import NoticeKind
+from dcf.store.keys import RunKeys
+from dcf.store.outbox import OutboxEntry
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+
+_MOST_ASKED: Final = 10
+"""Members of a pool that are asked, one after the other, to take one event."""
+
+_ALWAYS_TRUE: Final = frozenset({NoticeKind.FINISHED.value, NoticeKind.CANCELLED.value})
+
+
+def event_id_of(workflow_id: str, entry: OutboxEntry) -> str:
+    """Make the id by which receivers drop repetitions."""
+    return f"{workflow_id}:{entry.state or entry.about or 'run'}:{entry.epoch}:{entry.type}"
+
+
+def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tuple[str, ...]:
+    """List who may be told, the first of them first: the one named, the planner, or those assigned.
+
+    A pool begins with another member for another event, and with the next one for the next reminder of it.
+    """
+    if entry.agent_id is not None:
+        return (entry.agent_id,)
+    if entry.state is None:
+        planner = (snapshot.meta_document or {}).get("planner_agent_id")
+        return (planner,) if isinstance(planner, str) else ()
+    assert snapshot.meta is not None, "read() raises for a run that does not exist"
+    pool = snapshot.meta.assigned(entry.state)
+    if len(pool) < 2:  # noqa: PLR2004 - nothing to choose
+        return pool
+    first = (crc32(f"{workflow_id}:{entry.state}:{entry.epoch}".encode()) + entry.number) % len(pool)
+    return (*pool[first:], *pool[:first])[:_MOST_ASKED]
+
+
+def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
+    """Tell whether the state, or the whole run, has moved on since the entry was written."""
+    meta = snapshot.meta
+    if entry.type in _ALWAYS_TRUE:
+        return False
+    if meta is None or meta.status is not RunStatus.RUNNING:
+        return True
+    state = entry.state or entry.about
+    if state is None:
+        return entry.type.startswith(NoticeKind.UNSTARTED) and meta.is_started
+    doc = snapshot.states.get(state)
+    if doc is None or doc.lease.epoch != entry.epoch or not is_ready(meta, doc, snapshot.now):
+        return True
+    return entry.state is not None and entry.number < reminders(doc)  # a later reminder says the same
+
+
+def event_of(run: RunKeys, entry: OutboxEntry, now: int, payload: Json) -> dict[str, Json]:
+    """Make the seed's event, with its id."""
+    event: dict[str, Json] = {
+        "type": "workflow_event",
+        "event_id": event_id_of(run.workflow_id, entry),
+        "workflow_id": run.workflow_id,
+        "target_state": entry.state or entry.about,
+        "source_state": entry.source,
+        "reason": entry.reason,
+        "payload": {} if payload is None else payload,
+        "ts": to_text(now),
+        "control_plane": {"meta_key": run.meta},
+    }
+    if entry.type == NoticeKind.FINISHED:
+        return event | {"type": "run_finished", "reason": "run_finished", "status": entry.reason}
+    if entry.state is None:
+        return event | {"type": "run_stalled"}
+    event["control_plane"] |= {
+        "state_key": run.state(entry.state),
+        "input_key": run.input(entry.state),
+        "output_key": run.output(entry.state),
+    }
+    return event
+
+
+def entry_of(event: Mapping[str, Json]) -> OutboxEntry | None:
+    """Read back from an event what it announced; None for an event that is not one of ours."""
+    event_id, state = event.get("event_id"), event.get("target_state")
+    parts = event_id.rsplit(":", 2) if isinstance(event_id, str) else []
+    if len(parts) < 3 or not parts[1].isdecimal() or not (state is None or isinstance(state, str)):  # noqa: PLR2004
+        return None
+    for_planner = event.get("type") != "workflow_event"
+    return OutboxEntry(
+        entry_id="",
+        type=parts[2],
+        state=None if for_planner else state,
+        about=state if for_planner else None,
+        epoch=int(parts[1]),
+        source=None,
+        reason=str(event.get("reason")),
+    )

@@ -1,0 +1,76 @@
+"""Leaves a platform alone that does not answer, so that not everybody who delivers waits for it in turn.
+
+After a few failures in a row only one delivery is let through in each pause, and pauses grow until one succeeds. What
+is not let through stays owed. It decides nothing about who is told.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from dcf.ports import Deliverer, Delivery, Undelivered
+from dcf.values.json_text import Json
+
+_TOLERATED: Final = 3
+"""Failures in a row after which a platform is left alone."""
+
+_FIRST_PAUSE_S: Final = 2.0
+_LONGEST_PAUSE_S: Final = 60.0
+_SAYS_NOTHING: Final = frozenset({Undelivered.UNDER_WAY})
+"""Outcomes that were decided here, without the platform."""
+
+
+class Breaker:
+    """Whether a platform may be asked; `monotonic` is the clock, in seconds. May be used from several threads."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._lock = threading.Lock()
+        self._failures = 0
+        self._until = 0.0
+
+    def admit(self) -> float:
+        """Let the caller ask the platform (0.0), or tell in how many seconds it may be worth a try."""
+        with self._lock:
+            now = self._monotonic()
+            if self._failures < _TOLERATED:
+                return 0.0
+            if self._until > now:
+                return self._until - now
+            self._until = now + self._pause_s()  # this one tries; the others wait for what becomes of it
+            return 0.0
+
+    def note(self, *, answered: bool) -> None:
+        """Note whether the platform answered somebody who was let through."""
+        with self._lock:
+            self._failures = 0 if answered else self._failures + 1
+            if self._failures >= _TOLERATED:
+                self._until = self._monotonic() + self._pause_s()
+
+    def _pause_s(self) -> float:
+        doublings = min(self._failures - _TOLERATED, 10)
+        return min(_FIRST_PAUSE_S * float(2**doublings), _LONGEST_PAUSE_S)
+
+
+class GuardedDeliverer:
+    """A platform behind a breaker."""
+
+    def __init__(self, platform: Deliverer, breaker: Breaker) -> None:
+        self._platform = platform
+        self._breaker = breaker
+        self.is_remote = platform.is_remote
+
+    def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
+        """Deliver, unless the platform is to be left alone for now."""
+        pause_s = self._breaker.admit()
+        if pause_s:
+            return Delivery(
+                failure=Undelivered.PLATFORM_UNAVAILABLE,
+                error="The agent platform did not answer several times in a row and is left alone for a while.",
+                retry_after_s=pause_s,
+            )
+        delivery = self._platform.deliver(agent_id, event_id, event)
+        if delivery.failure not in _SAYS_NOTHING:
+            self._breaker.note(answered=delivery.failure is not Undelivered.PLATFORM_UNAVAILABLE)
+        return delivery

@@ -1,0 +1,86 @@
+"""The clock of runs: looks at what is due, has what is owed delivered, and takes runs that are over off its list.
+
+It is no orchestrator: what it does is done by the same transactions as everything else, any number of copies may run
+at once, and nothing depends on it but time itself. It never waits for an agent platform.
+"""
+
+import logging
+
+from dcf.errors import DcfError, NotFound, StoreUnavailable
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.deliveries import DeliveryThreads
+from dcf.store.index import RunIndex
+from dcf.store.outbox import Attention, Outbox
+
+_log = logging.getLogger(__name__)
+
+
+class RunClock:
+    """Looks at live runs, and hands what they owe to `deliveries`."""
+
+    def __init__(self, plane: ControlPlane, index: RunIndex, outbox: Outbox, deliveries: DeliveryThreads) -> None:
+        self._plane = plane
+        self._index = index
+        self._outbox = outbox
+        self._deliveries = deliveries
+
+    def pulse(self) -> int:
+        """Look once at every live run; how many things were done."""
+        return sum(map(self._try_tick, self._index.live()))
+
+    def finish(self, timeout_s: float) -> int:
+        """Wait until what was handed over is delivered, or for so long; how many notifications were dealt with."""
+        return self._deliveries.wait(timeout_s)
+
+    def _try_tick(self, workflow_id: str) -> int:
+        """One tick of one run; what is wrong with its documents must not stop the clock of the others."""
+        try:
+            return self._tick(workflow_id)
+        except StoreUnavailable:
+            raise
+        except DcfError as error:
+            _log.warning("pulse: run %s: %s: %s", workflow_id, error.code, error.message)
+            return 0
+        except Exception:  # noqa: BLE001 - a defect met in one run must not stop the clock of the others
+            _log.exception("pulse: run %s", workflow_id)
+            return 0
+
+    def _tick(self, workflow_id: str) -> int:
+        attention = self._outbox.attention(workflow_id)
+        if not attention.exists:
+            self._index.retire(workflow_id)
+            return 0
+        done = 0
+        if attention.is_running and attention.is_timed_out:
+            self._plane.time_out(workflow_id)
+            done += 1
+        for state in attention.due if attention.is_running else ():
+            self._look(workflow_id, state)
+            done += 1
+        if done or attention.owed:
+            done += self._deliveries.hand_over(workflow_id)
+        if not attention.is_running and not attention.owed:
+            self._retire(workflow_id, attention)
+        return done
+
+    def _look(self, workflow_id: str, state: str) -> None:
+        """Look at one state; what is wrong with its documents must not keep the clock from the others."""
+        try:
+            self._plane.look(workflow_id, state)
+        except (StoreUnavailable, NotFound):
+            raise
+        except DcfError as error:
+            _log.warning("pulse: %s of run %s: %s: %s", state, workflow_id, error.code, error.message)
+
+    def _retire(self, workflow_id: str, attention: Attention) -> None:
+        """Take a run that is over off the list; its keys begin to expire once it is finalized, which lists it again."""
+        if not attention.is_left_open:
+            self._plane.skip_unreached(workflow_id)  # again, should whoever ended the run have died before it did
+        if attention.is_final and attention.retention_s is not None:
+            self._expire(workflow_id, attention.retention_s)
+        self._index.retire(workflow_id, is_final=attention.is_final)
+
+    def _expire(self, workflow_id: str, retention_s: int) -> None:
+        states, scopes, branches = self._plane.inside(workflow_id)
+        paths = self._plane.run(workflow_id).definition.paths
+        self._outbox.expire(workflow_id, (*paths, *states), (*paths, *scopes), branches, retention_s)

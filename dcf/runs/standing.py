@@ -1,0 +1,156 @@
+"""Where a run and its states stand: the one record that command line, tools, assignments and pages show. Pure.
+
+It is worked out here from the documents that were read, and nowhere else; how it is shown is the faces' business.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from dcf.asl.state_paths import ancestors, split, split_scope
+from dcf.core.decision import Snapshot, Tally
+from dcf.core.inspection import is_ready, public_state
+from dcf.core.model import Meta, RunStatus, StateDoc
+from dcf.values.instants import from_text, to_text
+from dcf.values.json_paths import MISSING
+from dcf.values.json_text import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateView:
+    """Where a state stands. Times are the server's, in microseconds.
+
+    `ready`: a lease on it could be granted now, since `ready_since` where documents tell. `agents` are those assigned
+    to it; empty means that any agent may take it. It `awaits_start` if the run was created with it ready and not
+    started: then no agent was told. `given` and `output` are MISSING where there is no such document;
+    a Parallel or Map may have a `tally` of what has ended inside.
+    """
+
+    path: str
+    doc: StateDoc
+    ready: bool
+    agents: tuple[str, ...] = ()
+    ready_since: int | None = None
+    awaits_start: bool = False
+    given: Json = MISSING
+    output: Json = MISSING
+    tally: Tally | None = None
+
+    def is_for(self, agent_id: str) -> bool:
+        """Tell whether the agent may take the state: it is assigned, alone or in a pool, or nobody is."""
+        return not self.agents or agent_id in self.agents
+
+    def as_json(self) -> dict[str, Json]:
+        """Show it to everybody: the document without its lease token, and what was worked out."""
+        shown = public_state(self.doc) | {"ready": self.ready, "agents": list(self.agents)}
+        if self.ready:
+            since = None if self.ready_since is None else to_text(self.ready_since)
+            shown |= {"ready_since": since, "awaits_start": self.awaits_start}
+        if self.tally is not None:
+            shown["tally"] = {"done": self.tally.done, "failed": self.tally.failed}
+        return shown
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunView:
+    """Where a run stands, at `now` (server microseconds).
+
+    `document` is its whole meta document where that was asked for, `meta` what decisions read of it. `more` counts what
+    is left out of open branches and iterations, by Parallel or Map.
+    """
+
+    meta: Meta
+    now: int
+    states: Mapping[str, StateView]
+    document: Mapping[str, Json] = field(default_factory=dict)
+    more: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def status(self) -> RunStatus:
+        """Where the run as a whole is."""
+        return self.meta.status
+
+    @property
+    def planner_agent_id(self) -> str | None:
+        """Who planned the run, where its whole meta document was read."""
+        found = self.document.get("planner_agent_id")
+        return found if isinstance(found, str) else None
+
+    def as_json(self) -> dict[str, Json]:
+        """Show it to everybody, the outputs beside the states."""
+        outputs = {path: state.output for path, state in self.states.items() if state.output is not MISSING}
+        states = {path: state.as_json() for path, state in self.states.items()}
+        return {"meta": dict(self.document), "states": states, "outputs": outputs, "more": dict(self.more)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSummary:
+    """One line of the list of runs; `unreadable` is a run whose documents somebody damaged.
+
+    Only the workflow's own states are counted: what a Map will open nobody knows.
+    """
+
+    workflow_id: str
+    status: RunStatus | Literal["unreadable"]
+    workflow_name: str | None = None
+    states_done: int = 0
+    states: int = 0
+    created_at: str | None = None
+    finished_at: str | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """Show it."""
+        return {
+            "workflow_id": self.workflow_id,
+            "workflow_name": self.workflow_name,
+            "status": str(self.status),
+            "states_done": self.states_done,
+            "states": self.states,
+            "created_at": self.created_at,
+            "finished_at": self.finished_at,
+        }
+
+
+def known(value: Json) -> Json:
+    """Return a document's value, or None where there is no document."""
+    return None if value is MISSING else value
+
+
+def view_of(snapshot: Snapshot, path: str, doc: StateDoc, meta: Meta) -> StateView:
+    """Work out where a state stands; `meta` must have its assignment."""
+    ready = is_ready(meta, doc, snapshot.now)
+    return StateView(
+        path=path,
+        doc=doc,
+        ready=ready,
+        agents=meta.assigned(path),
+        ready_since=_ready_since(path, doc, snapshot.states, meta) if ready else None,
+        awaits_start=ready and not meta.is_started and doc.lease.epoch == from_text(meta.created_at),
+        given=snapshot.inputs.get(path, MISSING),
+        output=snapshot.outputs.get(path, MISSING),
+        tally=snapshot.tallies.get(path) if doc.scope is not None else None,
+    )
+
+
+def _ready_since(path: str, doc: StateDoc, states: Mapping[str, StateDoc], meta: Meta) -> int | None:
+    """Find since when the state could be taken: its retry was due, its lease was over, or what it waited for ended."""
+    if doc.not_before is not None:
+        return doc.not_before
+    if doc.lease.token is not None:
+        return doc.lease.expires_at
+    if doc.lease.ts is not None:  # it was given back
+        return doc.lease.ts
+    if doc.waits_for:
+        ended = [states[name].finished_at for name in doc.waits_for if name in states]
+        return max((at for at in ended if at is not None), default=None)
+    if "/" in path:
+        return _opened_at(path, states)
+    return from_text(meta.created_at)
+
+
+def _opened_at(path: str, states: Mapping[str, StateDoc]) -> int | None:
+    """Find when the Parallel or Map was entered that opened this first state of a branch with itself."""
+    around = states.get(ancestors(path)[-1])
+    index = split_scope(split(path)[0])[1]
+    at_once = around is not None and around.scope is not None and index < around.scope.concurrency
+    return around.started_at if around is not None and at_once else None

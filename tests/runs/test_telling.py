@@ -1,0 +1,356 @@
+"""Agents on a platform elsewhere: one that is away, slow or has lost an agent is told of, and delays nobody else."""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from dcf.core.attention import MOST_REMINDERS
+from dcf.ports import Delivery, Undelivered
+from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.notifications import STALLED_S
+from dcf.store.told import NEVER_TOLD, PLANNER, Told
+from tests.support.machines import chain
+from tests.support.waiting import wait_until
+from tests.support.world import Relay, World
+
+GONE = Delivery(failure=Undelivered.UNKNOWN_AGENT, error="There is no such agent.")
+BUSY = Delivery(failure=Undelivered.BUSY, error="The agent is busy with another message.")
+AWAY = Delivery(failure=Undelivered.PLATFORM_UNAVAILABLE, error="The platform cannot be reached.", retry_after_s=7.0)
+SENT = Delivery(message_id="m1", run_id="r1")
+
+PAST = {"Type": "Wait", "Timestamp": "2001-01-01T00:00:00Z", "End": True}
+
+
+class Elsewhere:
+    """A platform in the test's hand: each agent's `answers`, and a door before which every delivery waits."""
+
+    is_remote = True
+
+    def __init__(self, **answers: Delivery) -> None:
+        self.answers = answers
+        self.asked: list[tuple[str, Mapping[str, Any]]] = []
+        self.inside = threading.Event()
+        self.door = threading.Event()
+        self.door.set()
+
+    def deliver(self, agent_id: str, _event_id: str, event: Mapping[str, Any]) -> Delivery:
+        self.asked.append((agent_id, event))
+        self.inside.set()
+        assert self.door.wait(30)
+        return self.answers.get(agent_id, SENT)
+
+    def told(self, agent_id: str) -> list[Mapping[str, Any]]:
+        return [event for agent, event in self.asked if agent == agent_id]
+
+
+def owing(world: World, **agents: Any) -> str:
+    """A run in which A is done and B's agent was not told yet."""
+    run = world.create(chain("A", "B"), agents={"A": "a", "B": "b"} | agents, planner="boss")
+    world.plane.kick_off(run, "initial")
+    world.do(run, "A", "a")
+    return run
+
+
+def offer_again(world: World, run: str) -> None:
+    """As if what was postponed had waited long enough."""
+    outbox = world.store.keys(run).outbox
+    for entry_id, owner, _, _ in world.ask("XPENDING", outbox, "relay", "-", "+", 100):
+        world.ask("XCLAIM", outbox, "relay", owner, 0, entry_id, "IDLE", int(STALLED_S * 1000))
+
+
+def failures(world: World, run: str) -> list[tuple[str | None, Any, Any]]:
+    return [
+        (event.state, event.data["agent"], event.data["failure"])
+        for event in world.events(run)
+        if event.type == "NotificationFailed"
+    ]
+
+
+def told(relay: Relay, run: str, state: str) -> Told:
+    return relay.told(run, (state,)).get(state, NEVER_TOLD)
+
+
+# An agent that is gone
+
+
+def test_an_agent_that_is_gone_is_told_once_in_the_history_and_to_the_planner(world: World) -> None:
+    """Nothing said so: the run stood for ever, with reminders in its history."""
+    run, platform = owing(world), Elsewhere(b=GONE)
+    relay = world.relay(platform)
+    relay.pulse()
+    for _ in range(4):
+        world.make_due(run, "B")
+        relay.pulse()
+    assert failures(world, run) == [("B", "b", "unknown_agent")]
+    (event,) = platform.told("boss")
+    assert (event["type"], event["reason"], event["target_state"]) == ("run_stalled", "unknown_agent", "B")
+    assert world.owed(run) == 0, "reminders look whether it is there by now"
+    assert len(platform.told("b")) == 5
+
+
+def test_why_a_state_stands_is_known_and_how_often_it_was_announced(world: World) -> None:
+    run, platform = owing(world), Elsewhere(b=GONE)
+    relay = world.relay(platform)
+    epoch = world.doc(run, "B").lease.epoch
+    assert told(relay, run, "B") == NEVER_TOLD
+    relay.pulse()
+    world.make_due(run, "B")
+    relay.pulse()
+    found = told(relay, run, "B")
+    trouble = found.trouble(epoch)
+    assert trouble is not None
+    assert (found.times(epoch), trouble.agent_id, trouble.reason, trouble.error) == (
+        2, "b", "unknown_agent", "There is no such agent.",
+    )  # fmt: skip
+    assert (found.times(epoch + 1), found.trouble(epoch + 1)) == (0, None), "of another visit nothing is known"
+
+
+def test_trouble_is_over_when_the_agent_was_reached(world: World) -> None:
+    run, platform = owing(world), Elsewhere(b=GONE)
+    relay = world.relay(platform)
+    relay.pulse()
+    platform.answers = {}
+    world.make_due(run, "B")
+    relay.pulse()
+    found, epoch = told(relay, run, "B"), world.doc(run, "B").lease.epoch
+    assert found.sent is not None
+    assert (found.sent.agent_id, found.times(epoch), found.trouble(epoch)) == ("b", 2, None)
+
+
+def test_the_same_failure_in_another_visit_is_news_again(world: World) -> None:
+    run, platform = owing(world), Elsewhere(b=GONE)
+    relay = world.relay(platform)
+    relay.pulse()
+    world.acquire(run, "B", "b")
+    world.expire_lease(run, "B")
+    world.make_due(run, "B")
+    relay.pulse()
+    assert failures(world, run) == [("B", "b", "unknown_agent")] * 2
+
+
+def test_a_planner_that_is_gone_keeps_no_run_on_the_clock(world: World) -> None:
+    run = world.create(chain("A"), planner="boss")
+    world.do(run, "A")
+    relay = world.relay(Elsewhere(boss=GONE))
+    relay.pulse()
+    relay.pulse()
+    assert failures(world, run) == [(None, "boss", "unknown_agent")]
+    assert not world.is_live(run)
+
+
+# A pool
+
+
+@pytest.mark.parametrize("failure", [BUSY, GONE])
+def test_what_one_member_of_a_pool_cannot_take_is_offered_to_the_next(world: World, failure: Delivery) -> None:
+    run = owing(world, B=("one", "two"))
+    relay = world.relay(Elsewhere(one=failure))
+    for _ in range(2):
+        world.make_due(run, "B")
+        relay.pulse()
+    sent = [event.data["agent"] for event in world.events(run) if event.type == "NotificationSent"]
+    assert set(sent) == {"two"}
+    assert failures(world, run) == ([("B", "one", "unknown_agent")] if failure is GONE else [])
+    assert [event.type for event in world.events(run)].count("NotificationSent") == len(sent) >= 2
+
+
+def test_a_pool_in_which_one_is_busy_and_the_others_are_gone_is_not_given_up(world: World) -> None:
+    run = owing(world, B=("one", "two"))
+    platform = Elsewhere(one=BUSY, two=GONE)
+    relay = world.relay(platform)
+    relay.pulse()
+    assert world.owed(run) == 1
+    assert platform.told("boss") == []
+
+
+# A platform that is away
+
+
+def test_a_platform_that_is_away_is_told_once_and_asked_again_until_it_is_back(world: World) -> None:
+    run, platform = owing(world), Elsewhere(b=AWAY)
+    relay = world.relay(platform)
+    for _ in range(3):
+        relay.pulse()
+        offer_again(world, run)
+    assert failures(world, run) == [("B", "b", "platform_unavailable")]
+    assert len(platform.told("b")) == 3
+    platform.answers = {}
+    relay.pulse()
+    assert world.event_types(run, "B").count("NotificationSent") == 1
+    assert world.owed(run) == 0
+
+
+def test_a_planner_whose_platform_is_away_is_no_news_each_time_it_is_tried(world: World) -> None:
+    run = world.create(chain("A"), planner="boss")
+    world.do(run, "A")
+    relay = world.relay(Elsewhere(boss=AWAY))
+    for _ in range(3):
+        relay.pulse()
+        offer_again(world, run)
+    assert failures(world, run) == [(None, "boss", "platform_unavailable")]
+    assert told(relay, run, PLANNER).failed is not None
+
+
+@pytest.mark.parametrize(("failure", "after_s"), [(BUSY, 2), (AWAY, 7)])
+def test_what_was_not_taken_is_offered_again_after_the_time_that_the_platform_says(
+    real: World, failure: Delivery, after_s: int
+) -> None:
+    run = owing(real)
+    real.relay(Elsewhere(b=failure)).pulse()
+    ((_, _, idle, _),) = real.ask("XPENDING", real.store.keys(run).outbox, "relay", "-", "+", 10)
+    already_ms = (STALLED_S - after_s) * 1000
+    assert already_ms <= idle < already_ms + 2000, "the rest of the time until it counts as stalled"
+    assert failures(real, run) == ([] if failure is BUSY else [("B", "b", "platform_unavailable")])
+
+
+def test_a_reminder_takes_the_place_of_what_could_not_be_delivered_before(world: World) -> None:
+    """Once the platform was back the agent got one message for each reminder."""
+    run, platform = owing(world), Elsewhere(b=AWAY)
+    relay = world.relay(platform)
+    for _ in range(5):
+        relay.pulse()
+        world.make_due(run, "B")
+        offer_again(world, run)
+    platform.asked.clear()
+    platform.answers = {}
+    offer_again(world, run)
+    relay.pulse()
+    (event,) = platform.told("b")
+    assert event["event_id"].endswith(":reminder-5")
+    assert world.owed(run) == 0
+
+
+# A platform that does not answer
+
+
+@pytest.fixture
+def frozen() -> Iterator[Elsewhere]:
+    platform = Elsewhere()
+    platform.door.clear()
+    yield platform
+    platform.door.set()
+
+
+def test_a_frozen_platform_delays_no_other_run(real: World, frozen: Elsewhere) -> None:
+    """With a Letta that was frozen a Wait of three seconds took a minute."""
+    relay = real.relay(frozen, threads=2)
+    stuck = [owing(real) for _ in range(5)]
+    relay.pulse()
+    assert frozen.inside.wait(10)
+    waiting = real.create({"asl": {"StartAt": "W", "States": {"W": PAST}}})
+    leased = real.create(chain("A"), agents={"A": "a"}, max_attempts=1)
+    real.acquire(leased, "A", "a")
+    real.expire_lease(leased, "A")
+    real.make_due(leased, "A")
+    relay.pulse()
+    relay.pulse()
+    assert real.run_status(waiting) == "succeeded"
+    assert real.run_status(leased) == "failed"
+    assert all(real.owed(run) for run in stuck)
+    frozen.door.set()
+    wait_until(lambda: [real.owed(run) for run in stuck] == [0] * 5)
+    assert relay.clock.finish(10) >= 5
+    relay.deliveries.close()
+
+
+def test_a_process_ends_although_a_platform_does_not_answer(
+    real: World, frozen: Elsewhere, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("dcf.runs.deliveries._GRACE_S", 0.05)
+    relay = real.relay(frozen, threads=1)
+    run = owing(real)
+    relay.pulse()
+    assert frozen.inside.wait(10)
+    relay.deliveries.close()
+    assert relay.deliveries.hand_over(run) == 0, "nothing more is taken"
+    assert real.owed(run) == 1, "it stays owed"
+    frozen.door.set()
+    wait_until(lambda: not any(thread.name == "dcf-delivery" for thread in threading.enumerate()))
+    assert caplog.records == []
+
+
+# The threads
+
+
+def test_a_run_that_is_waited_for_is_not_taken_twice() -> None:
+    door, taken = threading.Event(), list[str]()
+
+    def deliver(run: str) -> int:
+        taken.append(run)
+        assert door.wait(10)
+        return 3
+
+    threads = DeliveryThreads(deliver, 3)
+    for _ in range(5):
+        threads.hand_over("one")
+    threads.hand_over("two")
+    door.set()
+    assert threads.wait(10) == 6
+    threads.hand_over("one")
+    assert threads.wait(10) == 3
+    assert sorted(taken) == ["one", "one", "two"]
+    threads.close()
+
+
+@pytest.mark.parametrize("failure", [ValueError("a defect"), KeyError("x")])
+def test_a_defect_in_one_delivery_does_not_stop_the_others(
+    failure: Exception, caplog: pytest.LogCaptureFixture
+) -> None:
+    def deliver(run: str) -> int:
+        if run == "bad":
+            raise failure
+        return 1
+
+    threads = DeliveryThreads(deliver, 1)
+    for run in ("bad", "good"):
+        threads.hand_over(run)
+    assert threads.wait(10) == 1
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    threads.close()
+
+
+def test_without_threads_it_is_delivered_at_once() -> None:
+    deliveries: Callable[[str], int] = DeliveryThreads(lambda _: 4, 0).hand_over
+    assert deliveries("one") == 4
+
+
+# A planner that has to know
+
+
+def test_a_run_that_its_planner_never_started_is_told_to_it(world: World) -> None:
+    """A planner whose own run was lost left a run that nobody started, and nothing said so."""
+    run = world.create(chain("A"), agents={"A": "a"}, planner="boss")
+    for _ in range(2):
+        world.make_due(run, "A")
+        world.notifications.pulse()
+    (event,) = world.messages("boss")
+    assert (event["type"], event["reason"], event["event_id"].rpartition(":")[2]) == (
+        "run_stalled", "not_started", "unstarted-2",
+    )  # fmt: skip
+    assert world.messages("a") == [], "nobody is woken for a run that was not started"
+    world.plane.kick_off(run, "initial")
+    world.notifications.notify_next(run, None)
+    assert [event["reason"] for event in world.messages("a")] == ["initial"]
+
+
+def test_what_was_to_be_told_to_a_planner_is_dropped_when_it_is_true_no_more(world: World) -> None:
+    run = world.create(chain("A"), agents={"A": "a"}, planner="boss")
+    world.make_due(run, "A")
+    world.plane.look(run, "A")
+    world.plane.kick_off(run, "initial")
+    world.notifications.pulse()
+    assert world.messages("boss") == []
+    assert world.owed(run) == 0
+
+
+def test_a_state_that_nobody_takes_is_told_to_the_planner(world: World) -> None:
+    """A worker whose runs failed before they took the lease was told for ever, its planner never."""
+    run = owing(world)
+    for _ in range(MOST_REMINDERS + 2):
+        world.make_due(run, "B")
+        world.notifications.pulse()
+    (event,) = world.messages("boss")
+    assert (event["type"], event["reason"], event["target_state"]) == ("run_stalled", "not_taken", "B")
+    assert world.event_types(run).count("StateUntaken") == 1
