@@ -1,10 +1,12 @@
 """Python functions as workers: register a function for a state, and a worker process serves it.
 
 A worker knows nothing of Redis; it calls dcf's tools, whatever carries the calls. It may be killed at any moment: its
-lease expires, whoever is assigned is told, and what it had not completed is done again.
+lease expires, whoever is assigned is told, and what it had not completed is done again. While it lives it keeps a
+finished result until the server has taken or refused it, however long that takes.
 """
 
 import logging
+import random
 import secrets
 import threading
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +26,9 @@ Function = TypeVar("Function", bound=TaskFunction)
 _LONGEST_ERROR = 200
 _LONGEST_CAUSE = 20_000
 _RENEWALS_PER_LEASE = 3
+_LONGEST_PAUSE_S = 5.0
+_WAITED_FOR = PASSING - {"internal_error"}
+"""Codes of trouble that a finished result is kept through; a defect of the server would be met again and again."""
 
 
 class TaskFailed(DcfError):
@@ -84,18 +89,22 @@ class Worker:
         *,
         lease_ttl_s: int = 30,
         wait_s: float = 20,
+        pause_s: float = 1.0,
     ) -> None:
         self._tools = tools
         self._agent_id = agent_id
         self._functions = FUNCTIONS if functions is None else functions
         self._ttl_s = lease_ttl_s
         self._wait_s = wait_s
+        self._pause_s = pause_s
+        self._stop = threading.Event()
 
     def serve(self, stop: threading.Event | None = None) -> None:
         """Handle events one after another until told to stop; a server that goes away later is waited for."""
+        self._stop = stop or self._stop
         handled: str | None = None
         reached = False
-        while stop is None or not stop.is_set():
+        while not self._stop.is_set():
             try:
                 answer = self._await_event(handled)
             except DcfError as error:
@@ -153,14 +162,38 @@ class Worker:
         """Work and report; return the next work, if the completion brought its lease along."""
         with self._renewing(work):
             result = self._result(work)
-        answer = self._write(work, result)
-        if answer.get("code") != "ok":
-            log.warning("%s/%s: result not accepted: %s", work.workflow_id, work.state, answer.get("error"))
+        answer = self._deliver(work, result)
+        if answer is None:
             return None
         if answer.get("run_status") == "running":
-            self._tools.call("notify_next_worker_agent", workflow_id=work.workflow_id, source_state=work.state)
+            self._also(work, "notify_next_worker_agent", source_state=work.state)
         self._release(work)
         return self._claimed(work, answer.get("claimed"))
+
+    def _deliver(self, work: Work, result: Mapping[str, Json]) -> dict[str, Json] | None:
+        """Write the result until the server takes or refuses it; None when it is given up.
+
+        Nobody else has it, and a lease that expired meanwhile is still good as long as nobody took over.
+        """
+        pause = self._pause_s
+        while True:
+            try:
+                answer = self._write(work, result)
+                if answer.get("code") == "ok":
+                    return answer
+                why = answer.get("error")
+                break
+            except DcfError as error:
+                why = error.message
+                if error.code not in _WAITED_FOR:
+                    break
+            log.warning("%s/%s: the result is kept and sent again: %s", work.workflow_id, work.state, why)
+            if self._stop.wait(pause * random.uniform(0.5, 1)):  # nosec B311 # noqa: S311 - jitter, not a secret
+                why = "the worker was told to stop"
+                break
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        log.warning("%s/%s: the result is given up: %s", work.workflow_id, work.state, why)
+        return None
 
     def _result(self, work: Work) -> dict[str, Json]:
         """Call the function; return the arguments that report what it did."""
@@ -188,7 +221,14 @@ class Worker:
         )
 
     def _release(self, work: Work) -> None:
-        self._tools.call("release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token)
+        self._also(work, "release_state_lease", state=work.state, lease_token=work.token)
+
+    def _also(self, work: Work, tool: str, **arguments: Json) -> None:
+        """Call what the clock makes up for where it fails, and go on with the work that came along."""
+        try:
+            self._tools.call(tool, workflow_id=work.workflow_id, **arguments)
+        except DcfError as error:
+            log.warning("%s/%s: %s: %s", work.workflow_id, work.state, tool, error.message)
 
     def _claimed(self, work: Work, claimed: Mapping[str, Json] | None) -> Work | None:
         if claimed is None:

@@ -43,7 +43,8 @@ def event(state: str | None = "A", **more: Any) -> dict[str, Any]:
 
 
 def worker(tools: FakeTools, functions: dict[str, TaskFunction] | None = None, *, lease_ttl_s: int = 30) -> Worker:
-    return Worker(tools, "me", functions or {"A": lambda given: given}, lease_ttl_s=lease_ttl_s, wait_s=0)
+    named = functions or {"A": lambda given: given}
+    return Worker(tools, "me", named, lease_ttl_s=lease_ttl_s, wait_s=0, pause_s=0.001)
 
 
 def report(function: TaskFunction) -> dict[str, Any]:
@@ -281,7 +282,81 @@ def test_the_result_is_discarded_when_the_lease_was_lost_during_the_work(caplog:
     with caplog.at_level(logging.WARNING):
         worker(tools, {"A": work}, lease_ttl_s=1).handle(event())
     assert tools.names[-1] == "update_workflow_control_plane", "nobody is told, nothing else is done"
-    assert f"{RUN}/A: result not accepted: lease_lost" in caplog.text
+    assert f"{RUN}/A: the result is given up: lease_lost" in caplog.text
+
+
+# A finished result, while the server or its Redis is in trouble
+
+TROUBLE = [
+    ServerUnreachable("The dcf server did not answer."),
+    ToolCallFailed("store_unavailable", "Redis refuses writes: its memory is full (OOM)."),
+    ToolCallFailed("unknown_outcome", "It is not known whether the write took effect."),
+    ToolCallFailed("conflict", "Others kept changing the same documents."),
+    ToolCallFailed("rate_limited", "This key calls too often."),
+]
+
+
+@pytest.mark.parametrize("trouble", TROUBLE, ids=lambda error: error.code)
+def test_a_finished_result_is_kept_until_it_is_taken(trouble: DcfError, caplog: pytest.LogCaptureFixture) -> None:
+    worked: list[Any] = []
+    troubles: list[DcfError] = [trouble] * 3
+
+    def write(**_: Any) -> Answer:
+        if troubles:
+            raise troubles.pop()
+        return {"run_status": "succeeded"}
+
+    tools = FakeTools(acquire_state_lease={"input": 1}, update_workflow_control_plane=write)
+    worker(tools, {"A": worked.append}).handle(event())
+    written = tools.arguments("update_workflow_control_plane")
+    assert len(written) == 4
+    assert all(one == written[0] for one in written), "the same request, so that it is applied once"
+    assert worked == [1]
+    assert caplog.text.count(f"{RUN}/A: the result is kept and sent again: {trouble.message}") == 3
+    assert tools.names[-1] == "release_state_lease"
+
+
+REFUSALS: list[Answer | DcfError] = [
+    {"code": "lease_lost", "error": "lease_lost: This token does not hold state 'A'."},
+    {"code": "terminal", "error": "terminal: State 'A' is already succeeded."},
+    {"code": "already_completed", "error": "already_completed: State 'A' has another result."},
+    ToolCallFailed("too_large", "The output is too large."),
+    ToolCallFailed("store_unsuitable", "Redis lacks a command that dcf needs."),
+    ToolCallFailed("internal_error", "Something failed inside the server."),
+]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda one: one.code if isinstance(one, DcfError) else one["code"])
+def test_a_result_that_is_refused_is_given_up_and_said_to_be(
+    refusal: Answer | DcfError, caplog: pytest.LogCaptureFixture
+) -> None:
+    tools = FakeTools(update_workflow_control_plane=refusal)
+    worker(tools).handle(event())
+    assert tools.names == ["acquire_state_lease", "update_workflow_control_plane"]
+    why = refusal.message if isinstance(refusal, DcfError) else refusal["error"]
+    assert f"{RUN}/A: the result is given up: {why}" in caplog.text
+
+
+def test_a_worker_told_to_stop_does_not_wait_for_a_server_that_stays_away(caplog: pytest.LogCaptureFixture) -> None:
+    inbox = Inbox(message(1), TIMEOUT)
+
+    def write(**_: Any) -> Answer:
+        inbox.stop.set()
+        raise ServerUnreachable("The dcf server did not answer.")
+
+    tools = serve(inbox, update_workflow_control_plane=write)
+    assert tools.names.count("update_workflow_control_plane") == 1
+    assert f"{RUN}/A: the result is given up: the worker was told to stop" in caplog.text
+
+
+@pytest.mark.parametrize("failing_call", ["notify_next_worker_agent", "release_state_lease"])
+def test_work_that_came_along_is_done_although_telling_others_failed(failing_call: str) -> None:
+    """The clock tells whoever is to be told; a lease that came along nobody else may use."""
+    answers: list[Answer] = [{"run_status": "running", "claimed": claimed("B")}, {"run_status": "succeeded"}]
+    away: dict[str, Any] = {failing_call: ServerUnreachable("The dcf server did not answer.")}
+    tools = FakeTools(update_workflow_control_plane=lambda **_: answers.pop(0), **away)
+    worker(tools, {"A": lambda given: 1, "B": lambda given: 2}).handle(event())
+    assert [written["state"] for written in tools.arguments("update_workflow_control_plane")] == ["A", "B"]
 
 
 # Waiting for events

@@ -1,0 +1,117 @@
+"""A worker's finished result survives what its server's Redis goes through meanwhile, and is delivered once."""
+
+import logging
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pytest
+import redis
+
+from dcf.application import Application, open_application
+from dcf.settings import Settings
+from dcf.store.runs import RunStore
+from dcf.tools.client import ToolClient, connect
+from dcf.tools.server import build_http_app
+from dcf.worker import Worker
+from tests.support.servers import free_port, redis_server
+from tests.support.waiting import wait_until
+from tests.tools.calls import ONE_TASK, serving
+
+Server = redis.Redis
+LEASE_S = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Site:
+    """A Redis of this test's own, a server on it, and a client of that."""
+
+    redis: Server
+    tools: ToolClient
+    connect: Callable[[], ToolClient]
+    application: Application
+
+
+@pytest.fixture
+def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
+    """Impatient: it takes a tenth of a second, not ten, until a call is given up."""
+    monkeypatch.setattr("dcf.application.RunStore", partial(RunStore, deadline_s=0.1))
+    with ExitStack() as stack:
+        port = stack.enter_context(redis_server(tmp_path))
+        client = stack.enter_context(redis.Redis(port=port, protocol=2, decode_responses=True))
+        settings = Settings.model_validate({"redis_url": f"redis://127.0.0.1:{port}?socket_timeout=0.2", "auth": "off"})
+        application = stack.enter_context(open_application(settings))
+        url = stack.enter_context(serving(build_http_app(application)))
+
+        def connected() -> ToolClient:
+            return stack.enter_context(connect(f"{url}/mcp", deadline_s=0.1))
+
+        yield Site(redis=client, tools=connected(), connect=connected, application=application)
+
+
+def full(server: Server) -> Callable[[], object]:
+    server.config_set("maxmemory", 1)
+    return lambda: server.config_set("maxmemory", 0)
+
+
+def read_only(server: Server) -> Callable[[], object]:
+    server.replicaof("127.0.0.1", str(free_port()))
+    return lambda: server.replicaof("NO", "ONE")
+
+
+def frozen(server: Server) -> Callable[[], object]:
+    pid = server.info("server")["process_id"]
+    os.kill(pid, signal.SIGSTOP)
+    return lambda: os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("trouble", [full, read_only, frozen])
+def test_a_result_finished_while_redis_is_in_trouble_is_delivered_afterwards_and_once(
+    site: Site, trouble: Callable[[Server], Callable[[], object]], caplog: pytest.LogCaptureFixture
+) -> None:
+    """The lease ends meanwhile; nobody took over, so the result is accepted."""
+    caplog.set_level(logging.WARNING, "dcf.worker")
+    begun, finish, stop, calls = threading.Event(), threading.Event(), threading.Event(), []
+
+    def work(given: object) -> object:
+        calls.append(given)
+        begun.set()
+        assert finish.wait(30)
+        return {"kept": True}
+
+    created = site.tools.call(
+        "create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id="run", agents_map_json={"A": "me"}
+    )
+    assert created["code"] == "ok"
+    site.tools.call("notify_next_worker_agent", workflow_id="run")
+    worker = Worker(site.connect(), "me", {"A": work}, lease_ttl_s=LEASE_S, wait_s=0.1, pause_s=0.01)
+    thread = threading.Thread(target=worker.serve, args=(stop,))
+    thread.start()
+    try:
+        assert begun.wait(30)
+        end, since = trouble(site.redis), time.monotonic()
+        finish.set()
+        wait_until(lambda: caplog.text.count("the result is kept and sent again") >= 2, 30)
+        wait_until(lambda: time.monotonic() > since + LEASE_S)
+        end()
+        wait_until(lambda: status_of(site.tools) != "running", 30)
+    finally:
+        stop.set()
+        thread.join()
+    found = site.tools.call("read_workflow_control_plane", workflow_id="run")
+    assert (found["meta"]["status"], found["meta"]["output"]) == ("succeeded", {"kept": True})
+    assert (len(calls), found["states"]["A"]["attempts"]) == (1, 1)
+    events = [happening.type for happening in site.application.history.after("run")]
+    assert events.count("StateSucceeded") == 1
+    assert "given up" not in caplog.text
+
+
+def status_of(tools: ToolClient) -> str:
+    found: str = tools.call("read_workflow_control_plane", workflow_id="run")["meta"]["status"]
+    return found
