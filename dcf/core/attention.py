@@ -9,7 +9,7 @@ from dataclasses import replace
 from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.model import Meta, StateDoc, Status
-from dcf.core.notices import NoticeKind
+from dcf.core.notices import NoticeKind, stop_notices
 from dcf.values.instants import SECOND
 
 REMINDER_DELAY = 15 * SECOND
@@ -36,8 +36,7 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
     """Find out what to do about an open state whose time has come."""
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
     if doc is None or meta is None or meta.status.value != "running" or doc.status.is_terminal:
-        closed = {state: doc} if doc is not None and state in snapshot.void else {}
-        return Decision(answer=Owed(fired="closed"), changes=Changes(states=closed, timers={state: None}))
+        return _close(snapshot, state, doc)
     if snapshot.timers.get(state, NEVER) > now:
         return Decision(answer=Owed(fired="not_due"))  # another clock was here first
     if doc.timed_out(now) is not None:
@@ -56,6 +55,13 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
     if meta.has_planner and not meta.is_started and doc.lease.token is None and not doc.attempts:
         return _remind_planner(state, doc, now)
     return _remind(state, doc, meta, now)
+
+
+def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owed]:
+    """Look no more at a state that is closed; one whose scope is over is written down as such."""
+    closed = {state: doc} if doc is not None and state in snapshot.void else {}
+    notices = stop_notices({state: snapshot.void[state]} if closed else {})
+    return Decision(answer=Owed(fired="closed"), changes=Changes(states=closed, notices=notices, timers={state: None}))
 
 
 def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:

@@ -64,8 +64,8 @@ class Snapshot:
     """What was read, and the server's time `now` in microseconds. Documents that do not exist are absent.
 
     `inputs` are what workers see, `entries` what was recorded when states were entered, `items` the items of Maps by
-    path and index. `void` names states that are shown as cancelled because the scope around them has ended. `page` is
-    the number of open states that were looked at.
+    path and index. `void` are the states that are shown as cancelled because the scope around them has ended, as they
+    stand. `page` is the number of open states that were looked at.
     """
 
     now: int
@@ -79,7 +79,7 @@ class Snapshot:
     items: Mapping[tuple[str, int], Json] = field(default_factory=dict)
     tallies: Mapping[str, Tally] = field(default_factory=dict)
     receipts: Mapping[tuple[str, str], Receipt | None] = field(default_factory=dict)
-    void: frozenset[str] = frozenset()
+    void: Mapping[str, StateDoc] = field(default_factory=dict)
     page: int = 0
     meta_document: Mapping[str, Json] | None = None
     audit: Mapping[str, Json] | None = None

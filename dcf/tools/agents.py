@@ -1,6 +1,7 @@
 """Tools on agents: making those of a run, finding one, deleting one, and asking what is one's to do."""
 
-from typing import Annotated, Any
+from collections.abc import Iterator
+from typing import Annotated, Any, Final
 
 from pydantic import Field
 
@@ -24,7 +25,7 @@ from dcf.tools.registry import (
 )
 from dcf.values.digest import definition_sha256
 from dcf.values.identifiers import check_id
-from dcf.values.json_text import Json, parse, parse_workflow
+from dcf.values.json_text import Json, dump, parse, parse_workflow
 from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
 from dcf.workforce.crew.names import WORKER_TAG, runs_of
 from dcf.workforce.crew.templates import read_staffing
@@ -32,6 +33,15 @@ from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Staffed
 
 _MAX_TAGS = 20
 _MAX_TAG = 100
+
+_INPUT_CHARS: Final = 20_000
+"""How much input one assignment shows, in characters of JSON: Letta cuts what a tool returns after 50,000 characters,
+wherever that is (measured), and the rest of an assignment needs room as well."""
+
+_LEFT_OUT: Final = (
+    "It has {size} characters. acquire_state_lease answers with all of it; where long answers reach you cut off, read "
+    'it in parts: json_read(redis_key="{key}", cursor=0), then again with next_cursor.'
+)
 
 
 class CreateWorkerAgents(Arguments):
@@ -195,21 +205,22 @@ class GetMyAssignment(Arguments):
 
 
 class MyAssignment(Answer):
-    """States with input, skills and lease (never its token); `next` are the calls to make, in order.
+    """`next` are the calls to make, in order; `states` have input, skills and lease (never its token).
 
-    `context` and `tools` are what your record holds; without a run, `candidates` are the runs you work for.
+    Of a long input, `input_left_out` says how to read it. `context` and `tools` are what your record holds; without a
+    run, `candidates` are the runs you work for. What may be long comes last, where a platform may cut it.
     """
 
     agent_id: str | None = None
     workflow_id: str | None = None
     run_status: str | None = None
-    states: list[dict[str, Any]] = Field(default_factory=list)
-    more_states: int = 0
-    loaded_skills: list[dict[str, Any]] = Field(default_factory=list)
-    context: list[dict[str, Any]] = Field(default_factory=list)
-    tools: list[dict[str, Any]] = Field(default_factory=list)
     next: list[dict[str, Any]] = Field(default_factory=list)
     candidates: list[str] = Field(default_factory=list)
+    loaded_skills: list[dict[str, Any]] = Field(default_factory=list)
+    tools: list[dict[str, Any]] = Field(default_factory=list)
+    more_states: int = 0
+    states: list[dict[str, Any]] = Field(default_factory=list)
+    context: list[dict[str, Any]] = Field(default_factory=list)
 
 
 @tool(
@@ -228,7 +239,7 @@ def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
         agent_id=args.agent_id,
         workflow_id=found.workflow_id,
         run_status=found.run_status,
-        states=list(map(_state, found.states)),
+        states=list(_states(app, found)),
         more_states=max(found.more, 0),
         loaded_skills=[
             {"manifestId": one.manifest_id, "skillName": one.name, "skillVersion": one.version} for one in found.loaded
@@ -253,6 +264,20 @@ def _summary(found: Assignment) -> str:
     return f"'{ready[0]}' is ready for you." if ready else "Nothing is ready for you now."
 
 
+def _states(app: Application, found: Assignment) -> Iterator[dict[str, Any]]:
+    """Show the states, each with its input at the end, as long as there is room for inputs."""
+    room = _INPUT_CHARS
+    for one in found.states:
+        size = len(dump(one.given))
+        if size > room:
+            assert found.workflow_id is not None, "states are of a run"
+            key = app.runs.input_key(found.workflow_id, one.state)
+            yield _state(one) | {"input": None, "input_left_out": _LEFT_OUT.format(size=size, key=key)}
+        else:
+            room -= size
+            yield _state(one) | {"input": one.given}
+
+
 def _state(one: StateAtHand) -> dict[str, Any]:
     return {
         "state": one.state,
@@ -261,7 +286,6 @@ def _state(one: StateAtHand) -> dict[str, Any]:
         "held_by_you": one.held,
         "attempts": one.doc.attempts,
         "last_error": one.doc.last_error,
-        "input": one.given,
         "lease": one.lease(),
         "skills": list(map(_skill, one.skills)),
         "next": [step.as_json() for step in one.steps],
