@@ -133,8 +133,8 @@ class UpdateWorkflowControlPlane(Arguments):
     """Write the result of a state you hold, when you are done with it or have partial output.
 
     new_status 'succeeded' with output_json completes it and makes what follows ready; 'failed' with error_name and
-    error_message fails it; 'pending' gives it back. Without new_status it stores partial output. Repeating a
-    completion is safe. With claim_next you also get the lease on the next state, if it is yours to do.
+    error_message fails it; 'pending' gives it back, and the attempt counts. Without new_status it stores partial
+    output. Repeating a completion is safe. With claim_next you also get the lease on the next state, if it is yours.
     """
 
     workflow_id: WorkflowId
@@ -143,7 +143,10 @@ class UpdateWorkflowControlPlane(Arguments):
         default=None, description="The lease_token you hold; required for every write."
     )
     new_status: str | None = Field(
-        default=None, max_length=20, description="succeeded, failed, running or pending (give back)."
+        default=None,
+        max_length=20,
+        description="succeeded (also: done, success, succeed) or failed (fail, error), both final; running; or pending,"
+        " which gives the state back.",
     )
     output_json: Any = Field(
         default=None, description="The state's output: any JSON value, or JSON text (for null the text 'null')."
