@@ -6,7 +6,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.model import Status
+from dcf.core.model import RunStatus, Status
 from dcf.data import find_directory
 from dcf.errors import Conflict, InvalidArgument, PlatformUnavailable, UnknownRun
 from dcf.tools.callers import current_caller, require, require_planner
@@ -203,7 +203,7 @@ class MyAssignment(Answer):
 
     agent_id: str | None = None
     workflow_id: str | None = None
-    run_status: str | None = None
+    run_status: RunStatus | None = None
     states: list[dict[str, Any]] = Field(default_factory=list)
     more_states: int = 0
     loaded_skills: list[dict[str, Any]] = Field(default_factory=list)

@@ -10,7 +10,7 @@ from dcf.core.access import Scope
 from dcf.core.answers import Updated
 from dcf.core.codec import write_lease
 from dcf.core.inspection import public_state
-from dcf.core.model import Status
+from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known
@@ -178,7 +178,7 @@ class ControlPlaneUpdated(Answer):
     state: str | None = None
     updated_state: dict[str, Any] | None = None
     output_written: bool = False
-    run_status: str | None = None
+    run_status: RunStatus | None = None
     next_states: list[str] = Field(default_factory=list)
     claimed: dict[str, Any] | None = None
     repeated: bool = False
@@ -223,7 +223,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         state=args.state,
         updated_state=public_state(answer.doc),
         output_written=answer.output_written,
-        run_status=answer.run_status.value,
+        run_status=answer.run_status,
         next_states=list(answer.next_states),
         claimed=_claimed(app, args, answer),
         repeated=answer.repeated,

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.codec import read_meta
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
@@ -52,7 +53,7 @@ class ControlPlaneCreated(Answer):
     """The keys of the run and its meta document; `problems` lists all that is wrong with the workflow."""
 
     workflow_id: str | None = None
-    run_status: str | None = None
+    run_status: RunStatus | None = None
     created_keys: list[str] | None = None
     existing_keys: list[str] | None = None
     meta_sample: dict[str, Any] | None = None
@@ -96,7 +97,7 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
     return ControlPlaneCreated(
         status=f"Control plane {verb} for run '{workflow_id}' with {len(definition.machine.states)} states.",
         workflow_id=workflow_id,
-        run_status=str(answer.meta.get("status")),
+        run_status=read_meta(answer.meta).status,
         created_keys=[] if answer.existed else keys,
         existing_keys=keys if answer.existed else [],
         meta_sample=dict(answer.meta),
