@@ -1,6 +1,6 @@
 """Tools of the planner: create a run, kick it off, close it. Thin: parse, call, present."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
@@ -13,10 +13,12 @@ from dcf.core.finalization import Finalize
 from dcf.core.model import RunStatus
 from dcf.errors import DcfError, InvalidArgument
 from dcf.tools.callers import require_planner
-from dcf.tools.registry import SMALLEST_WORKFLOW, AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
+
+_WORKFLOW: Final[Json] = {"asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
 
 
 class CreateWorkflowControlPlane(Arguments):
@@ -28,7 +30,7 @@ class CreateWorkflowControlPlane(Arguments):
 
     workflow_json: JsonObject = Field(
         description="The workflow document: an object (or JSON text) with 'asl' {StartAt, States}, or linear 'steps'.",
-        examples=[SMALLEST_WORKFLOW],
+        examples=[_WORKFLOW],
     )
     workflow_id: WorkflowId | None = Field(
         default=None, description="Id of this run; default: the document's workflow_id. Choose a new one per run."

@@ -13,12 +13,12 @@ from dcf.validation.imports import Imported, load_imports
 from dcf.validation.references import References, check_references
 from dcf.validation.schema import check_schema, schema_text
 from dcf.validation.verdict import Finding, Validation, found, in_order
-from dcf.values.json_text import Json, dump, parse
+from dcf.values.json_text import Json, parse
 
 MAX_DOCUMENT: Final = 1024 * 1024
 _MARKS_OF_A_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "af_imports", "skill_imports"})
 _NAMES_OF_A_MACHINE: Final = frozenset({"asl", "workflow_id", "workflow_name"})
-_BINDING: Final = '"AgentBinding"'
+_BINDING: Final = "AgentBinding"
 _EMBEDDED: Final = "af_v2_entities"
 _SEND_JSON: Final = "Give a JSON object, or UTF-8 text that holds one."
 
@@ -86,7 +86,21 @@ def is_document(definition: Json) -> bool:
 def _binds_agents(document: Json) -> bool:
     if not isinstance(document, dict) or _MARKS_OF_A_DOCUMENT.isdisjoint(document):
         return False
-    return not _is_named_machine(document) or _BINDING in dump(document["asl"])
+    return not _is_named_machine(document) or _has_binding(document["asl"])
+
+
+def _has_binding(machine: Json) -> bool:
+    """Look for a binding anywhere in a machine: its Tasks may be nested."""
+    pending = [machine]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            if _BINDING in part:
+                return True
+            pending.extend(part.values())
+        elif isinstance(part, list):
+            pending.extend(part)
+    return False
 
 
 def _is_named_machine(document: Mapping[str, Json]) -> bool:
