@@ -8,6 +8,7 @@ finished result until the server has taken or refused it, however long that take
 import logging
 import random
 import secrets
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -54,15 +55,29 @@ class ToolCaller(Protocol):
 FUNCTIONS: dict[str, TaskFunction] = {}
 """The functions registered in this process, by state name."""
 
+_PLACES: dict[str, str] = {}
+"""Where each was registered."""
+
 
 def task(state: str) -> Callable[[Function], Function]:
     """Register the function for the state of this name, wherever in the workflow it stands.
 
-    It is given the state's input and returns its output, both JSON values.
+    It is given the state's input and returns its output, both JSON values. Raise InvalidArgument where the name is
+    missing or another place has registered a function for it.
     """
+    if not isinstance(state, str) or not state:
+        raise InvalidArgument("@task was not given the name of a state.", 'Write @task("StateName").')
+    caller = sys._getframe(1)  # noqa: SLF001 - documented, and the only way to tell two places from one that runs again
+    place = f"{caller.f_code.co_filename}, line {caller.f_lineno}"
+    before = _PLACES.get(state)
+    if state in FUNCTIONS and before not in {None, place}:
+        raise InvalidArgument(
+            f"Two functions are registered for the state '{state}': at {before}, and at {place}.",
+            "Keep one of them; a state has one function.",
+        )
 
     def register(function: Function) -> Function:
-        FUNCTIONS[state] = function
+        FUNCTIONS[state], _PLACES[state] = function, place
         return function
 
     return register

@@ -182,6 +182,7 @@ def worker(
     lease_ttl: Annotated[
         int, typer.Option(help="Lease length in seconds; it is renewed by itself.", min=1, max=3600)
     ] = 30,
+    check: Annotated[bool, typer.Option("--check", help="Only import the functions and tell which.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print {agent_id, states} on standard output first.")] = False,
     leash: Leash = False,
 ) -> None:
@@ -199,10 +200,13 @@ def worker(
     if leash:
         hold_leash()
     found = functions.load_functions(source, state or ())
-    from dcf.cli import serving
-
     if as_json:
         _print_line({"agent_id": agent_id, "states": sorted(found)})
+    if check:
+        views.say(f"{source} has functions for {', '.join(sorted(found))}")
+        return
+    from dcf.cli import serving
+
     serving.work(found, agent_id, read_settings(), server, lease_ttl)
 
 

@@ -13,27 +13,32 @@ from typing import Self
 from dcf.errors import DcfError, InvalidArgument
 
 _POLL_S = 0.05
-_MAX_RESTARTS = 20
 _PATIENCE_S = 10
 _USAGE = 2  # the exit code of a command that was called in the wrong way: calling it again cannot help
-_MARK = "dcf: "
+_MOST_DEATHS = 5
+"""A process that has ended so often is not started again."""
+
+_MARK, _HINT, _GREETING = "dcf: ", "     ", "dcf: worker "
+_LONGEST = 500
 
 
 class ProcessFailed(DcfError):
-    """A process of the run kept dying."""
+    """A process of the run could not start, or kept dying."""
 
     code = "process_failed"
-    default_hint = "Mend what its log says, then run again."
+    default_hint = "Mend what it says, then run again."
 
 
 @dataclass(slots=True, kw_only=True)
 class _Child:
-    """One process under its name; `command` starts it again."""
+    """One process under its name; `command` starts it again. `deaths` counts how often it ended by itself."""
 
     name: str
     command: list[str]
     inherit: tuple[int, ...]
     process: subprocess.Popen[bytes]
+    deaths: int = 0
+    exit_code: int = 0
 
 
 class ChildProcesses:
@@ -44,7 +49,6 @@ class ChildProcesses:
         self._environment = {**os.environ, **environment}
         self._members: list[_Child] = []
         self._failure: DcfError | None = None
-        self._restarts = 0
         self._done = threading.Event()
         self._keeper = threading.Thread(target=self._keep, daemon=True)
 
@@ -60,6 +64,28 @@ class ChildProcesses:
         for member in self._members:
             _wait_for(member.process)
 
+    def try_out(self, name: str, arguments: list[str], timeout_s: float) -> None:
+        """Run `dcf ARGUMENTS` to its end; where it refuses its arguments raise what it says as InvalidArgument."""
+        try:
+            with self._log(name).open("ab") as log:
+                done = subprocess.run(  # nosec B603 # noqa: S603 - our own interpreter and command line
+                    [sys.executable, "-m", "dcf", *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=self._environment,
+                    start_new_session=True,
+                    timeout=timeout_s,
+                    check=False,
+                )
+        except subprocess.TimeoutExpired:
+            raise ProcessFailed(f"{name} took longer than {timeout_s:.0f} s and was ended.") from None
+        if done.returncode == _USAGE:
+            raise InvalidArgument(*self._refusal(name))
+        if done.returncode:
+            raise ProcessFailed(f"{name} ended ({_manner(done.returncode)}): {self._last_words(name)}")
+        self._log(name).unlink()
+
     def start(self, name: str, arguments: list[str], *, inherit: tuple[int, ...] = ()) -> None:
         """Start `dcf ARGUMENTS` (with --leash) under this name; its output goes to a log of that name."""
         command = [sys.executable, "-m", "dcf", *arguments]
@@ -71,6 +97,11 @@ class ChildProcesses:
         if self._failure is not None:
             raise self._failure
 
+    def deaths(self) -> str | None:
+        """Tell in a sentence which process ended by itself most often, if any did."""
+        worst = max(self._members, key=lambda member: member.deaths, default=None)
+        return None if worst is None or not worst.deaths else self._death_of(worst)
+
     def _keep(self) -> None:
         while self._failure is None and not self._done.wait(_POLL_S):
             for member in list(self._members):
@@ -79,15 +110,16 @@ class ChildProcesses:
 
     def _replace(self, member: _Child) -> None:
         """Start a dead process again, unless that has been of no help."""
-        exit_code = _wait_for(member.process)
-        self._restarts += 1
-        if exit_code == _USAGE:
-            self._failure = InvalidArgument(f"{member.name} could not start: {self._last_words(member.name)}")
-        elif self._restarts > _MAX_RESTARTS:
-            words = self._last_words(member.name)
-            self._failure = ProcessFailed(f"{member.name} keeps ending (exit code {exit_code}): {words}")
+        member.exit_code = _wait_for(member.process)
+        member.deaths += 1
+        if member.exit_code == _USAGE or member.deaths >= _MOST_DEATHS:
+            self._failure = ProcessFailed(self._death_of(member))
         else:
             member.process = self._spawn(member.name, member.command, member.inherit)
+
+    def _death_of(self, member: _Child) -> str:
+        times = "once" if member.deaths == 1 else f"{member.deaths} times"
+        return f"{member.name} ended {times} ({_manner(member.exit_code)}): {self._last_words(member.name)}"
 
     def _spawn(self, name: str, command: list[str], inherit: tuple[int, ...]) -> subprocess.Popen[bytes]:
         """Start a process in a session of its own: a Ctrl-C in the terminal is for this process to deal with."""
@@ -105,13 +137,29 @@ class ChildProcesses:
     def _log(self, name: str) -> Path:
         return self._logs / f"{name}.log"
 
+    def _refusal(self, name: str) -> tuple[str, str]:
+        """Read an error as the command line prints it: the message without its code, and the hint."""
+        lines = self._lines(name)
+        at = max((at for at, line in enumerate(lines) if line.startswith(_MARK)), default=None)
+        if at is None:
+            return f"{name}: {self._last_words(name)}", ProcessFailed.default_hint
+        message = lines[at].removeprefix(_MARK).partition(": ")[2]
+        return message[:_LONGEST], lines[at + 1].strip() if at + 1 < len(lines) else ProcessFailed.default_hint
+
     def _last_words(self, name: str) -> str:
-        """Find what a process said last, without the hint that follows it."""
-        lines = self._log(name).read_text("utf-8", "replace").strip().splitlines()
-        spoken = [line.removeprefix(_MARK) for line in lines if line.startswith(_MARK)] or [
-            line for line in lines if any(map(str.isalnum, line))
-        ]
-        return spoken[-1][:500] if spoken else "it printed nothing"
+        """Find what a process said last, without the hint that follows an error and the greeting of a worker."""
+        for line in reversed(self._lines(name)):
+            if any(map(str.isalnum, line)) and not line.startswith((_HINT, _GREETING)):
+                return line.removeprefix(_MARK)[:_LONGEST]
+        return "it printed nothing"
+
+    def _lines(self, name: str) -> list[str]:
+        return self._log(name).read_text("utf-8", "replace").strip().splitlines()
+
+
+def _manner(exit_code: int) -> str:
+    """Say how a process ended."""
+    return f"exit code {exit_code}" if exit_code >= 0 else f"killed by {signal.Signals(-exit_code).name}"
 
 
 def hold_leash() -> None:

@@ -1,13 +1,16 @@
-"""The JSON files that commands are given: found, read and parsed, or refused in words."""
+"""The JSON that commands are given, in files, as it is or on standard input: read and parsed, or refused in words."""
 
+import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from dcf.data import find_file
-from dcf.errors import InvalidArgument
+from dcf.errors import InvalidArgument, TooLarge
 from dcf.values.json_text import MAX_BYTES, Json, parse, parse_workflow
 
 MAX_WORKFLOW: Final = 1024 * 1024
+_BEGINNINGS: Final = tuple('{["')
 _MARK: Final = 4
 """Bytes that a byte order mark may add."""
 
@@ -26,9 +29,37 @@ def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:
 
 def read_workflow(file: Path) -> Json:
     """Read a file and parse it as a workflow document."""
-    return parse_workflow(read_text(file)[1], name=str(file), max_bytes=MAX_WORKFLOW)
+    return _parsed(read_text(file)[1], str(file), MAX_WORKFLOW, parse_workflow)
 
 
 def read_json(file: Path, max_bytes: int = MAX_BYTES) -> Json:
     """Read a file and parse it."""
-    return parse(read_text(file, max_bytes)[1], name=str(file), max_bytes=max_bytes)
+    return _parsed(read_text(file, max_bytes)[1], str(file), max_bytes)
+
+
+def read_given(given: str, option: str) -> Json:
+    """Read what an option names: a file, `-` for standard input, or JSON itself, which begins with {, [ or a quote."""
+    if given == "-":
+        try:
+            return _parsed(sys.stdin.read(MAX_BYTES + _MARK), "standard input", MAX_BYTES)
+        except UnicodeDecodeError:
+            raise InvalidArgument("Standard input cannot be read as UTF-8 text.", "Pipe JSON into it.") from None
+    if given.lstrip()[:1] in _BEGINNINGS:
+        return _parsed(given, option, MAX_BYTES)
+    return read_json(Path(given))
+
+
+def as_workflow(document: Json, name: str) -> Json:
+    """Wrap a plain ASL machine into a workflow of this name; leave everything else as it is."""
+    if isinstance(document, Mapping) and "States" in document and "asl" not in document:
+        return {"workflow_name": name, "asl": document}
+    return document
+
+
+def _parsed(text: str, name: str, max_bytes: int, read: Callable[..., Json] = parse) -> Json:
+    try:
+        return read(text, name=name, max_bytes=max_bytes)
+    except TooLarge:
+        raise
+    except InvalidArgument as error:
+        raise InvalidArgument(error.message, f"Correct {name}.") from None

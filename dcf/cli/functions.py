@@ -11,9 +11,10 @@ from types import TracebackType
 
 from dcf.cli.text import clean
 from dcf.data import find_file
-from dcf.errors import InvalidArgument
+from dcf.errors import DcfError, InvalidArgument
 from dcf.worker import FUNCTIONS, TaskFunction
 
+_PACKAGE = Path(__file__).parents[1]
 _HOW_TO = 'Decorate one:  from dcf.worker import task;  @task("StateName") def work(given): ...'
 
 
@@ -25,7 +26,9 @@ def load_functions(source: str, states: Sequence[str]) -> Mapping[str, TaskFunct
     assert spec.loader is not None, "_find() refuses what has no code"
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001 - whatever a user's code raises while it is imported
+    except DcfError as error:  # ours, about how functions are registered
+        raise InvalidArgument(clean(f"{_place(error.__traceback__)}: {error.message}", 1000), error.hint) from None
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's code raises while it is imported
         raise InvalidArgument(f"{clean(source)} cannot be imported: {_where(error)}", "Mend the file.") from None
     return _chosen(source, states)
 
@@ -88,7 +91,7 @@ def _chosen(source: str, states: Sequence[str]) -> Mapping[str, TaskFunction]:
     return {state: FUNCTIONS[state] for state in states} if states else FUNCTIONS
 
 
-def _where(error: Exception) -> str:
+def _where(error: BaseException) -> str:
     """Say what went wrong and in which line, in one sentence."""
     if isinstance(error, SyntaxError):
         return clean(f"SyntaxError: {error.msg} ({error.filename}, line {error.lineno})", 1000)
@@ -96,5 +99,8 @@ def _where(error: Exception) -> str:
 
 
 def _place(trace: TracebackType | None) -> str:
-    frame = traceback.extract_tb(trace)[-1]
+    """Name the last line of the user's code that led to an error, not one of ours."""
+    frames = traceback.extract_tb(trace)
+    own = [frame for frame in frames if not Path(frame.filename).is_relative_to(_PACKAGE)]
+    frame = own[-1] if own else frames[-1]
     return f"{frame.filename}, line {frame.lineno}"

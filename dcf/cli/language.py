@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli.documents import read_json, read_text, read_workflow
+from dcf.cli.documents import read_given, read_text, read_workflow
 from dcf.cli.positions import locate
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_error
@@ -83,9 +83,11 @@ def validate(
 
 def simulate(
     file: _File,
-    input_file: Annotated[Path | None, typer.Option("--input", help="Run input (JSON file); default: {}.")] = None,
-    mocks_file: Annotated[
-        Path | None,
+    run_input: Annotated[
+        str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
+    ] = None,
+    mocks: Annotated[
+        str | None,
         typer.Option("--mocks", help='What each Task answers, call by call: {"Task": [{"output": …}, {"error": …}]}.'),
     ] = None,
     as_json: _AsJson = False,
@@ -96,9 +98,9 @@ def simulate(
     {"timed_out": true} or {"never": true}. The exit code is 0 only if the run succeeded.
     """
     document = read_workflow(file)
-    run_input = {} if input_file is None else read_json(input_file)
-    mocks = {} if mocks_file is None else read_json(mocks_file)
-    result = run_simulation(document, run_input, mocks)
+    given = {} if run_input is None else read_given(run_input, "--input")
+    answers = {} if mocks is None else read_given(mocks, "--mocks")
+    result = run_simulation(document, given, answers)
     if as_json:
         typer.echo(json_text(result, indent=2))
     else:

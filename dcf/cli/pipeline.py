@@ -4,6 +4,9 @@ What is shown meanwhile is read as `dcf show` reads it: a look at a wide Map cos
 
 The processes are children of this one and are started again when they die; what they had not finished is done again
 by whoever gets the lease next. The listening socket stays with this process, so a restarted server keeps its address.
+
+Redis, the server and the task functions are tried before the run is created: a start that fails leaves no run behind.
+What fails afterwards leaves the run as it is, and a note on the error says how to go on.
 """
 
 import hashlib
@@ -13,8 +16,8 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +25,7 @@ from typing import TYPE_CHECKING
 from dcf.application import Application, open_application
 from dcf.cli.child_processes import ChildProcesses
 from dcf.core.definition import Definition
-from dcf.errors import PASSING, DcfError, InvalidArgument
+from dcf.errors import PASSING, DcfError, ToolCallFailed
 from dcf.settings import Settings
 from dcf.values.json_text import Json, dump
 
@@ -70,6 +73,10 @@ class Planner:
         """Raise when a process of the run cannot be kept alive."""
         self._crew.check()
 
+    def deaths(self) -> str | None:
+        """Tell which process of the run ended by itself, if any did."""
+        return self._crew.deaths()
+
     @property
     def in_time(self) -> bool:
         """Whether the run may go on."""
@@ -87,7 +94,10 @@ class Planner:
 
 
 def execute(job: Job, settings: Settings, show: Show) -> tuple[dict[str, Json], Path | None]:
-    """Run from start to audit: the result as one JSON object, and where the logs are if it did not succeed."""
+    """Run from start to audit: the result as one JSON object, and where the logs are if it did not succeed.
+
+    Whatever is raised once the run may exist has a note (PEP 678) for people that says so.
+    """
     deadline = time.monotonic() + job.timeout_s
     logs = Path(tempfile.mkdtemp(prefix="dcf-run-"))
     kept = False
@@ -96,14 +106,25 @@ def execute(job: Job, settings: Settings, show: Show) -> tuple[dict[str, Json], 
             # Says at once what is wrong with Redis, and keeps an embedded one while the server is restarted.
             found = stack.enter_context(open_application(settings))
             planner = _start(job, logs, deadline, stack)
-            _begin(job, planner)
-            _watch(job, planner, found, show)
-            result = _result(job, planner, found)
+            with _left_open(job):
+                _begin(job, planner)
+                _watch(job, planner, found, show)
+                result = _result(job, planner, found)
         kept = result["status"] != "succeeded"
     finally:
         if not kept:
             shutil.rmtree(logs, ignore_errors=True)
     return result, logs if kept else None
+
+
+@contextmanager
+def _left_open(job: Job) -> Iterator[None]:
+    """Say of whatever ends the command early how to go on with the run."""
+    try:
+        yield
+    except (DcfError, KeyboardInterrupt) as error:
+        error.add_note(f"Run {job.run_id} is not over: the same command with --id {job.run_id} continues it.")
+        raise
 
 
 def new_run_id(definition: Definition) -> str:
@@ -119,6 +140,7 @@ def _start(job: Job, logs: Path, deadline: float, stack: ExitStack) -> Planner:
     crew = stack.enter_context(ChildProcesses(logs, {**_OWN_SERVER, "DCF_SERVER_URL": url}))
     fd = listener.fileno()
     crew.start("server", ["serve", "--leash", "--transport", "http", "--fd", str(fd)], inherit=(fd,))
+    crew.try_out("functions", _trial(job), max(1.0, deadline - time.monotonic()))
     for state, agent_ids in _agents(job).items():
         for agent_id in agent_ids:
             options = ["--agent-id", agent_id, "--state", state, "--lease-ttl", str(job.lease_ttl_s)]
@@ -126,6 +148,12 @@ def _start(job: Job, logs: Path, deadline: float, stack: ExitStack) -> Planner:
     from dcf.tools.client import connect  # while the others start: it imports the MCP SDK as well
 
     return Planner(stack.enter_context(connect(url, deadline_s=_PATIENCE_S)), crew, deadline)
+
+
+def _trial(job: Job) -> list[str]:
+    """Import the task functions as a worker does, and see whether every Task has one."""
+    states = [part for state in job.definition.skills for part in ("--state", state)]
+    return ["worker", "--check", "--agent-id", "nobody", *states, "--", job.workers]
 
 
 def _agents(job: Job) -> dict[str, list[str]]:
@@ -147,11 +175,16 @@ def _begin(job: Job, planner: Planner) -> None:
         agents_map_json={state: ids if len(ids) > 1 else ids[0] for state, ids in _agents(job).items()},
     )
     if created.get("code") != "ok":
-        raise InvalidArgument(str(created.get("error")), created.get("hint"))
+        raise _refusal(created)
     if created.get("run_status") == "running":
         started = planner.call("notify_next_worker_agent", workflow_id=job.run_id)
         if started.get("code") not in {"ok", "terminal"}:
-            raise DcfError(str(started.get("error")), started.get("hint"))
+            raise _refusal(started)
+
+
+def _refusal(answer: Mapping[str, Json]) -> ToolCallFailed:
+    """Make an error of a tool's, whose text begins with its code."""
+    return ToolCallFailed(answer["code"], answer["error"].partition(": ")[2], answer.get("hint"))
 
 
 def _watch(job: Job, planner: Planner, found: Application, show: Show) -> None:
@@ -184,6 +217,8 @@ def _result(job: Job, planner: Planner, found: Application) -> dict[str, Json]:
     error, cause = meta.get("error"), meta.get("cause")
     if status != "succeeded" and error is None and not in_time:
         error, cause = "States.Timeout", f"The run was not over after {job.timeout_s:g} s and was cancelled."
+        deaths = planner.deaths()
+        cause = cause if deaths is None else f"{cause} Meanwhile {deaths}"
     return {
         "workflow_id": job.run_id,
         "status": status,

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from dcf.cli import functions, views
-from dcf.cli.documents import read_json, read_workflow
+from dcf.cli.documents import as_workflow, read_given, read_workflow
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.live_progress import LiveProgress
 from dcf.cli.pipeline import Job, execute, new_run_id
@@ -25,7 +25,9 @@ def mount(app: typer.Typer) -> None:
 
 def run(
     workflow: Annotated[Path, typer.Argument(help="Workflow document (JSON); a shipped one is found by its name.")],
-    input_file: Annotated[Path | None, typer.Option("--input", help="Run input (JSON file); default: {}.")] = None,
+    run_input: Annotated[
+        str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
+    ] = None,
     workers: Annotated[
         str | None,
         typer.Option(help="Python file or module with the task functions; default: the workflow's name with .py."),
@@ -45,16 +47,20 @@ def run(
     Example:  dcf run workflows/order_processing.json --input workflows/order_processing/order.json
 
     --json prints one object: workflow_id, status, output, error, cause, states {name: {status, attempts, started_at,
-    finished_at}} (of Parallel and Map also type, scope and tally). If the run could not even begin, its status is
-    null, error a code and cause a sentence.
+    finished_at}} (of Parallel and Map also type, scope and tally). If there is no result, because the run
+    could not begin or its processes failed, status is null, error a code and cause a sentence.
     """
     try:
-        job = _job(workflow, input_file, workers, run_id, timeout, lease_ttl, copies)
+        job = _job(workflow, run_input, workers, run_id, timeout, lease_ttl, copies)
+        run_id = job.run_id
         with LiveProgress(quiet=as_json) as show:
-            result, logs = _execute(job, show)
+            result, logs = execute(job, read_settings(), show)
     except DcfError as error:
         if as_json:
             typer.echo(json_text(_no_result(run_id, error), indent=2))
+        raise
+    except KeyboardInterrupt as stop:  # told only here, where the live table is gone and takes nothing along
+        views.say(" ".join(["Interrupted.", *views.notes_of(stop)]))
         raise
     if as_json:
         typer.echo(json_text(result, indent=2))
@@ -65,7 +71,7 @@ def run(
 
 def _job(
     workflow: Path,
-    input_file: Path | None,
+    run_input: str | None,
     workers: str | None,
     run_id: str | None,
     timeout: float,
@@ -73,25 +79,17 @@ def _job(
     copies: int,
 ) -> Job:
     """Read the files and check everything that can be checked before a process is started."""
-    definition = read_definition(read_workflow(workflow))
+    definition = read_definition(as_workflow(read_workflow(workflow), workflow.stem))
     source = functions.default_source(workflow) if workers is None else functions.check_source(workers)
     return Job(
         definition=definition,
-        run_input={} if input_file is None else read_json(input_file),
+        run_input={} if run_input is None else read_given(run_input, "--input"),
         workers=source,
         run_id=new_run_id(definition) if run_id is None else check_id(run_id, "--id"),
         timeout_s=timeout,
         lease_ttl_s=lease_ttl,
         copies=copies,
     )
-
-
-def _execute(job: Job, progress: LiveProgress) -> tuple[dict[str, Json], Path | None]:
-    try:
-        return execute(job, read_settings(), progress)
-    except KeyboardInterrupt:
-        views.say(f"interrupted; the same command with --id {job.run_id} continues the run")
-        raise
 
 
 def _no_result(run_id: str | None, error: DcfError) -> dict[str, Json]:

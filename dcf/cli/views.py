@@ -54,12 +54,29 @@ def status_text(status: object) -> Text:
 def print_error(error: DcfError) -> None:
     """Say on standard error what is wrong and what to do."""
     out = console(stderr=True)
+    if isinstance(error, InvalidDefinition):
+        _print_problems(out, error)
+        return
     _line(out, f"dcf: {clean(error.code)}: {clean(error.message, _LONGEST)}", "red")
-    for problem in error.problems if isinstance(error, InvalidDefinition) else ():
-        _line(out, clean(f"     {problem.path or '/'}: {problem.code}: {problem.message} {problem.hint}", _LONGEST))
     if isinstance(error, StoreUnavailable) and error.place is not None:
         _line(out, f"     It was looked for at {clean(error.place, _LONGEST)}.")
     _line(out, f"     {clean(error.hint, _LONGEST)}")
+    for noted in notes_of(error):
+        _line(out, f"     {clean(noted, _LONGEST)}")
+
+
+def _print_problems(out: Console, error: InvalidDefinition) -> None:
+    """List what is wrong with a workflow, each problem once."""
+    count = "a problem" if len(error.problems) == 1 else f"{len(error.problems)} problems"
+    _line(out, f"dcf: {clean(error.code)}: The workflow has {count}:", "red")
+    for problem in error.problems:
+        _line(out, clean(f"     {problem.path or '/'}: {problem.code}: {problem.message} {problem.hint}", _LONGEST))
+    _line(out, "     `dcf validate FILE` tells the lines.")
+
+
+def notes_of(error: BaseException) -> list[str]:
+    """Return what was noted on an error for whoever runs the command."""
+    return getattr(error, "__notes__", [])
 
 
 def say(sentence: str) -> None:

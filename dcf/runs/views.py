@@ -1,7 +1,7 @@
 """Where runs stand, read for whoever shows it: command line, tools, agents' assignments, pages. Only reads.
 
-Nobody above reads a run's documents in another way, so they all tell the same. What is read is bounded, and no call
-takes more round trips for a wide Map than for a narrow one.
+Nobody above reads a run's documents in another way, so they all tell the same. How much is read at once is bounded,
+however wide a Map is.
 """
 
 import time

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.model import RunStatus, Status
 from dcf.data import find_directory
 from dcf.errors import Conflict, InvalidArgument, PlatformUnavailable, UnknownRun
 from dcf.tools.callers import current_caller, require, require_planner
@@ -194,7 +195,8 @@ def _staffed(one: Staffed) -> dict[str, str]:
 class GetMyAssignment(Arguments):
     """Get what is yours to do, before you work: your state, its input, your skills, and the next calls to make.
 
-    Follow `next` in its order. Nothing is changed by asking; ask again whenever you are unsure.
+    Follow `next` in its order. Where there is nothing to do about the state you name, others that are ready are shown.
+    Ask again whenever you are unsure.
     """
 
     agent_id: AgentId
@@ -213,7 +215,7 @@ class MyAssignment(Answer):
 
     agent_id: str | None = None
     workflow_id: str | None = None
-    run_status: str | None = None
+    run_status: RunStatus | None = None
     next: list[dict[str, Any]] = Field(default_factory=list)
     candidates: list[str] = Field(default_factory=list)
     loaded_skills: list[dict[str, Any]] = Field(default_factory=list)
@@ -259,9 +261,25 @@ def _summary(found: Assignment) -> str:
         return "No run that is not over has work for you."
     held = [one.state for one in found.states if one.held]
     ready = [one.state for one in found.states if one.ready]
+    about = "" if found.named is None or found.named in {*held, *ready} else f"{_named(found, found.named)} "
     if held:
-        return f"You hold '{held[0]}'."
-    return f"'{ready[0]}' is ready for you." if ready else "Nothing is ready for you now."
+        return f"{about}You hold '{held[0]}'."
+    if ready:
+        return f"{about}'{ready[0]}' is ready for you."
+    return f"{about}Nothing{' else' if about else ''} is ready for you now."
+
+
+def _named(found: Assignment, named: str) -> str:
+    """Say of the state that was asked about why there is nothing to do about it."""
+    one = next((one for one in found.states if one.state == named), None)
+    if one is None:
+        return f"'{named}' is not open."
+    if one.doc.status.is_terminal:
+        return f"'{named}' is over: {one.doc.status.value}."
+    if one.doc.status is Status.RUNNING:
+        holder = one.doc.lease.owner_agent_id
+        return f"'{named}' is under way{f', held by {holder}' if holder else ''}."
+    return f"'{named}' waits." if one.mine else f"'{named}' is assigned to others."
 
 
 def _states(app: Application, found: Assignment) -> Iterator[dict[str, Any]]:

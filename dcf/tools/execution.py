@@ -10,7 +10,7 @@ from dcf.core.access import Scope
 from dcf.core.answers import AlreadyCompleted, Updated
 from dcf.core.codec import write_lease
 from dcf.core.inspection import public_state
-from dcf.core.model import Status
+from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known
@@ -134,8 +134,8 @@ class UpdateWorkflowControlPlane(Arguments):
     """Write the result of a state you hold, when you are done with it or have partial output.
 
     new_status 'succeeded' with output_json completes it and makes what follows ready; 'failed' with error_name and
-    error_message fails it; 'pending' gives it back. Without new_status it stores partial output. Repeating a
-    completion is safe. With claim_next you also get the lease on the next state, if it is yours to do.
+    error_message fails it; 'pending' gives it back, and the attempt counts. Without new_status it stores partial
+    output. Repeating a completion is safe. With claim_next you also get the lease on the next state, if it is yours.
     """
 
     workflow_id: WorkflowId
@@ -144,7 +144,10 @@ class UpdateWorkflowControlPlane(Arguments):
         default=None, description="The lease_token you hold; required for every write."
     )
     new_status: str | None = Field(
-        default=None, max_length=20, description="succeeded, failed, running or pending (give back)."
+        default=None,
+        max_length=20,
+        description="succeeded (also: done, success, succeed) or failed (fail, error), both final; running; or pending,"
+        " which gives the state back.",
     )
     output_json: Any = Field(
         default=None, description="The state's output: any JSON value, or JSON text (for null the text 'null')."
@@ -176,7 +179,7 @@ class ControlPlaneUpdated(Answer):
     state: str | None = None
     updated_state: dict[str, Any] | None = None
     output_written: bool = False
-    run_status: str | None = None
+    run_status: RunStatus | None = None
     next_states: list[str] = Field(default_factory=list)
     claimed: dict[str, Any] | None = None
     repeated: bool = False
@@ -223,7 +226,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         state=args.state,
         updated_state=public_state(answer.doc),
         output_written=answer.output_written,
-        run_status=answer.run_status.value,
+        run_status=answer.run_status,
         next_states=list(answer.next_states),
         claimed=_claimed(app, args, answer),
         repeated=answer.repeated,

@@ -146,7 +146,7 @@ class FileWritten(Answer):
 
     path: str | None = None
     bytes_written: int = 0
-    mode: str | None = None
+    mode: Literal["append", "overwrite"] | None = None
 
 
 @tool(
@@ -165,7 +165,7 @@ def write_file(app: Application, args: WriteFile) -> FileWritten:
     path = app.files.write(args.path, data, append=args.append, create_parents=args.create_parents)
     if isinstance(path, Refusal):
         return refused(FileWritten, path)
-    mode = "append" if args.append else "overwrite"
+    mode: Literal["append", "overwrite"] = "append" if args.append else "overwrite"
     return FileWritten(status="written", path=path, bytes_written=len(data), mode=mode)
 
 

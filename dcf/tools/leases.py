@@ -159,7 +159,7 @@ class ReleaseStateLease(Arguments):
     """Give a state back unfinished so that another agent can take it.
 
     Or confirm that your lease is gone after you completed the state. A state given back becomes pending again; what
-    you did is not undone.
+    you did is not undone, and the attempt counts.
     """
 
     workflow_id: WorkflowId

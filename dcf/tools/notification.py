@@ -255,7 +255,7 @@ def _not_delivered(failed: list[Target]) -> dict[str, Json]:
     }
 
 
-def _why_skipped(found: StateView | None, skip: frozenset[str]) -> tuple[str, str]:
+def _why_skipped(found: StateView | None, skip: frozenset[str]) -> tuple[Literal["skipped", "not_ready"], str]:
     """Say why nobody is woken; a state that no Parallel or Map has opened yet waits like any other."""
     if found is None:
         return "not_ready", "upstream_incomplete"

@@ -1,21 +1,24 @@
 """Tools of the planner: create a run, kick it off, close it. Thin: parse, call, present."""
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.codec import read_meta
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
 from dcf.core.model import RunStatus
 from dcf.errors import DcfError, InvalidArgument
 from dcf.tools.callers import require_planner
-from dcf.tools.registry import SMALLEST_WORKFLOW, AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.refusal import Refusal
+
+_WORKFLOW: Final[Json] = {"asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
 
 
 class CreateWorkflowControlPlane(Arguments):
@@ -27,7 +30,7 @@ class CreateWorkflowControlPlane(Arguments):
 
     workflow_json: JsonObject = Field(
         description="The workflow document: an object (or JSON text) with 'asl' {StartAt, States}, or linear 'steps'.",
-        examples=[SMALLEST_WORKFLOW],
+        examples=[_WORKFLOW],
     )
     workflow_id: WorkflowId | None = Field(
         default=None, description="Id of this run; default: the document's workflow_id. Choose a new one per run."
@@ -52,7 +55,7 @@ class ControlPlaneCreated(Answer):
     """The keys of the run and its meta document; `problems` lists all that is wrong with the workflow."""
 
     workflow_id: str | None = None
-    run_status: str | None = None
+    run_status: RunStatus | None = None
     created_keys: list[str] | None = None
     existing_keys: list[str] | None = None
     meta_sample: dict[str, Any] | None = None
@@ -96,7 +99,7 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
     return ControlPlaneCreated(
         status=f"Control plane {verb} for run '{workflow_id}' with {len(definition.machine.states)} states.",
         workflow_id=workflow_id,
-        run_status=str(answer.meta.get("status")),
+        run_status=read_meta(answer.meta).status,
         created_keys=[] if answer.existed else keys,
         existing_keys=keys if answer.existed else [],
         meta_sample=dict(answer.meta),

@@ -11,7 +11,7 @@ too.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -57,9 +57,6 @@ Ttl = Annotated[
     int, Field(ge=1, le=3600, description="Seconds until the lease expires unless you renew it (1 to 3600).")
 ]
 ONLY_CONFIGURED = "Leave out: the server knows its {}; any other path is refused."
-SMALLEST_WORKFLOW: Final[Json] = {"asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
-"""An example for tools that take one."""
-
 JsonObject: TypeAlias = str | dict[str, Any]
 JsonArray: TypeAlias = str | list[Any]
 

@@ -14,17 +14,22 @@ _LEFT_OUT = frozenset({("title", str), ("default", type(None)), ("additionalProp
 def answer_of(spec: ToolSpec) -> dict[str, Json]:
     """Make the schema of the answer: names and types only, since it is nearly half of what a model has to read."""
     found: dict[str, Json] = _schema(spec.answer.model_json_schema())
-    assert "$defs" not in found, "answers are flat"
-    properties = {name: _bare(part) for name, part in found["properties"].items()}
+    words: dict[str, Json] = found.get("$defs", {})
+    assert all("enum" in part for part in words.values()), "answers are flat"
+    properties = {name: _bare(part, words) for name, part in found["properties"].items()}
     return {"type": "object", "properties": properties}
 
 
-def _bare(part: dict[str, Json]) -> dict[str, Json]:
-    """Leave out default and description, and write what may be null as one list of types."""
-    kept = {name: value for name, value in part.items() if name not in {"default", "description"}}
-    kinds = kept.get("anyOf", ())
+def _bare(part: dict[str, Json], words: Mapping[str, Json]) -> dict[str, Json]:
+    """Leave out default, description and which words there are, and write what may be null as one list of types."""
+    if "$ref" in part:
+        part = words[part["$ref"].rpartition("/")[2]]
+    kept = {name: value for name, value in part.items() if name not in {"default", "description", "enum"}}
+    kinds = [_bare(kind, words) for kind in kept.get("anyOf", ())]
     plain = [kind["type"] for kind in kinds if kind.keys() == {"type"}]
-    return {"type": plain} if kinds and len(plain) == len(kinds) else kept
+    if kinds:
+        return {"type": plain} if len(plain) == len(kinds) else {**kept, "anyOf": kinds}
+    return kept
 
 
 def parameters_of(spec: ToolSpec) -> dict[str, Json]:

@@ -8,12 +8,24 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.data import find_directory
-from dcf.tools.registry import ONLY_CONFIGURED, SMALLEST_WORKFLOW, Answer, Arguments, JsonObject, refuse_other, tool
+from dcf.tools.registry import ONLY_CONFIGURED, Answer, Arguments, JsonObject, refuse_other, tool
 from dcf.validation import Validation, validate_document
 from dcf.validation.schema import SCHEMA_NAME, configured_schema, read_schema
 from dcf.validation.verdict import EXIT_CODES
+from dcf.values.json_text import Json
 
 _SHOWN: Final = 50
+_VALID: Final[Json] = {
+    "workflow_id": "greeting",
+    "workflow_name": "Greeting",
+    "version": "1.0.0",
+    "af_imports": [{"uri": "worker.af"}],
+    "asl": {
+        "StartAt": "Greet",
+        "States": {"Greet": {"Type": "Task", "AgentBinding": {"agent_template_ref": {"name": "worker"}}, "End": True}},
+    },
+}
+"""The smallest document that is right, with the template that is shipped."""
 
 
 class ValidateWorkflow(Arguments):
@@ -23,9 +35,7 @@ class ValidateWorkflow(Arguments):
     of the language; `problems` lists all that is wrong, each with a JSON Pointer and what to do.
     """
 
-    workflow_json: JsonObject = Field(
-        description="The workflow document: an object, or JSON text.", examples=[SMALLEST_WORKFLOW]
-    )
+    workflow_json: JsonObject = Field(description="The workflow document: an object, or JSON text.", examples=[_VALID])
     schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
     imports_base_dir: str | None = Field(
         default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory for af_imports")

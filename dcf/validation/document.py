@@ -17,6 +17,8 @@ from dcf.values.json_text import Json, parse_workflow
 
 MAX_DOCUMENT: Final = 1024 * 1024
 _MARKS_OF_A_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "af_imports", "skill_imports"})
+_NAMES_OF_A_MACHINE: Final = frozenset({"asl", "workflow_id", "workflow_name"})
+_BINDING: Final = "AgentBinding"
 _EMBEDDED: Final = "af_v2_entities"
 _SEND_JSON: Final = "Give a JSON object, or UTF-8 text that holds one."
 
@@ -53,7 +55,7 @@ def validate_document(
 
 
 def validate_machine(definition: Json) -> Validation:
-    """Judge a plain ASL machine, given as JSON text or as a native value."""
+    """Judge a plain ASL machine, with or without a name, given as JSON text or as a native value."""
     machine, refusal = _read(definition)
     return _machine_verdict(machine) if refusal is None else Validation(problems=(refusal,))
 
@@ -66,7 +68,7 @@ def validate(definition: Json) -> dict[str, Any]:
     document, refusal = _read(definition)
     if refusal is not None:
         verdict = Validation(problems=(refusal,))
-    elif _is_marked(document):
+    elif _binds_agents(document):
         form = check_schema(document)
         graph = check_graph(document["asl"], "/asl")[0] if "asl" in document else []
         verdict = Validation(problems=in_order([*form, *_not_said_before(form, graph)]))
@@ -77,16 +79,37 @@ def validate(definition: Json) -> dict[str, Any]:
 
 
 def is_document(definition: Json) -> bool:
-    """Tell a Letta-ASL document from a plain machine; text or native JSON."""
-    return _is_marked(_read(definition)[0])
+    """Tell a Letta-ASL document from a plain machine, be it that somebody gave it a name; text or native JSON."""
+    return _binds_agents(_read(definition)[0])
 
 
-def _is_marked(document: Json) -> bool:
-    return isinstance(document, dict) and not _MARKS_OF_A_DOCUMENT.isdisjoint(document)
+def _binds_agents(document: Json) -> bool:
+    if not isinstance(document, dict) or _MARKS_OF_A_DOCUMENT.isdisjoint(document):
+        return False
+    return not _is_named_machine(document) or _has_binding(document["asl"])
+
+
+def _has_binding(machine: Json) -> bool:
+    """Look for a binding anywhere in a machine: its Tasks may be nested."""
+    pending = [machine]
+    while pending:
+        part = pending.pop()
+        if isinstance(part, dict):
+            if _BINDING in part:
+                return True
+            pending.extend(part.values())
+        elif isinstance(part, list):
+            pending.extend(part)
+    return False
+
+
+def _is_named_machine(document: Mapping[str, Json]) -> bool:
+    return "asl" in document and document.keys() <= _NAMES_OF_A_MACHINE
 
 
 def _machine_verdict(machine: Json) -> Validation:
-    problems, doubts, summary = check_graph(machine)
+    is_named = isinstance(machine, dict) and _is_named_machine(machine)
+    problems, doubts, summary = check_graph(machine["asl"], "/asl") if is_named else check_graph(machine)
     return Validation(problems=in_order(problems), warnings=tuple(doubts), graph=summary)
 
 

@@ -4,7 +4,7 @@ Whoever asks is believed to be that agent, so nothing secret is told: a lease is
 agent that holds it. A second process of the same agent must not be able to go on with the first one's lease.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -43,10 +43,11 @@ class SkillAtHand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateAtHand:
-    """A state of the agent, its input once it can be worked on, its skills, and what to do about it."""
+    """A state, its input once it can be worked on, its skills, and what to do about it; whether it is the agent's."""
 
     state: str
     doc: StateDoc
+    mine: bool
     ready: bool
     held: bool
     given: Json
@@ -63,10 +64,15 @@ class StateAtHand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """Everything an agent needs to know. Without a run, `candidates` are the runs it could mean."""
+    """Everything an agent needs to know. Without a run, `candidates` are the runs it could mean.
+
+    `named` is the path of the state it asked about. Where there is nothing to do about that one, `states` has those of
+    the agent's others that it holds or can take.
+    """
 
     workflow_id: str | None = None
     run_status: RunStatus | None = None
+    named: str | None = None
     states: tuple[StateAtHand, ...] = ()
     more: int = 0
     loaded: tuple[Holding, ...] = ()
@@ -125,27 +131,39 @@ class Desk:
         )
 
     def _in_run(self, agent_id: str, run: Assignments, state: str | None) -> Assignment:
-        definition = self._plane.run(run.workflow_id).definition
-        if state is None:
-            own = self._runs.paths_of(run.workflow_id, run.of(agent_id))
-        else:
-            own = (self._plane.place(run.workflow_id, state).path,)
-        found = self._runs.read(run.workflow_id, own[:_LOOKED_AT], whole_meta=False)
         loaded = tuple(self._equipment.loaded(agent_id))
-        skills = self._skills(definition.document, definition.skills, own, loaded)
-        at_hand = [_at_hand(one, run.workflow_id, agent_id, found, skills[path]) for path, one in found.states.items()]
+        mine = run.of(agent_id)
+        named = None if state is None else self._plane.place(run.workflow_id, state).path
+        own = self._runs.paths_of(run.workflow_id, mine) if named is None else (named,)
+        status, at_hand = self._look(agent_id, run.workflow_id, own, loaded)
+        if named is not None and not any(one.held or one.ready for one in at_hand):
+            others = tuple(path for path in self._runs.paths_of(run.workflow_id, mine) if path != named)
+            status, found = self._look(agent_id, run.workflow_id, others, loaded)
+            at_hand += [one for one in found if one.held or one.ready]
         at_hand.sort(key=_urgency)
         context, tools = self._context(agent_id, at_hand[:_SHOWN])
         return Assignment(
             workflow_id=run.workflow_id,
-            run_status=found.status,
+            run_status=status,
+            named=named,
             states=tuple(at_hand[:_SHOWN]),
-            more=len(own) - len(at_hand[:_SHOWN]),
+            more=max(len(own), len(at_hand)) - len(at_hand[:_SHOWN]),
             loaded=loaded,
             context=context,
             tools=tools,
-            steps=_first_steps(at_hand, run, agent_id, found.status),
+            steps=_first_steps(at_hand, run, agent_id, status),
         )
+
+    def _look(
+        self, agent_id: str, workflow_id: str, paths: Sequence[str], loaded: tuple[Holding, ...]
+    ) -> tuple[RunStatus, list[StateAtHand]]:
+        """See how the run stands, and these states of the agent."""
+        definition = self._plane.run(workflow_id).definition
+        found = self._runs.read(workflow_id, paths[:_LOOKED_AT], whole_meta=False)
+        skills = self._skills(definition.document, definition.skills, paths, loaded)
+        return found.status, [
+            _at_hand(one, workflow_id, agent_id, found, skills[path]) for path, one in found.states.items()
+        ]
 
     def _skills(
         self,
@@ -218,7 +236,16 @@ def _at_hand(
         loaded=[manifest.manifest_id for manifest in usable],
     )
     given = known(one.given) if ready or held else None
-    return StateAtHand(state=one.path, doc=doc, ready=ready, held=held, given=given, skills=skills, steps=steps)
+    return StateAtHand(
+        state=one.path,
+        doc=doc,
+        mine=one.is_for(agent_id),
+        ready=ready,
+        held=held,
+        given=given,
+        skills=skills,
+        steps=steps,
+    )
 
 
 def _urgency(one: StateAtHand) -> int:

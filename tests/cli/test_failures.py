@@ -18,7 +18,7 @@ from dcf.errors import InvalidArgument
 from dcf.settings import Settings
 from dcf.tools.client import connect
 from dcf.values.json_text import Json
-from dcf.worker import FUNCTIONS
+from dcf.worker import FUNCTIONS, TaskFunction
 from tests.cli.conftest import Dcf, Seed, plain_redis
 
 WORKFLOW = "workflows/order_processing.json"
@@ -85,9 +85,13 @@ def test_a_workflow_that_is_no_json(dcf: Dcf, file: File, text: str, reason: str
     told(dcf("run", file("w.json", text)), 2, "too_large" if reason == "is larger than" else "invalid_argument", reason)
 
 
-def test_an_input_that_is_no_json(dcf: Dcf, file: File) -> None:
-    told(dcf("run", WORKFLOW, "--input", file("order.json", "order")), 2, "order.json is not valid JSON")
-    told(dcf("run", WORKFLOW, "--input", "nowhere.json"), 2, "There is no file nowhere.json")
+@pytest.mark.parametrize("command", [("run", WORKFLOW), ("simulate", WORKFLOW)], ids=["run", "simulate"])
+def test_an_input_that_is_no_json(dcf: Dcf, file: File, command: tuple[str, ...]) -> None:
+    broken = file("order.json", "order")
+    told(dcf(*command, "--input", broken), 2, "order.json is not valid JSON", f"Correct {broken}.")
+    told(dcf(*command, "--input", "nowhere.json"), 2, "There is no file nowhere.json")
+    told(dcf(*command, "--input", '{"a": '), 2, "--input is not valid JSON", "Correct --input.")
+    told(dcf(*command, "--input", "-"), 2, "standard input is not valid JSON", "Correct standard input.")
 
 
 def test_a_file_with_a_byte_order_mark_is_read(dcf: Dcf, file: File) -> None:
@@ -98,7 +102,11 @@ def test_every_problem_of_a_definition_is_listed(dcf: Dcf, file: File) -> None:
     states = {"A": {"Type": "Task", "Next": "Nowhere"}, "B": {"Type": "Strange"}, "C": {"Type": "Pass"}}
     text = json.dumps({"asl": {"StartAt": "Missing", "States": states}})
     result = dcf("run", file("w.json", text))
-    told(result, 2, "invalid_definition", "/asl/States/A", "/asl/States/B", "/asl/States/C", "/asl/StartAt")
+    told(result, 2, "invalid_definition: The workflow has ", "dcf validate FILE")
+    for place in ("/asl/States/A", "/asl/States/B", "/asl/States/C", "/asl/StartAt"):
+        lines = [line for line in result.stderr.splitlines() if line.startswith(f"     {place}")]
+        assert lines
+        assert len(set(lines)) == len(lines), "a problem is told once"
 
 
 # Task functions
@@ -147,6 +155,39 @@ def test_a_state_without_a_function(dcf: Dcf, file: File, monkeypatch: pytest.Mo
     result = dcf("worker", path, "--agent-id", "me", "--state", "Ship")
     told(result, 2, "registers no function for the state 'Ship', only for: Pack", "@task")
     monkeypatch.delitem(FUNCTIONS, "Pack")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "hint"),
+    [
+        ("@task\ndef pack(given): ...\n", "line 2: @task was not given the name of a state.", '@task("StateName")'),
+        ("@task('')\ndef pack(given): ...\n", "line 2: @task was not given the name of a state.", '@task("StateName")'),
+        (
+            "@task('Pack')\ndef pack(given): ...\n@task('Pack')\ndef send(given): ...\n",
+            "Two functions are registered for the state 'Pack': at ",
+            "a state has one function",
+        ),
+        ("import sys\nsys.exit('bye')\n", "cannot be imported: SystemExit: bye (", "Mend the file."),
+    ],
+    ids=["no parentheses", "no name", "two for one state", "exit"],
+)
+def test_a_function_that_is_registered_in_a_wrong_way(
+    dcf: Dcf, file: File, monkeypatch: pytest.MonkeyPatch, text: str, reason: str, hint: str
+) -> None:
+    monkeypatch.setattr("dcf.worker.FUNCTIONS", {})
+    path = file("mine.py", f"from dcf.worker import task\n{text}")
+    told(dcf("worker", path, "--agent-id", "me", "--check"), 2, reason, hint, str(path))
+
+
+def test_the_same_place_may_register_its_function_again(dcf: Dcf, file: File, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As when a module is imported under two names."""
+    known: dict[str, TaskFunction] = {}
+    monkeypatch.setattr("dcf.worker.FUNCTIONS", known)
+    monkeypatch.setattr("dcf.cli.functions.FUNCTIONS", known)
+    path = file("mine.py", "from dcf.worker import task\n@task('Pack')\ndef pack(given): ...\n")
+    for _ in range(2):
+        result = dcf("worker", path, "--agent-id", "me", "--check")
+        assert (result.exit_code, result.stderr) == (0, f"dcf: {path} has functions for Pack\n")
 
 
 @pytest.mark.parametrize("agent_id", ["", "two words", "-x", "a" * 65, "ü", "a\n"])

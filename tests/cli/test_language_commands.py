@@ -1,4 +1,5 @@
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,10 +8,14 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+import dcf
 from dcf.cli import language
+from dcf.core.definition import read_definition
 from dcf.errors import InvalidArgument
 
 Call = Callable[..., Result]
+
+ROOT = Path(__file__).parents[2]
 
 TASK = {"Type": "Task", "AgentBinding": {"agent_template_ref": {"name": "worker"}}, "End": True}
 GOOD = {
@@ -53,6 +58,37 @@ def test_a_valid_workflow_is_said_to_be_valid(call: Call, write: Callable[..., P
         result = call("validate", write(document))
         assert result.exit_code == 0
         assert result.output.endswith("is valid\n")
+
+
+def test_a_machine_with_a_name_is_judged_as_a_machine_as_dcf_run_takes_it(
+    call: Call, write: Callable[..., Path]
+) -> None:
+    """As the one in the README."""
+    (readme,) = re.findall(r"```json\n(\{\"workflow_name\".+)\n```", (ROOT / "README.md").read_text("utf-8"))
+    assert call("validate", write(readme)).output.endswith("is valid\n")
+    assert dcf.validate(readme) == {"ok": True, "exit_code": 0, "problems": []}
+    assert read_definition(json.loads(readme)).name == "hello"
+    wrong = json.loads(readme.replace('"Greet": {', '"Greeting": {'))
+    assert call("validate", write(wrong)).exit_code == 3
+    assert dcf.validate(wrong)["problems"][0]["path"] == "/asl/StartAt"
+
+
+def test_a_document_that_binds_agents_is_judged_with_them(call: Call, write: Callable[..., Path]) -> None:
+    bound = {"workflow_name": "x", "asl": {"StartAt": "A", "States": {"A": TASK}}}
+    assert call("validate", write(bound)).exit_code == 1
+    assert call("validate", write({"workflow_name": "x", "skill_imports": [], "asl": TWO})).exit_code == 1
+
+
+def test_an_input_may_be_a_file_json_itself_or_standard_input(call: Call, write: Callable[..., Path]) -> None:
+    machine = write({"StartAt": "A", "States": {"A": {"Type": "Pass", "End": True}}})
+    given = '{"n": [1, "\u00e4"]}'
+    for source in (write(given, "given.json"), given, f" {given}"):
+        result = call("simulate", machine, "--input", source, "--json")
+        assert json.loads(result.output)["output"] == json.loads(given)
+    app = typer.Typer()
+    language.mount(app)
+    piped = CliRunner().invoke(app, ["simulate", str(machine), "--input", "-", "--json"], input=given)
+    assert json.loads(piped.output)["output"] == json.loads(given)
 
 
 def test_each_problem_stands_with_its_line_and_column(call: Call, write: Callable[..., Path]) -> None:

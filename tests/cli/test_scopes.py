@@ -1,16 +1,8 @@
 """What is seen of a run while Parallel and Map are open: `dcf show`, `dcf ls`, and `dcf run` on a terminal."""
 
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
-import subprocess
 import sys
-import termios
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +12,7 @@ from dcf.cli.live_progress import LiveProgress
 from tests.cli.conftest import Dcf
 from tests.support.machines import workflow
 from tests.support.scopes import each, parallel, retrying, task
+from tests.support.terminal import on_a_terminal
 from tests.support.world import World
 
 PAUSE = {"Pause": {"Type": "Wait", "Seconds": 3600, "End": True}}
@@ -173,36 +166,6 @@ def test_lines_tell_every_tenth_of_a_wide_map(capsys: pytest.CaptureFixture[str]
     assert lines[-1] == "dcf: Each: running, 900 of 1000 iterations done; waits for the other 100"
 
 
-@contextmanager
-def on_a_terminal(*command: str, **environment: str) -> Iterator[Callable[[str], str]]:
-    """Run a command on a terminal; the function given reads what it prints until a pattern has come, or to the end."""
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
-    process = subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", **environment}
-    )
-    os.close(theirs)
-    text = ""
-
-    def until(pattern: str) -> str:
-        nonlocal text
-        while not re.search(pattern, text):
-            try:
-                part = os.read(ours, 65536).decode(errors="replace")
-            except OSError:  # Linux says so when the last one has closed it
-                part = ""
-            assert part, f"it ended without {pattern}: {text[-3000:]}"
-            text += re.sub(r"\x1b\[[0-9;?]*[A-Za-z]|\r", "", part)
-        return text
-
-    try:
-        yield until
-    finally:
-        process.terminate()
-        process.wait()
-        os.close(ours)
-
-
 @pytest.mark.processes
 def test_copies_of_a_worker_share_the_iterations_of_a_map(tmp_path: Path, dcf: Dcf) -> None:
     """Each iteration waits until two processes are at work, which one alone would never see."""
@@ -222,10 +185,10 @@ def test_a_run_with_a_map_and_a_parallel_of_python_functions(
     (tmp_path / "scores.json").write_text(json.dumps(workflow(STATES)))
     (tmp_path / "scores.py").write_text(FUNCTIONS)
     command = (sys.executable, "-m", "dcf", "run", str(tmp_path / "scores.json"), "--id", f"r-{tmp_path.name}")
-    with on_a_terminal(*command) as until:
-        live = until(r"1 Score +▶ running.+held by")
+    with on_a_terminal(*command) as terminal:
+        live = terminal.until(r"1 Score +▶ running.+held by")
         (tmp_path / "go").touch()
-        end = until(r"dcf events r-")
+        end = terminal.until(r"dcf events r-")
     assert re.search(r"Each +▶ running +\d+ s +(waits for 3 iterations|\d of 3 iterations done)", live)
     final = end[end.rindex("✔ succeeded  r-") :]
     assert re.search(r"Each +✔ succeeded +\S+ \S+ +3 iterations", final)

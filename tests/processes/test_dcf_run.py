@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from tests.processes.site import (
     LONG,
     ORDER,
     STATES,
+    WORKFLOW,
+    Process,
     Site,
     children,
     descendants_in,
@@ -24,6 +27,7 @@ from tests.processes.site import (
     redis_servers_in,
     result_of,
 )
+from tests.support.terminal import on_a_terminal
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.processes
@@ -116,7 +120,7 @@ def test_ctrl_c_leaves_nothing_behind_and_the_run_can_be_continued(site: Site) -
     os.killpg(started.pid, signal.SIGINT)
     output, code = finish(started)
     assert (output, code) == ("", 130)
-    assert "--id mine continues the run" in site.said(started)
+    assert "dcf: Interrupted. Run mine is not over: the same command with --id mine continues" in site.said(started)
     assert "Traceback" not in site.said(started)
     assert descendants_in(site.folder) == {}
     assert redis_servers_in(site.folder) == []
@@ -179,17 +183,87 @@ def test_a_run_that_takes_too_long_is_cancelled_and_says_so(site: Site) -> None:
     assert len(logs) == 4
 
 
-def test_a_state_without_a_function_is_told_at_once(site: Site) -> None:
-    """And not after the ten minutes in which nobody takes it."""
-    functions = site.folder / "incomplete.py"
-    functions.write_text(
-        "from dcf.worker import task\n@task('ValidateOrder')\ndef validate(order):\n    return order\n"
-    )
-    started = site.run("--workers", str(functions))
+HELLO = {"workflow_name": "hello", "asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
+TASK = "from dcf.worker import task\n@task('Greet')\ndef greet(given):\n"
+
+
+def hello(site: Site, functions: str, *arguments: str, workflow: Any = None) -> Process:
+    """Start a workflow of one state with this Python text."""
+    (site.folder / "hello.json").write_text(json.dumps(workflow or HELLO))
+    (site.folder / "hello.py").write_text(functions)
+    return site.dcf("run", str(site.folder / "hello.json"), "--json", *arguments)
+
+
+def runs(site: Site) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads(finish(site.dcf("ls", "--json"))[0])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("functions", "cause"),
+    [
+        (TASK.replace("'Greet'", "'Gret'") + " ...", "registers no function for the state 'Greet', only for: Gret"),
+        (TASK.replace("('Greet')", "") + " ...", "line 2: @task was not given the name of a state"),
+        (TASK + " ...\nimport nowhere", "cannot be imported: ModuleNotFoundError: No module named 'nowhere'"),
+        (TASK + " ...\n@task('Greet')\ndef other(given): ...", "Two functions are registered for the state 'Greet'"),
+    ],
+    ids=["wrong name", "no parentheses", "import", "two"],
+)
+def test_functions_that_cannot_work_are_told_at_once_and_leave_no_run(site: Site, functions: str, cause: str) -> None:
+    """And not after the ten minutes in which nobody takes the state."""
+    started = hello(site, functions)
     result, code = result_of(started)
     assert (code, result["status"], result["error"]) == (2, None, "invalid_argument")
-    assert "registers no function for the state" in result["cause"]
+    assert cause in result["cause"]
     assert "Traceback" not in site.said(started)
+    assert "continues" not in site.said(started)
+    assert runs(site) == []
+
+
+def test_a_plain_machine_runs_as_well_with_its_input_on_the_command_line(site: Site) -> None:
+    started = hello(site, TASK + " return [given]", "--input", '{"a": 1}', workflow=HELLO["asl"])
+    result, code = result_of(started)
+    assert (code, result["output"]) == (0, [{"a": 1}])
+    assert runs(site)[0]["workflow_name"] == "hello"
+
+
+FALLS = TASK + " import os\n print('it fell over', flush=True)\n os._exit(7)"
+
+
+def test_a_worker_that_dies_each_time_ends_the_command_with_its_own_words(site: Site) -> None:
+    started = hello(site, FALLS, "--lease-ttl", "1", "--id", "falling")
+    result, code = result_of(started)
+    assert (code, result["workflow_id"], result["status"]) == (1, "falling", None)
+    assert (result["error"], result["cause"].partition(" ")[2]) == (
+        "process_failed",
+        "ended 5 times (exit code 7): it fell over",
+    )
+    assert "Run falling is not over: the same command with --id falling continues it." in site.said(started)
+    assert "nothing was changed" not in site.said(started)
+    result, code = result_of(hello(site, TASK + " return 'up'", "--id", "falling"))
+    assert (code, result["output"]) == (0, "up")
+
+
+def test_a_run_whose_time_is_up_tells_of_the_worker_that_died_meanwhile(site: Site) -> None:
+    result, code = result_of(hello(site, FALLS, "--lease-ttl", "60", "--timeout", "8"))
+    assert (code, result["status"], result["error"]) == (1, "cancelled", "States.Timeout")
+    assert re.fullmatch(
+        r"The run was not over after 8 s and was cancelled\. Meanwhile 1-greet-\w+ ended once \(exit code 7\): "
+        "it fell over",
+        result["cause"],
+    )
+
+
+def test_ctrl_c_on_a_terminal_says_how_to_go_on_where_it_can_be_read(site: Site) -> None:
+    """The live table is drawn in place and erased at the end; what is said must not go with it."""
+    site.hook("ValidateOrder.hold")
+    arguments = ("run", str(WORKFLOW), "--input", str(ORDER), "--workers", str(HOOKED), "--id", "mine")
+    with on_a_terminal(sys.executable, "-m", "dcf", *arguments, **site.environment()) as terminal:
+        terminal.until(r"ValidateOrder +▶ running.+held by")
+        assert terminal.interrupt() == 130
+    shown = "\n".join(terminal.screen())
+    assert "dcf: Interrupted. Run mine is not over: the same command with --id mine continues it." in shown
+    assert "held by" not in shown
 
 
 @pytest.mark.parametrize("url", ["redis://127.0.0.1:1/0", "redis://:canary-7f3a@127.0.0.1:1/0"])

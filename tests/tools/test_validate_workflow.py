@@ -10,6 +10,7 @@ import pytest
 from dcf.application import Application
 from dcf.errors import InvalidArgument
 from dcf.settings import Settings
+from dcf.tools.examples import smallest_call
 from dcf.tools.registry import TOOLS
 from dcf.tools.validation import ValidateWorkflow, WorkflowValidated, validate_workflow
 
@@ -32,8 +33,8 @@ def application(tmp_path: Path) -> Application:
     return cast("Application", SimpleNamespace(settings=settings))
 
 
-def ask(application: Application, workflow: Any = GOOD, **arguments: Any) -> WorkflowValidated:
-    answer = validate_workflow(application, ValidateWorkflow(workflow_json=workflow, **arguments))
+def ask(application: Application, workflow_json: Any = GOOD, **arguments: Any) -> WorkflowValidated:
+    answer = validate_workflow(application, ValidateWorkflow(workflow_json=workflow_json, **arguments))
     assert isinstance(answer, WorkflowValidated)
     return answer
 
@@ -49,6 +50,11 @@ def test_a_valid_workflow_is_ok_as_text_and_as_an_object(application: Applicatio
         answer = ask(application, workflow)
         assert (answer.ok, answer.exit_code, answer.error, answer.code) == (True, 0, None, "ok")
         assert answer.status == "The workflow is valid."
+
+
+def test_the_smallest_call_that_hints_show_is_valid_with_what_is_shipped() -> None:
+    shipped = cast("Application", SimpleNamespace(settings=Settings()))
+    assert ask(shipped, **smallest_call(TOOLS["validate_workflow"])).ok
 
 
 @pytest.mark.parametrize(
