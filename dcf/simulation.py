@@ -36,6 +36,7 @@ from dcf.asl.steps import (
     OpenTask,
     OpenWait,
     Passed,
+    Paused,
     Retried,
     Step,
     Succeeded,
@@ -54,6 +55,9 @@ With an `input` an answer serves a call of just that input first.
 """
 
 MAX_CALLS: Final = 100_000
+MAX_TRACE: Final = 1_000_000
+"""Entries of a trace; nested Maps of silent states could otherwise fill the memory."""
+
 DEFAULT_TIMEOUT_S: Final = 99_999_999
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _START: Final = 1_767_225_600 * SECOND
@@ -238,15 +242,16 @@ class _Simulation:
         match step:
             case OpenTask():
                 self._open_task(step, self.now)
-            case OpenWait():
+            case OpenWait() | Paused():
                 self.visits[step.path] = step.entry
-                self.due.append(_Due(at=step.until, what="wake", path=step.path))
+                at = step.until if isinstance(step, OpenWait) else self.now
+                self.due.append(_Due(at=at, what="wake", path=step.path))
             case OpenScope():
                 self.visits[step.path] = step
                 self.scopes[step.path] = _SimulatedScope()
             case NeedItems():
                 self.visits[step.path] = step.entry
-            case Ended() | Caught() | Closed() | Broke():
+            case Passed() | Ended() | Caught() | Closed() | Broke():
                 self._leave(step.path)
             case Retried():
                 self._try_again(step)
@@ -286,6 +291,8 @@ class _Simulation:
             self.due.append(_Due(at=step.not_before, what="wake", path=step.path))
 
     def _leave(self, path: str) -> None:
+        if path not in self.visits:
+            return  # it was entered and left in one call
         self.visits.pop(path, None)
         self.due = [event for event in self.due if event.path != path]
         if self.scopes.pop(path, None) is None:
@@ -365,6 +372,8 @@ class _Simulation:
                 pass
 
     def _trace(self, event: str, path: str, **data: Json) -> None:
+        if len(self.trace) >= MAX_TRACE:
+            raise InvalidArgument(f"The run goes on after {MAX_TRACE} entries of its trace.")
         name, kind = self._known(path)
         self.trace.append({"event": event, "state": name, "path": path, "type": kind, **data})
 

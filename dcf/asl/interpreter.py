@@ -13,6 +13,7 @@ from dcf.asl.branching import Live, opened_map, opened_parallel
 from dcf.asl.entering import opened_task, surroundings
 from dcf.asl.limits import bounded
 from dcf.asl.machine import Catcher, Fail, Machine, Map, Parallel, Task, Wait, Workable
+from dcf.asl.pausing import endless, is_enough
 from dcf.asl.places import Place, join, open_scope, resolve, split_scope
 from dcf.asl.retrying import RUNTIME, counted, delay_micros, first_match, used_up
 from dcf.asl.silent import caught_output, silent
@@ -34,6 +35,7 @@ from dcf.asl.steps import (
     OpenWait,
     Outcome,
     Passed,
+    Paused,
     Retried,
     Step,
     Succeeded,
@@ -48,23 +50,16 @@ from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
 from dcf.values.json_text import Json
 
-MAX_SILENT: Final = 1_000
-"""Silent states in a row; a loop of them would otherwise never end."""
-
 EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
-
-MAX_WORK: Final = 50_000
-"""States in one call; nested Maps of silent states could otherwise take forever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """Control stands before a state. `silent` counts the silent states before it in a row."""
+    """Control stands before a state."""
 
     place: Place
     source: str | None
     entry: Entry
-    silent: int
 
 
 @dataclass(slots=True, kw_only=True)
@@ -100,12 +95,12 @@ class EngineCall:
     ) -> None:
         """Put control before a state."""
         target = Place(machine=machine, state=machine.states[name], name=name, path=join(scope, name), scope=scope)
-        entry = Entry(raw=raw, variables=variables, entered_at=self.clock.now, item=item)
-        self.pending.append(Arrival(place=target, source=source, entry=entry, silent=silent))
+        entry = Entry(raw=raw, variables=variables, entered_at=self.clock.now, item=item, silent=silent)
+        self.pending.append(Arrival(place=target, source=source, entry=entry))
 
     def again(self, here: Place, entry: Entry) -> None:
         """Put control before a state that is visited already."""
-        self.pending.append(Arrival(place=here, source=None, entry=entry, silent=0))
+        self.pending.append(Arrival(place=here, source=None, entry=entry))
 
     def around(self, here: Place, entry: Entry) -> Surroundings:
         """Make what a state may look at besides its input; the number of steps tells one look from the next."""
@@ -123,12 +118,13 @@ class EngineCall:
             self.failed(here, entry, error.error, error.cause)
             return
         self.steps.append(Ended(path=here.path, output=output))
-        self._follow(here, entry, state.next, output, variables)
+        silent = 0 if isinstance(state, Task) else entry.silent + 1
+        self._follow(here, entry, state.next, output, variables, silent)
 
     def waited(self, here: Place, entry: Entry) -> None:
         """Go on after a Wait."""
         try:
-            self._through(Arrival(place=here, source=None, entry=entry, silent=0), ended=True)
+            self._through(Arrival(place=here, source=None, entry=entry), ended=True)
         except StateError as error:
             self._broke(here, error.error, error.cause)
 
@@ -227,12 +223,20 @@ class EngineCall:
     def _arrive(self, arrival: Arrival) -> None:
         self.work += 1
         here, entry = arrival.place, arrival.entry
+        why_not = endless(entry, self.work)
+        if why_not is not None:
+            self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
+            self._broke(here, RUNTIME, why_not)
+            return
+        if is_enough(self.work) and not isinstance(here.state, Task | Wait):
+            kind = type(here.state).__name__
+            self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=kind))
+            return
         try:
-            if (arrival.silent >= MAX_SILENT and not isinstance(here.state, Task | Fail)) or self.work > MAX_WORK:
-                raise _endless()
             match here.state:
                 case Task():
-                    self.steps.append(opened_task(here, arrival.source, entry, self.around(here, entry)))
+                    fresh = replace(entry, silent=0)
+                    self.steps.append(opened_task(here, arrival.source, fresh, self.around(here, fresh)))
                 case Parallel():
                     self._open_parallel(here, arrival.source, entry)
                 case Map():
@@ -250,9 +254,11 @@ class EngineCall:
     def _wait(self, arrival: Arrival, state: Wait) -> None:
         here, entry = arrival.place, arrival.entry
         until = wait_until(state, entry.raw, self.around(here, entry), self.clock.micros)
-        if until <= self.clock.micros:
+        is_over = until <= self.clock.micros
+        if is_over and not is_enough(self.work):
             self._through(arrival)
             return
+        entry = entry if is_over else replace(entry, silent=0)
         self.steps.append(OpenWait(path=here.path, source=arrival.source, entry=entry, until=until))
 
     def _fail(self, arrival: Arrival, state: Fail) -> None:
@@ -275,7 +281,7 @@ class EngineCall:
             self.steps.append(Ended(path=here.path, output=output))
         else:
             self.steps.append(Passed(path=here.path, source=arrival.source, input=entry.raw, output=output))
-        self._follow(here, entry, following, output, {**entry.variables, **sets}, arrival.silent + 1)
+        self._follow(here, entry, following, output, {**entry.variables, **sets}, entry.silent + 1)
 
     def _follow(
         self,
@@ -284,10 +290,10 @@ class EngineCall:
         following: str | None,
         output: Json,
         variables: Mapping[str, Json],
-        silent_before: int = 0,
+        silent: int,
     ) -> None:
         if following is not None:
-            self.go(here.machine, here.scope, following, here.path, output, variables, entry.item, silent_before)
+            self.go(here.machine, here.scope, following, here.path, output, variables, entry.item, silent)
         elif not here.scope:
             self.outcome = Succeeded(state=here.path, output=output)
         else:
@@ -357,7 +363,7 @@ class EngineCall:
             return
         following = join(here.scope, catcher.next)
         self.steps.append(Caught(path=here.path, error=error, cause=cause, output=output, next=following))
-        self._follow(here, entry, catcher.next, output, {**entry.variables, **sets})
+        self._follow(here, entry, catcher.next, output, {**entry.variables, **sets}, entry.silent + 1)
 
     def _open_parallel(self, here: Place, source: str | None, entry: Entry) -> None:
         state = here.state
@@ -392,7 +398,3 @@ class EngineCall:
     def _open(self, opened: OpenScope) -> None:
         self.steps.append(opened)
         self.live[opened.path] = Live(opened=opened, results=[None] * opened.size, left=opened.size)
-
-
-def _endless() -> StateError:
-    return StateError(RUNTIME, f"More than {MAX_SILENT} states ran in a row without any Task among them.")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcf.asl.machine import Machine, State, Task, Workable, every_state
+from dcf.asl.machine import Machine, State, Task, Workable, every_state, machines_in
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join
@@ -24,7 +24,10 @@ _DEFAULT_NAME = "unnamed-workflow"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A workflow that can be run. `skills` maps each Task, nested ones included, to the skill ids bound to it."""
+    """A workflow that can be run. `skills` maps each Task, nested ones included, to the skill ids bound to it.
+
+    `stateful` says that a state may read variables or the context object, `revisits` that one may be entered twice.
+    """
 
     document: Mapping[str, Json]
     sha256: str
@@ -34,6 +37,7 @@ class Definition:
     machine: Machine
     skills: Mapping[str, tuple[str, ...]]
     stateful: bool
+    revisits: bool
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -71,11 +75,20 @@ def read_definition(document: Json) -> Definition:
         machine=machine,
         skills={name: _skills(state) for name, state in every_state(machine) if isinstance(state, Task)},
         stateful=_is_stateful(document.get("asl")),
+        revisits=_revisits(machine),
     )
 
 
 def _is_retried(state: State) -> bool:
     return isinstance(state, Workable) and bool(state.retriers)
+
+
+def _revisits(machine: Machine) -> bool:
+    """Tell whether a state may be entered more than once: in a loop, or in a scope that is tried again."""
+    if machine.revisitable:
+        return True
+    scopes = ((state, machines_in(state)) for state in machine.states.values())
+    return any(_is_retried(state) or any(map(_revisits, nested)) for state, nested in scopes if nested)
 
 
 def _is_stateful(asl: Json) -> bool:

@@ -1,5 +1,7 @@
 """What whoever ended the last branch does next: join the scope, close it after a failure too many, give it its items.
 
+And what whoever got into a long chain of silent states does next: go on where it paused.
+
 Each is a transaction of its own after the commit that made it due, for nobody knows before the commit whether it was
 the last. Anybody may repeat each of them; only the first finds the scope open. Pure.
 """
@@ -18,7 +20,7 @@ from dcf.core.decision import Changes, Decision, Event, More, Remaining, Snapsho
 from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, Operation, RunStatus, StateDoc, Status
-from dcf.core.progress import Update, claimant_of
+from dcf.core.progress import Update, can_wake, claimant_of
 from dcf.core.scopes import NOTHING_KEPT, opened_scope, visits_of
 from dcf.core.transition import Claimant, clock_of
 from dcf.errors import StateError
@@ -28,15 +30,18 @@ from dcf.values.json_text import Json
 Context = Mapping[str, Json]
 
 
-What: TypeAlias = Literal["join", "overflow", "read", "sweep", "skip"]
-"""What a commit may leave to do: join a scope, close it, give it items, cancel what is inside; close the run."""
+What: TypeAlias = Literal["join", "overflow", "read", "wake", "sweep", "skip"]
+"""What a commit may leave to do: join a scope, close it, give it items, cancel what is inside; close the run.
+
+`wake` goes on with a state before which the engine paused.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """Something that a commit left to do about a scope, or about the whole run (`skip`).
+    """Something that a commit left to do about a scope, a state (`wake`), or about the whole run (`skip`).
 
-    `epoch` is that of the scope's visit, for it may be over and entered again meanwhile; `size` is the scope's.
+    `epoch` is that of its visit, for it may be over and entered again meanwhile; `size` is the scope's.
     """
 
     what: What
@@ -77,6 +82,7 @@ def completer_of(request: Update, answer: Updated) -> Completer | None:
 def follow_ups(remaining: Remaining, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
     """List what a commit leaves to do; `counts` are those of the scopes it added to, as they then were."""
     found = [FollowUp(what="read", path=path, epoch=epoch) for path, epoch in remaining.reading.items()]
+    found += [FollowUp(what="wake", path=path, epoch=epoch) for path, epoch in remaining.paused.items()]
     found += [FollowUp(what="sweep", path=path) for path in remaining.closed]
     found += [due for path, tally in counts.items() if (due := follow_up(path, remaining.counting[path], tally))]
     if remaining.run_over:
@@ -162,6 +168,19 @@ def supply(
     return _go_on(snapshot, path, definition, context, ask, by)
 
 
+def wake(
+    snapshot: Snapshot, path: str, definition: Definition, context: Context, by: Completer | None = None
+) -> Decision[Joined | More | None]:
+    """Go on where the engine paused; None: somebody did, or the run or the scope around it is over."""
+    if not can_wake(snapshot, path):
+        return Decision(answer=None)
+
+    def ask(visits: Mapping[str, Visit], clock: Clock) -> Advance:
+        return engine.wake(definition.machine, path, visits, context, clock)
+
+    return _go_on(snapshot, path, definition, context, ask, by)
+
+
 def sweep(snapshot: Snapshot) -> Decision[int]:
     """Write down of states in scopes that are over that they are cancelled."""
     void = {path: snapshot.states[path] for path in snapshot.void}
@@ -192,9 +211,10 @@ def _go_on(
     here: Visit = _entry(snapshot, path) if doc.scope is None else opened_scope(snapshot, path)
     advance = ask({**visits_of(snapshot, path), path: here}, clock_of(now, epoch))
     step = open_transition(snapshot, path, epoch, definition)
-    # What a Map opens that read its items before the run was kicked off, kicking it off announces.
+    # What is opened before the run was kicked off, by items that were read or at the end of a chain, that announces.
     step.starting = doc.scope is None and snapshot.meta is not None and not snapshot.meta.is_started
     step.writes.states[path] = replace(doc, lease=Lease(epoch=epoch))
+    step.writes.timers[path] = None
     more = take(step, snapshot, path, advance, definition, context, None if by is None else by.claimant)
     if more is not None:
         return Decision(answer=more)
