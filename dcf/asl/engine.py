@@ -56,7 +56,7 @@ def fail(
 
 
 def wake(machine: Machine, path: str, visits: Visits, context: Context, clock: Clock) -> Advance:
-    """Go on now that a Wait is over, or that the time of another try of a state has come."""
+    """Go on now that a Wait is over, or the time of another try of a state has come; or after a pause."""
     here, entry = _place(machine, path), _entry(visits, path)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     if isinstance(here.state, Wait):

@@ -11,13 +11,14 @@ from typing import Final
 from dcf.asl import mapping
 from dcf.asl.branching import Live, opened_map, opened_parallel
 from dcf.asl.entering import opened_task, surroundings
-from dcf.asl.limits import AT_ONCE, MAX_IN_A_ROW, TASKS_AT_ONCE, bounded
+from dcf.asl.limits import bounded
 from dcf.asl.machine import Machine
+from dcf.asl.pausing import endless, is_enough
 from dcf.asl.places import Place, join, open_scope, resolve, split_scope
 from dcf.asl.retrying import HEARTBEAT, RUNTIME, TIMEOUT, Retrying, delay_micros, met
 from dcf.asl.silent import caught_output, silent
 from dcf.asl.state_paths import within
-from dcf.asl.states import Catcher, Fail, Map, Parallel, State, Task, Wait
+from dcf.asl.states import Catcher, Fail, Map, Parallel, Task, Wait
 from dcf.asl.steps import (
     TOLERATED,
     Advance,
@@ -35,6 +36,7 @@ from dcf.asl.steps import (
     OpenWait,
     Outcome,
     Passed,
+    Paused,
     Retried,
     Step,
     Succeeded,
@@ -93,11 +95,11 @@ class EngineCall:
         raw: Json,
         variables: Mapping[str, Json],
         item: tuple[int, Json] | None,
-        passed: int = 0,
+        silent: int = 0,
     ) -> None:
-        """Put control before a state; `passed` counts those it came through."""
+        """Put control before a state; `silent` counts those in a row that nobody worked on."""
         target = Place(machine=machine, state=machine.states[name], name=name, path=join(scope, name), scope=scope)
-        entry = Entry(raw=raw, variables=variables, entered_at=self.clock.now, item=item, passed=passed)
+        entry = Entry(raw=raw, variables=variables, entered_at=self.clock.now, item=item, silent=silent)
         self.pending.append(Arrival(place=target, source=source, entry=entry))
 
     def again(self, here: Place, entry: Entry) -> None:
@@ -119,7 +121,8 @@ class EngineCall:
             self.failed(here, entry, error.error, error.cause)
             return
         self.steps.append(Ended(path=here.path, output=output))
-        self._follow(here, entry, state.next, output, variables, 0 if state.is_leased else entry.passed + 1)
+        silent = 0 if state.is_leased else entry.silent + 1
+        self._follow(here, entry, state.next, output, variables, silent)
 
     def waited(self, here: Place, entry: Entry) -> None:
         """Go on after a Wait."""
@@ -137,7 +140,7 @@ class EngineCall:
         match met(state, entry.retries, error):
             case Retrying(retries=retries, retrier=retrier, count=count):
                 wait = delay_micros(retrier, count, self.around(here, entry).chance)
-                self._retry(here, replace(entry, retries=retries, passed=0), wait, told, cause)
+                self._retry(here, replace(entry, retries=retries, silent=0), wait, told, cause)
             case Catcher() as catcher:
                 self._catch(here, entry, catcher, told, cause)
             case None:
@@ -178,8 +181,8 @@ class EngineCall:
             return
         variables = {} if state.distributed else opened.entry.variables
         scope = open_scope(owner, index)
-        start, passed = state.processor.start_at, opened.entry.passed + 1
-        self.go(state.processor, scope, start, None, raw, variables, (index, value), passed)
+        start, silent = state.processor.start_at, opened.entry.silent + 1
+        self.go(state.processor, scope, start, None, raw, variables, (index, value), silent)
 
     def joined(self, here: Place, entry: Entry, results: list[Json]) -> None:
         """Go on after all branches or iterations ended."""
@@ -219,30 +222,28 @@ class EngineCall:
         self.live = {path: live for path, live in self.live.items() if path != owner and not within(path, owner)}
 
     def _arrive(self, arrival: Arrival) -> None:
-        here, entry, now = arrival.place, arrival.entry, self.clock.micros
-        if self._is_full(here.state) and not isinstance(here.state, Wait):
-            self.steps.append(OpenWait(path=here.path, source=arrival.source, entry=entry, until=now))
+        self.work += 1
+        here, entry = arrival.place, arrival.entry
+        why_not = endless(entry, self.work)
+        if why_not is not None:
+            self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
+            self._broke(here, RUNTIME, why_not)
+            return
+        if is_enough(self.work) and not isinstance(here.state, Task | Wait):
+            kind = type(here.state).__name__
+            self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=kind))
             return
         try:
-            if entry.passed >= MAX_IN_A_ROW:
-                raise _endless()
             self._run(arrival)
         except StateError as error:
             self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
             self.failed(here, entry, error.error, error.cause)
-        self.work += 1
-
-    def _is_full(self, state: State) -> bool:
-        """Whether this call has done enough; what others lead to is counted before more machines are begun."""
-        if state.is_leased:
-            return self.work >= TASKS_AT_ONCE
-        return self.work + (len(self.pending) if state.machines else 0) >= AT_ONCE
 
     def _run(self, arrival: Arrival) -> None:
         here, source, entry = arrival.place, arrival.source, arrival.entry
         match here.state:
             case Task():
-                self.steps.append(opened_task(here, source, replace(entry, passed=0), self.around(here, entry)))
+                self.steps.append(opened_task(here, source, replace(entry, silent=0), self.around(here, entry)))
             case Parallel() as state:
                 self._open_parallel(here, state, source, entry)
             case Map() as state:
@@ -255,13 +256,14 @@ class EngineCall:
                 self._through(arrival)
 
     def _wait(self, arrival: Arrival, state: Wait) -> None:
-        here, entry, now = arrival.place, arrival.entry, self.clock.micros
-        until = wait_until(state, entry.raw, self.around(here, entry), now)
-        if until <= now and not self._is_full(state):
+        here, entry = arrival.place, arrival.entry
+        until = wait_until(state, entry.raw, self.around(here, entry), self.clock.micros)
+        is_over = until <= self.clock.micros
+        if is_over and not is_enough(self.work):
             self._through(arrival)
             return
-        kept = replace(entry, passed=0) if until > now else entry
-        self.steps.append(OpenWait(path=here.path, source=arrival.source, entry=kept, until=max(until, now)))
+        entry = entry if is_over else replace(entry, silent=0)
+        self.steps.append(OpenWait(path=here.path, source=arrival.source, entry=entry, until=until))
 
     def _fail(self, arrival: Arrival, state: Fail) -> None:
         here, entry = arrival.place, arrival.entry
@@ -283,7 +285,7 @@ class EngineCall:
             self.steps.append(Ended(path=here.path, output=output))
         else:
             self.steps.append(Passed(path=here.path, source=arrival.source, input=entry.raw, output=output))
-        self._follow(here, entry, following, output, {**entry.variables, **sets}, entry.passed + 1)
+        self._follow(here, entry, following, output, {**entry.variables, **sets}, entry.silent + 1)
 
     def _follow(
         self,
@@ -292,10 +294,10 @@ class EngineCall:
         following: str | None,
         output: Json,
         variables: Mapping[str, Json],
-        passed: int,
+        silent: int,
     ) -> None:
         if following is not None:
-            self.go(here.machine, here.scope, following, here.path, output, variables, entry.item, passed)
+            self.go(here.machine, here.scope, following, here.path, output, variables, entry.item, silent)
         elif not here.scope:
             self.outcome = Succeeded(state=here.path, output=output)
         else:
@@ -364,15 +366,15 @@ class EngineCall:
             return
         following = join(here.scope, catcher.next)
         self.steps.append(Caught(path=here.path, error=error, cause=cause, output=output, next=following))
-        self._follow(here, entry, catcher.next, output, {**entry.variables, **sets}, entry.passed + 1)
+        self._follow(here, entry, catcher.next, output, {**entry.variables, **sets}, entry.silent + 1)
 
     def _open_parallel(self, here: Place, state: Parallel, source: str | None, entry: Entry) -> None:
         opened = opened_parallel(state, here.path, source, entry, self.around(here, entry))
         self._open(opened)
-        given, variables, passed = opened.effective, entry.variables, entry.passed + 1
+        given, variables, silent = opened.effective, entry.variables, entry.silent + 1
         for index, branch in reversed(list(enumerate(state.branches))):
             scope = open_scope(here.path, index)
-            self.go(branch, scope, branch.start_at, None, given, variables, entry.item, passed)
+            self.go(branch, scope, branch.start_at, None, given, variables, entry.item, silent)
 
     def _enter_map(self, here: Place, state: Map, source: str | None, entry: Entry) -> None:
         around, needed = self.around(here, entry), self.wanted(here, source, entry)
@@ -394,8 +396,3 @@ class EngineCall:
     def _open(self, opened: OpenScope) -> None:
         self.steps.append(opened)
         self.live[opened.path] = Live(opened=opened, results=[None] * opened.size, left=opened.size)
-
-
-def _endless() -> StateError:
-    cause = f"Control came through {MAX_IN_A_ROW} states in a row, and in none of them anybody worked or waited."
-    return StateError(RUNTIME, cause)

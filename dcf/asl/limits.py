@@ -13,15 +13,6 @@ from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, Json, dump
 MAX_ITEMS: Final = 100_000
 """Items of one Map."""
 
-MAX_IN_A_ROW: Final = 12_500
-"""States that control passes without anybody working or waiting: AWS ends a run after 25,000 events, two for each."""
-
-AT_ONCE: Final = 1_000
-"""States that one call of the engine runs; what comes after them is left to another call, which may follow at once."""
-
-TASKS_AT_ONCE: Final = 10_000
-"""States that one call runs before it leaves Tasks to another as well, which it only opens."""
-
 MAX_VARIABLES_BYTES: Final = 10 * 1024 * 1024
 """UTF-8 bytes of all variables that a state can see, names included."""
 

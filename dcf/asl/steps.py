@@ -23,8 +23,8 @@ TOLERATED: Final = _Tolerated()
 class Entry:
     """A visit of a state that is open: what entering it fixed.
 
-    `retries` counts per Retrier, `item` is the (index, value) of the Map iteration around, if there is one. `passed`
-    counts the states that control came through since somebody worked or waited; a Parallel or Map is one of them.
+    `retries` counts per Retrier, `item` is the (index, value) of the Map iteration around, if there is one. `silent`
+    counts the states in a row before it that were executed without a Task or a wait among them.
     """
 
     raw: Json
@@ -32,7 +32,7 @@ class Entry:
     entered_at: str
     retries: tuple[int, ...] = ()
     item: tuple[int, Json] | None = None
-    passed: int = 0
+    silent: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,15 +82,22 @@ class OpenTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenWait:
-    """A state was entered that goes on at `until`, in microseconds since the epoch: call `wake` then.
-
-    It is a Wait, or, until now, a state of any type that is not begun because this call has done enough.
-    """
+    """A Wait was entered: call `wake` at `until`, in microseconds since the epoch; at once where that is over."""
 
     path: str
     source: str | None
     entry: Entry
     until: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paused:
+    """Enough was done for one call: control stands before a state of this type. Call `wake` at once to enter it."""
+
+    path: str
+    source: str | None
+    entry: Entry
+    kind: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +243,7 @@ Step: TypeAlias = (
     | Passed
     | OpenTask
     | OpenWait
+    | Paused
     | OpenScope
     | NeedItems
     | Unread

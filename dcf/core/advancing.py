@@ -25,6 +25,7 @@ def open_transition(snapshot: Snapshot, state: str, epoch: int, definition: Defi
         epoch=epoch,
         meta=snapshot.meta,
         stateful=definition.stateful,
+        revisits=definition.revisits,
         visited_before=others,
     )
 

@@ -152,6 +152,8 @@ def write_entry(entry: Entry) -> dict[str, Json]:
         written["retries"] = list(entry.retries)
     if entry.item is not None:
         written["item"] = list(entry.item)
+    if entry.silent:
+        written["silent"] = entry.silent
     return written
 
 
@@ -165,6 +167,7 @@ def read_entry(document: Json) -> Entry:
         entered_at=str(found.get("entered_at")),
         retries=tuple(_count(number) for number in found.get("retries") or ()),
         item=(item[0], item[1]) if isinstance(item, list) and len(item) == _ITEM else None,
+        silent=_count(found.get("silent")),
     )
 
 

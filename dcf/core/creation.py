@@ -46,7 +46,13 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     meta = Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256, max_attempts=request.max_attempts)
     unvisited = _unvisited(definition)
     step = Transition(
-        now=now, epoch=now, meta=meta, stateful=definition.stateful, starting=True, visited_before=unvisited
+        now=now,
+        epoch=now,
+        meta=meta,
+        stateful=definition.stateful,
+        revisits=definition.revisits,
+        starting=True,
+        visited_before=unvisited,
     )
     step.writes.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))
     context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))

@@ -154,13 +154,14 @@ class Changes:
 class Remaining:
     """Work that a commit leaves for later transactions. It is stored nowhere; after a crash the clock finds it again.
 
-    States inside `closed` scopes must be cancelled. Maps in `reading` (with their epoch) wait for items. Scopes in
-    `counting` may be complete, which the counts after the commit tell. If `run_over`, states that were never reached
-    must be skipped.
+    States inside `closed` scopes must be cancelled. Maps in `reading` (with their epoch) wait for items. The engine
+    paused before the states in `paused` (with their epoch). Scopes in `counting` may be complete, which the counts
+    after the commit tell. If `run_over`, states that were never reached must be skipped.
     """
 
     closed: list[str] = field(default_factory=list)
     reading: dict[str, int] = field(default_factory=dict)
+    paused: dict[str, int] = field(default_factory=dict)
     counting: dict[str, StateDoc] = field(default_factory=dict)
     run_over: bool = False
 

@@ -28,7 +28,7 @@ class Definition:
     """A workflow that can be run, as parsed from its document.
 
     `skills` maps each Task, nested ones included, to its skill ids. `stateful` is True if a state may read variables or
-    the context object; `sha256` leaves out the workflow id.
+    the context object, `revisits` if one may be entered twice; `sha256` leaves out the workflow id.
     """
 
     document: Mapping[str, Json]
@@ -39,6 +39,7 @@ class Definition:
     machine: Machine
     skills: Mapping[str, tuple[str, ...]]
     stateful: bool
+    revisits: bool
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -76,11 +77,20 @@ def read_definition(document: Json) -> Definition:
         machine=machine,
         skills={name: _skills(state) for name, state in every_state(machine) if isinstance(state, Task)},
         stateful=_is_stateful(document.get("asl")),
+        revisits=_revisits(machine),
     )
 
 
 def _is_retried(state: State) -> bool:
     return isinstance(state, Workable) and bool(state.retriers)
+
+
+def _revisits(machine: Machine) -> bool:
+    """Tell whether a state may be entered more than once: in a loop, or in a scope that is tried again."""
+    if machine.revisitable:
+        return True
+    scopes = ((state, state.machines) for state in machine.states.values())
+    return any(_is_retried(state) or any(map(_revisits, nested)) for state, nested in scopes if nested)
 
 
 def _is_stateful(asl: Json) -> bool:

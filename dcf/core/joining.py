@@ -1,4 +1,4 @@
-"""Follow-up transactions of a Parallel or Map: join it, close it after too many failures, or open it with its items.
+"""Follow-up transactions: join a Parallel or Map, close it after too many failures, open it with items, end a pause.
 
 Each runs after the commit that made it due, since only the committed counts tell which branch was the last. Each is
 idempotent: only the first call finds the scope open. Pure.
@@ -19,7 +19,7 @@ from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, Operation, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_notices
-from dcf.core.progress import Update, claimant_of
+from dcf.core.progress import Update, can_wake, claimant_of
 from dcf.core.scopes import NOTHING_KEPT, opened_scope, visits_of
 from dcf.core.transition import Claimant, clock_of
 from dcf.errors import StateError
@@ -29,15 +29,18 @@ from dcf.values.json_text import Json
 Context = Mapping[str, Json]
 
 
-What: TypeAlias = Literal["join", "overflow", "read", "sweep", "skip"]
-"""Kinds of follow-up: join a scope, close it, read its items, cancel its states; skip states never reached."""
+What: TypeAlias = Literal["join", "overflow", "read", "wake", "sweep", "skip"]
+"""Kinds of follow-up: join a scope, close it, read its items, cancel its states; skip states never reached.
+
+`wake` continues with a state before which the engine paused.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """Work that a commit left to do about a scope, or about the whole run (`skip`).
+    """Work that a commit left to do about a scope, a state (`wake`), or the whole run (`skip`).
 
-    `epoch` identifies the scope's visit, since it may end and be entered again meanwhile. `size` counts its branches.
+    `epoch` identifies its visit, since it may end and be entered again meanwhile. `size` counts a scope's branches.
     """
 
     what: What
@@ -78,6 +81,7 @@ def completer_of(request: Update, answer: Updated) -> Completer | None:
 def follow_ups(remaining: Remaining, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
     """Return the work that a commit left; `counts` are the counts after it of the scopes it added to."""
     found = [FollowUp(what="read", path=path, epoch=epoch) for path, epoch in remaining.reading.items()]
+    found += [FollowUp(what="wake", path=path, epoch=epoch) for path, epoch in remaining.paused.items()]
     found += [FollowUp(what="sweep", path=path) for path in remaining.closed]
     found += [due for path, tally in counts.items() if (due := follow_up(path, remaining.counting[path], tally))]
     if remaining.run_over:
@@ -163,6 +167,19 @@ def supply(
     return _go_on(snapshot, path, definition, context, ask, by)
 
 
+def wake(
+    snapshot: Snapshot, path: str, definition: Definition, context: Context, by: Completer | None = None
+) -> Decision[Joined | More | None]:
+    """Go on where the engine paused; None: somebody did, or the run or the scope around it is over."""
+    if not can_wake(snapshot, path):
+        return Decision(answer=None)
+
+    def ask(visits: Mapping[str, Visit], clock: Clock) -> Advance:
+        return engine.wake(definition.machine, path, visits, context, clock)
+
+    return _go_on(snapshot, path, definition, context, ask, by)
+
+
 def sweep(snapshot: Snapshot) -> Decision[int]:
     """Write that states in ended scopes are cancelled. Return how many."""
     void = {path: snapshot.states[path] for path in snapshot.void}
@@ -200,9 +217,10 @@ def _go_on(
     here: Visit = _entry(snapshot, path) if doc.scope is None else opened_scope(snapshot, path)
     advance = ask({**visits_of(snapshot, path), path: here}, clock_of(now, epoch))
     step = open_transition(snapshot, path, epoch, definition)
-    # Before the run is started, `kick_off` announces what a Map opens.
+    # Before the run is started, `kick_off` announces what a Map opens, or what follows a chain of silent states.
     step.starting = doc.scope is None and snapshot.meta is not None and not snapshot.meta.is_started
     step.writes.states[path] = replace(doc, lease=Lease(epoch=epoch))
+    step.writes.timers[path] = None
     more = take(step, snapshot, path, advance, definition, context, None if by is None else by.claimant)
     if more is not None:
         return Decision(answer=more)

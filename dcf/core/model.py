@@ -120,8 +120,9 @@ class StateDoc:
     """One state of a run. `waits_for` maps each state it waits for to the epoch that settled it, or 0.
 
     `kind` is set for an open state that nobody leases (a Wait, a Parallel, a Map, a Task that is to be entered
-    again); `deadline` and `heartbeat_s` are a Task's timeouts. `scope` is there once a Parallel or Map has opened
-    what is inside it; inside, `scope_epoch` is the epoch of the scope's document at that time.
+    again, or a state of any type before which a long chain paused); `deadline` and `heartbeat_s` are a Task's timeouts.
+    `scope` is there once a Parallel or Map has opened what is inside it; inside, `scope_epoch` is the epoch of the
+    scope's document at that time.
 
     `receipt` is that of the last request that was applied; older ones are kept beside the document. `claim` is the
     fingerprint of the token that claimed the state. `reminders` counts how often its agents were told again since it
@@ -203,18 +204,20 @@ class StateDoc:
 class StateInput:
     """What a state was given: `effective` is what its worker sees, `entry` what the engine needs when it is left.
 
-    `stateful` says that what follows may read variables or the context object.
+    `stateful` says that what follows may read variables or the context object, `revisits` that an earlier visit may
+    have left an entry.
     """
 
     entry: Entry
     effective: Json
     stateful: bool = False
+    revisits: bool = False
 
     @property
     def must_keep_entry(self) -> bool:
         """Whether leaving the state needs more than its input says."""
         kept = self.entry
-        return self.stateful or kept.raw is not self.effective or bool(kept.variables or kept.retries)
+        return self.stateful or kept.raw is not self.effective or bool(kept.variables or kept.retries or kept.silent)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

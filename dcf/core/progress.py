@@ -126,13 +126,18 @@ def time_out(
 def wake(
     snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[RunStatus | More | None]:
-    """Continue after a Wait, or a Retry's delay, whose time has come. None: it has not, or the state has ended."""
+    """Continue after a Wait, a Retry's delay or a pause, when its time has come. None: it has not, or it has ended."""
+    if not can_wake(snapshot, state):
+        return Decision(answer=None)
+    return _end_by_itself(snapshot, state, definition, context, None)
+
+
+def can_wake(snapshot: Snapshot, state: str) -> bool:
+    """Return True if an open state that nobody leases waits for nothing but to be continued."""
     doc, meta = _open_state(snapshot, state)
     is_due = doc.kind is not None and (doc.not_before or 0) <= snapshot.now
     was_woken = doc.is_scope and doc.status is Status.RUNNING
-    if meta is None or not is_due or was_woken:
-        return Decision(answer=None)
-    return _end_by_itself(snapshot, state, definition, context, None)
+    return meta is not None and is_due and not was_woken
 
 
 def time_out_run(snapshot: Snapshot, definition: Definition) -> Decision[RunStatus | None]:
@@ -170,6 +175,8 @@ def _end_by_itself(
     else:
         advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
     step = open_transition(snapshot, state, epoch, definition)
+    # What a chain opens that went on before the run was kicked off, kicking it off announces.
+    step.starting = failure is None and doc.status is Status.PENDING and not step.meta.is_started
     step.writes.states[state] = replace(doc, lease=Lease(epoch=epoch), claim=None)
     step.writes.timers[state] = None
     step.writes.claims.update(forgotten_claim(doc))

@@ -25,6 +25,7 @@ from dcf.asl.steps import (
     OpenTask,
     OpenWait,
     Passed,
+    Paused,
     Retried,
     Step,
     Succeeded,
@@ -57,16 +58,17 @@ class Claimant:
 class Transition:
     """The writes of one advance (`writes`) and the work it leaves (`remaining`), collected step by step.
 
-    `stateful` keeps the full entry of each state, since later states may read it. `epoch` is the fencing number of the
-    completion: entered states start from it, so that epochs grow along every path. `visited_before` are documents of
-    states that may be entered again, and of the scopes around. While the run is `starting`, nothing is announced;
-    `kick_off` does.
+    `stateful` keeps the full entry of each state, since later states may read it; `revisits` removes what is not kept,
+    since a state may be entered more than once. `epoch` is the fencing number of the completion: entered states start
+    from it, so that epochs grow along every path. `visited_before` are documents of states that may be entered again,
+    and of the scopes around. While the run is `starting`, nothing is announced; `kick_off` does.
     """
 
     now: int
     epoch: int
     meta: Meta
     stateful: bool = False
+    revisits: bool = False
     starting: bool = False
     visited_before: Mapping[str, StateDoc] = field(default_factory=dict)
     writes: Changes = field(default_factory=Changes)
@@ -114,6 +116,8 @@ class Transition:
                 self._enter(step, claimant)
             case OpenWait():
                 self._wait(step)
+            case Paused():
+                self._pause(step)
             case Entered():
                 opened = self._opened(step.path, step.source, Status.RUNNING)
                 self.writes.states[step.path] = replace(opened, attempts=1, started_at=self.now)
@@ -190,7 +194,7 @@ class Transition:
             if within(path, owner) and not doc.status.is_terminal:
                 writes.states[path] = cancelled(doc, self.now)
                 writes.timers[path] = None
-        for listed in (writes.items, writes.ended, self.remaining.reading):
+        for listed in (writes.items, writes.ended, self.remaining.reading, self.remaining.paused):
             for path in [path for path in listed if path == owner or within(path, owner)]:
                 del listed[path]
         writes.opened[:] = [path for path in writes.opened if path != owner and not within(path, owner)]
@@ -243,7 +247,21 @@ class Transition:
         self.writes.states[step.path] = replace(doc, kind="Wait", started_at=self.now, not_before=step.until)
         self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw)
         self.writes.timers[step.path] = step.until
+        if step.until <= self.now:
+            self._go_on_at_once(step.path, doc)
         self._tell("StateEntered", step.path, self._origin(step.source))
+
+    def _pause(self, step: Paused) -> None:
+        """Keep where control stands, for a transaction of its own; the state is not entered before."""
+        doc = self._opened(step.path, step.source, Status.PENDING)
+        self.writes.states[step.path] = replace(doc, kind=step.kind, not_before=self.now)
+        self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw)
+        self._go_on_at_once(step.path, doc)
+
+    def _go_on_at_once(self, path: str, doc: StateDoc) -> None:
+        """Leave it to whoever commits this to go on, and to the clock later, should that process die."""
+        self.writes.timers[path] = self.now + JOIN_DELAY
+        self.remaining.paused[path] = doc.lease.epoch
 
     def _retry(self, step: Retried) -> None:
         """Set a failed state to be tried again at a later time; the clock then announces or enters it."""
@@ -269,7 +287,7 @@ class Transition:
         self._tell("StateRetried", step.path, told)
 
     def _given(self, entry: Entry, effective: Json) -> StateInput:
-        return StateInput(entry=entry, effective=effective, stateful=self.stateful)
+        return StateInput(entry=entry, effective=effective, stateful=self.stateful, revisits=self.revisits)
 
     def _claim(self, state: str, doc: StateDoc, claimant: Claimant) -> None:
         token = next_token(claimant.token, state)

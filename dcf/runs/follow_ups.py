@@ -1,7 +1,7 @@
-"""What commits leave to do: scopes to join, close, open or sweep, and what a run that ended leaves open.
+"""What commits leave to do: scopes to join, close, open or sweep, chains to go on with, and the rest of an ended run.
 
 Each is a transaction of its own, done by whoever committed; whoever dies before leaves it to the clock, which looks
-at every open scope. It decides nothing.
+at every open scope and at every state before which a chain paused. It decides nothing.
 """
 
 import logging
@@ -53,7 +53,7 @@ class FollowUps:
             try:
                 step = self._do(workflow_id, pending.popleft(), by)
             except Conflict:
-                break  # what was asked for is done; the clock looks at every open scope
+                break  # what was asked for is done; the clock looks at every open scope and pause
             joined = _together(joined, step.answer)
             pending.extend(joining.follow_ups(step.remaining, step.counts))
             by = None if joined.claimed is not None else by
@@ -103,6 +103,8 @@ class FollowUps:
                 return self._go_on(workflow_id, wanted, partial(joining.overflow, by=by), by)
             case "read":
                 return self._supply(workflow_id, wanted, by)
+            case "wake":
+                return self._go_on(workflow_id, wanted, partial(joining.wake, by=by), by)
             case "sweep":
                 self._in_pages(workflow_id, wanted.path, joining.sweep)
             case "skip":

@@ -29,6 +29,7 @@ from dcf.asl.steps import (
     OpenTask,
     OpenWait,
     Passed,
+    Paused,
     Retried,
     Step,
     Succeeded,
@@ -201,9 +202,10 @@ class _Simulation:
         match step:
             case OpenTask():
                 self._open_task(step, self.now)
-            case OpenWait():
+            case OpenWait() | Paused():
                 self.visits[step.path] = step.entry
-                self.due.append(_Due(at=step.until, what="wake", path=step.path))
+                at = step.until if isinstance(step, OpenWait) else self.now
+                self.due.append(_Due(at=at, what="wake", path=step.path))
             case OpenScope():
                 self.visits[step.path] = step
                 self.scopes[step.path] = _SimulatedScope()
@@ -258,6 +260,8 @@ class _Simulation:
             self.due.append(_Due(at=step.not_before, what="wake", path=step.path))
 
     def _leave(self, path: str) -> None:
+        if path not in self.visits:
+            return  # it was entered and left in one call
         self.visits.pop(path, None)
         self.due = [event for event in self.due if event.path != path]
         if self.scopes.pop(path, None) is None:

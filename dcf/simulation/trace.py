@@ -2,6 +2,7 @@
 
 from collections.abc import Container
 from dataclasses import dataclass, field
+from typing import Final
 
 from dcf.asl.machine import Machine
 from dcf.asl.places import resolve
@@ -15,19 +16,25 @@ from dcf.asl.steps import (
     OpenTask,
     OpenWait,
     Passed,
+    Paused,
     Retried,
     Step,
 )
+from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
+
+MAX_EVENTS: Final = 1_000_000
+"""Entries of a trace; nested Maps of silent states could otherwise fill the memory."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Trace:
-    """The events so far, and the names and types of the states in them."""
+    """The events so far, and the names and types of the states in them; before those in `paused` the engine paused."""
 
     machine: Machine
     events: list[Json] = field(default_factory=list)
     known: dict[str, tuple[str, str]] = field(default_factory=dict)
+    paused: set[str] = field(default_factory=set)
 
     def record(self, step: Step, visited: Container[str]) -> None:
         """Add what a step tells; a state that is `visited` already is not entered anew, however often it is tried."""
@@ -37,6 +44,8 @@ class Trace:
                 self._tell("exited", step.path, output=step.output)
             case OpenTask() | OpenWait() | OpenScope() | NeedItems() | Entered():
                 self._enter(step.path, step.entry.raw, visited)
+            case Paused():
+                self.paused.add(step.path)
             case Ended():
                 self._tell("exited", step.path, output=step.output)
             case Retried():
@@ -54,10 +63,13 @@ class Trace:
         return self._known(path)[0]
 
     def _enter(self, path: str, raw: Json, visited: Container[str]) -> None:
-        if path not in visited:
+        if path not in visited or path in self.paused:
+            self.paused.discard(path)
             self._tell("entered", path, input=raw)
 
     def _tell(self, event: str, path: str, **data: Json) -> None:
+        if len(self.events) >= MAX_EVENTS:
+            raise InvalidArgument(f"The run goes on after {MAX_EVENTS} entries of its trace.")
         name, kind = self._known(path)
         self.events.append({"event": event, "state": name, "path": path, "type": kind, **data})
 

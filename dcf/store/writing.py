@@ -124,6 +124,8 @@ def _inputs(run: RunKeys, inputs: Mapping[str, StateInput]) -> Iterator[Command]
         yield ("JSON.MSET", run.input(path), "$", dump(given.effective))
         if given.must_keep_entry:
             yield ("JSON.MSET", run.entry(path), "$", dump(codec.write_entry(given.entry)))
+        elif given.revisits:
+            yield ("DEL", run.entry(path))  # that of an earlier visit would be taken for this one's
 
 
 def _ended(run: RunKeys, ended: Mapping[str, Tally]) -> Iterator[Command]:

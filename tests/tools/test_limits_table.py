@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
-from dcf.asl import parsing
+from dcf.asl import parsing, pausing
 from dcf.core.access import Scope
 from dcf.errors import RateLimited
 from dcf.settings import Settings
 from dcf.tools.limits import meter_of
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
+from tests.runs import test_long_chains
 from tests.tools import test_http, test_limits
 from tests.tools.access import key_of
 from tests.tools.calls import Tools, new_run
@@ -87,6 +88,10 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "an input or output of a state": (
         DEFAULTS["max_output_bytes"].default,
         test_limits.test_an_output_and_an_input_beyond_the_limit_are_too_large,
+    ),
+    "events of states in a row without a Task or a Wait of some time, two for each": (
+        pausing.MAX_EVENTS,
+        test_long_chains.test_a_loop_without_end_fails_with_what_the_limit_is,
     ),
     "levels of nesting in JSON": (json_text.MAX_DEPTH, test_limits.test_json_is_nested_64_levels_at_most),
     "an answer": (

@@ -8,7 +8,8 @@ import pytest
 from dcf.asl import engine
 from dcf.asl.machine import Machine
 from dcf.asl.parsing import parse_machine
-from dcf.asl.steps import Advance, Broke, Ended, Entered, Entry, Failed, OpenTask, Passed, Succeeded
+from dcf.asl.pausing import AT_ONCE, MAX_EVENTS
+from dcf.asl.steps import Advance, Broke, Ended, Entered, Entry, Failed, OpenTask, Passed, Paused, Succeeded
 from dcf.asl.surroundings import Clock
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_BYTES
@@ -162,23 +163,30 @@ def test_a_choice_looks_at_its_filtered_input_and_passes_on_its_filtered_output(
     assert _error(start(machine, {"in": {}}, {}).outcome) == "States.Runtime"
 
 
-def test_a_silent_loop_ends_as_a_failure() -> None:
+def test_a_silent_loop_pauses_in_every_call_until_it_ends_as_a_failure() -> None:
     rule = {"Variable": "$.stop", "IsPresent": True, "Next": "S"}
     states = {
         "A": {"Type": "Choice", "Choices": [rule], "Default": "B"},
         "B": {"Type": "Pass", "Next": "A"},
         "S": {"Type": "Succeed"},
     }
-    advance = start(_machine(states), {}, {})
-    assert len(_passes(advance)) == 1_000
+    machine, passed = _machine(states), 0
+    advance = start(machine, {}, {})
+    while advance.outcome == "open":
+        paused = advance.steps[-1]
+        assert isinstance(paused, Paused)
+        assert len(_passes(advance)) == AT_ONCE
+        passed += AT_ONCE
+        advance = engine.wake(machine, paused.path, {paused.path: paused.entry}, {}, CLOCK)
+    assert 2 * (passed + len(_passes(advance))) == MAX_EVENTS
     assert _error(advance.outcome) == "States.Runtime"
 
 
-def test_a_thousand_silent_states_may_still_reach_a_task() -> None:
-    states: dict[str, Any] = {f"P{at}": {"Type": "Pass", "Next": f"P{at + 1}"} for at in range(1_000)}
-    states["P1000"] = {"Type": "Task", "End": True}
+def test_a_task_is_entered_in_the_call_that_reaches_it_however_much_that_did() -> None:
+    states: dict[str, Any] = {f"P{at}": {"Type": "Pass", "Next": f"P{at + 1}"} for at in range(AT_ONCE)}
+    states[f"P{AT_ONCE}"] = {"Type": "Task", "End": True}
     advance = start(_machine(states, "P0"), {}, {})
-    assert len(_passes(advance)) == 1_000
+    assert len(_passes(advance)) == AT_ONCE
     assert isinstance(advance.steps[-1], OpenTask)
 
 
