@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import redis
+from hypothesis import settings
 
 from dcf.store.connection import Connections, Pool, open_pool
 from tests.support.ahead import Ahead
@@ -23,6 +24,10 @@ from tests.support.trouble import Killer
 from tests.support.world import World
 
 pytest_plugins = ("tests.letta.fixtures",)
+
+# How long an example takes says how busy the machine is; everything else stays as it is where the tests run.
+settings.register_profile("untimed", parent=settings.default, deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session")

@@ -72,7 +72,10 @@ class Machine:
         return known
 
     def next_open(self, name: str) -> tuple[tuple[str, ...], bool]:
-        """List the states that may wait for something next, silent ones between, and whether the end may come first."""
+        """List the states that may wait for something next, silent ones between, and whether the end may come first.
+
+        The state itself is among them where a loop of silent states leads back to it.
+        """
         known = self._next_open.get(name)
         if known is None:
             known = self._next_open[name] = self._find_next_open(name)
@@ -103,7 +106,7 @@ class Machine:
 
     def _find_next_open(self, name: str) -> tuple[tuple[str, ...], bool]:
         pending, found, ends = deque([name]), [], False
-        seen = {name}
+        seen: set[str] = set()
         while pending:
             current = pending.popleft()
             ends = ends or self.states[current].may_end

@@ -57,7 +57,7 @@ def take(
 def _is_counted(step: Transition, snapshot: Snapshot, failed: BranchFailed) -> bool:
     """Tell whether the failure is one of a scope that was open before; the engine deals with those it opened itself."""
     owner = split_scope(failed.scope)[0]
-    return owner in snapshot.states and owner not in step.closed and owner not in step.opened
+    return owner in snapshot.states and owner not in step.remaining.closed and owner not in step.writes.opened
 
 
 def _bear(
@@ -71,7 +71,7 @@ def _bear(
     opened = opened_scope(snapshot, owner)
     visits: dict[str, Visit] = {**visits_of(snapshot, owner), owner: opened}
     clock = clock_of(step.now, step.epoch)
-    failures = snapshot.tallies.get(owner, Tally()).failed + step.ended.get(owner, Tally()).failed
+    failures = snapshot.tallies.get(owner, Tally()).failed + step.writes.ended.get(owner, Tally()).failed
     if exceeds(opened.tolerance, failures, opened.size):
         return engine.branch_failed(
             definition.machine, failed.scope, visits, failed.error, failed.cause, context, clock

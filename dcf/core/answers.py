@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.values.json_text import Json
@@ -17,12 +18,9 @@ class StateRefusal(Refusal):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leased:
-    """The caller holds the lease. `outcome`: lease_acquired, lease_already_held or lease_renewed.
+    """The caller holds the lease. `given` is the input of the state, where it was read."""
 
-    `given` is the input of the state, where it was read.
-    """
-
-    outcome: str
+    outcome: Literal["lease_acquired", "lease_already_held", "lease_renewed"]
     state: str
     doc: StateDoc
     given: Json = None
@@ -30,9 +28,9 @@ class Leased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Released:
-    """The lease is free. `outcome`: lease_released or lease_already_clear."""
+    """The lease is free, since this call or since before."""
 
-    outcome: str
+    outcome: Literal["lease_released", "lease_already_clear"]
     doc: StateDoc
 
 
@@ -69,12 +67,20 @@ class Finalized:
     repeated: bool = False
 
 
+Fired: TypeAlias = Literal["closed", "held", "not_due", "timed_out", "scope", "waited", "exhausted", "reminded"]
+"""What the clock found when it looked at an open state."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Owed:
-    """Notifications for these states are owed now; `fired` tells of a timer what it found."""
+    """Notifications for these states are owed now; `fired` says what the clock found, where it was the clock.
+
+    `size` is how many branches or iterations a Parallel or Map had that now is to be entered again.
+    """
 
     states: tuple[str, ...] = ()
-    fired: str = ""
+    fired: Fired | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

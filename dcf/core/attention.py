@@ -42,7 +42,7 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
     if doc.is_scope and doc.status is Status.RUNNING:
         return Decision(answer=Owed(fired="scope"), changes=Changes(timers={state: now + JOIN_DELAY}))
     if doc.kind is not None:
-        return Decision(answer=Owed(fired="waited"))
+        return Decision(answer=Owed(fired="waited", size=None if doc.scope is None else doc.scope.size))
     if doc.tries >= meta.max_attempts:
         return Decision(answer=Owed(fired="exhausted"))
     return _remind(state, doc, now)
@@ -72,8 +72,8 @@ def _remind(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
         answer=Owed(states=(state,), fired="reminded"),
         changes=Changes(
             states={state: replace(doc, last={**doc.last, "reminders": number})},
-            events=(event,),
-            notices=(notice,),
+            events=[event],
+            notices=[notice],
             timers={state: doc.attention(later)},
         ),
     )

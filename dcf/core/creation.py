@@ -44,18 +44,18 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     step = Transition(
         now=now, epoch=now, meta=meta, stateful=definition.stateful, starting=True, visited_before=unvisited
     )
-    step.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))
+    step.writes.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))
     context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))
     step.apply(engine.start(definition.machine, request.run_input, context, clock_of(now, now)))
-    document = _meta_document(request, now) | step.meta_patch
+    document = _meta_document(request, now) | step.writes.meta
     seeded = replace(
-        step.changes(),
+        step.writes,
         meta_document=document,
         meta={},
         definition=definition.document,
-        states=unvisited | step.states,
+        states=unvisited | step.writes.states,
     )
-    return Decision(answer=Created(existed=False, meta=document), changes=seeded)
+    return replace(step.decision(Created(existed=False, meta=document)), changes=seeded)
 
 
 def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:

@@ -1,7 +1,8 @@
 """What a decision reads and what it wants changed, in the words of a run, not of Redis.
 
 A decision is a pure function `Snapshot -> Decision`. The store turns `Changes` into one transaction; because the
-function has no effects it may be run again whenever the transaction loses its race.
+function has no effects it may be run again whenever the transaction loses its race. Each kind of read is one row of
+`Reads` and one of `Snapshot`, each kind of write one row of `Changes`; the store has one function for each.
 """
 
 from collections.abc import Mapping, Sequence
@@ -102,38 +103,49 @@ class Notice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """Everything one transaction writes, together or not at all.
+    """Everything one transaction writes, together or not at all; a transition fills it step by step.
 
-    `meta_document` replaces meta, `meta` patches single fields of it. `timers` maps a state to the server time at
-    which the clock should next look at it; None takes it off. `claims` maps the fingerprint of a token that claimed
-    some state to that state, so that a repetition finds it; None forgets it.
+    `meta_document` and `definition` are those of a new run; `meta` sets single fields of meta. `timers` maps a state to
+    the server time at which the clock should next look at it; None takes it off. `claims` maps the fingerprint of a
+    token that claimed some state to that state, so that a repetition finds it; None forgets it.
 
     Of scopes: `opened` ones begin to count anew, `sizes` are those of all that were opened, `items` are those of a
-    Map, `ended` adds to the counts of the scopes in `counting`, `dropped` takes back outputs of earlier visits, and
-    `results` go where a ResultWriter wants them. What is left to do after the commit: the insides of `closed` scopes
-    are void, and Maps in `reading` wait for items.
+    Map, `ended` adds to their counts, `dropped` takes back outputs of earlier visits, and `results` go where a
+    ResultWriter wants them.
     """
 
     meta_document: Mapping[str, Json] | None = None
-    meta: Mapping[str, Json] = field(default_factory=dict)
-    definition: Json = None
-    states: Mapping[str, StateDoc] = field(default_factory=dict)
-    inputs: Mapping[str, StateInput] = field(default_factory=dict)
-    outputs: Mapping[str, Json] = field(default_factory=dict)
+    definition: Mapping[str, Json] | None = None
+    meta: dict[str, Json] = field(default_factory=dict)
+    states: dict[str, StateDoc] = field(default_factory=dict)
+    inputs: dict[str, StateInput] = field(default_factory=dict)
+    outputs: dict[str, Json] = field(default_factory=dict)
     audit: Mapping[str, Json] | None = None
-    events: tuple[Event, ...] = ()
-    notices: tuple[Notice, ...] = ()
-    timers: Mapping[str, int | None] = field(default_factory=dict)
-    claims: Mapping[str, str | None] = field(default_factory=dict)
-    opened: tuple[str, ...] = ()
-    sizes: Mapping[str, int] = field(default_factory=dict)
-    items: Mapping[str, Sequence[Json]] = field(default_factory=dict)
-    ended: Mapping[str, Tally] = field(default_factory=dict)
-    counting: Mapping[str, StateDoc] = field(default_factory=dict)
-    dropped: tuple[str, ...] = ()
-    results: Mapping[str, Json] = field(default_factory=dict)
-    closed: tuple[str, ...] = ()
-    reading: tuple[str, ...] = ()
+    events: list[Event] = field(default_factory=list)
+    notices: list[Notice] = field(default_factory=list)
+    timers: dict[str, int | None] = field(default_factory=dict)
+    claims: dict[str, str | None] = field(default_factory=dict)
+    opened: list[str] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
+    items: dict[str, Sequence[Json]] = field(default_factory=dict)
+    ended: dict[str, Tally] = field(default_factory=dict)
+    dropped: list[str] = field(default_factory=list)
+    results: dict[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remaining:
+    """What a commit leaves to do, written nowhere: whoever dies before doing it leaves it to the clock.
+
+    The states inside `closed` scopes are to be cancelled, Maps in `reading` (by epoch) wait for items, and the counts
+    of the scopes in `counting` tell after the commit whether they are over. A run that is over (`run_over`) has states
+    that control never reached.
+    """
+
+    closed: list[str] = field(default_factory=list)
+    reading: dict[str, int] = field(default_factory=dict)
+    counting: dict[str, StateDoc] = field(default_factory=dict)
+    run_over: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,9 +160,11 @@ class More:
 class Decision(Generic[Answer_co]):
     """The answer, and what must be written for it to be true; no changes means that nothing is written.
 
-    `repeats` marks the reply to a request that was applied before: it too is given only once the write is safe.
+    `remaining` is what is left to do once that is written. `repeats` marks the reply to a request that was applied
+    before: it too is given only once the write is safe.
     """
 
     answer: Answer_co
     changes: Changes | None = None
+    remaining: Remaining = field(default_factory=Remaining)
     repeats: bool = False

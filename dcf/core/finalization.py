@@ -43,7 +43,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
     }
     if was_running:
         patch["finished_at"] = to_text(snapshot.now)
-    events = (*_closing_events(closed), Event(type="RunFinalized", data={"status": final.value}))
+    events = [*_closing_events(closed), Event(type="RunFinalized", data={"status": final.value})]
     return Decision(
         answer=Finalized(audit=audit),
         changes=Changes(
@@ -135,11 +135,11 @@ def _forgotten(closed: Mapping[str, StateDoc]) -> dict[str, str | None]:
     return {mark: None for doc in closed.values() for mark in forgotten_claim(doc)}
 
 
-def _closing_events(closed: Mapping[str, StateDoc]) -> tuple[Event, ...]:
+def _closing_events(closed: Mapping[str, StateDoc]) -> list[Event]:
     skipped = [name for name, doc in closed.items() if doc.status is Status.SKIPPED]
-    cancelled = tuple(
+    cancelled = [
         Event(type="StateCancelled", state=name, data={"epoch": doc.lease.epoch})
         for name, doc in closed.items()
         if doc.status is Status.CANCELLED
-    )
-    return ((Event(type="StatesSkipped", data={"states": skipped}),) if skipped else ()) + cancelled
+    ]
+    return [*([Event(type="StatesSkipped", data={"states": skipped})] if skipped else []), *cancelled]

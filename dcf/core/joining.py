@@ -6,7 +6,7 @@ the last. Anybody may repeat each of them; only the first finds the scope open. 
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from dcf.asl import engine
 from dcf.asl.state_paths import open_scope, within
@@ -14,7 +14,7 @@ from dcf.asl.steps import TOLERATED, Advance, Entry, NeedItems, Visit, exceeds
 from dcf.asl.surroundings import Clock
 from dcf.core.advancing import open_transition, take
 from dcf.core.answers import Leased, Updated
-from dcf.core.decision import Changes, Decision, Event, More, Snapshot, Tally
+from dcf.core.decision import Changes, Decision, Event, More, Remaining, Snapshot, Tally
 from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
@@ -28,6 +28,10 @@ from dcf.values.json_text import Json
 Context = Mapping[str, Json]
 
 
+What: TypeAlias = Literal["join", "overflow", "read", "sweep", "skip"]
+"""What a commit may leave to do: join a scope, close it, give it items, cancel what is inside; close the run."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
     """Something that a commit left to do about a scope, or about the whole run (`skip`).
@@ -35,7 +39,7 @@ class FollowUp:
     `epoch` is that of the scope's visit, for it may be over and entered again meanwhile; `size` is the scope's.
     """
 
-    what: Literal["join", "overflow", "read", "sweep", "skip"]
+    what: What
     path: str = ""
     epoch: int = 0
     size: int = 0
@@ -70,12 +74,12 @@ def completer_of(request: Update, answer: Updated) -> Completer | None:
     return Completer(path=request.state, token=request.token, claimant=claimant)
 
 
-def follow_ups(changes: Changes, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
+def follow_ups(remaining: Remaining, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
     """List what a commit leaves to do; `counts` are those of the scopes it added to, as they then were."""
-    found = [FollowUp(what="read", path=path, epoch=changes.states[path].lease.epoch) for path in changes.reading]
-    found += [FollowUp(what="sweep", path=path) for path in changes.closed]
-    found += [due for path, tally in counts.items() if (due := follow_up(path, changes.counting[path], tally))]
-    if changes.meta.get("status") not in (None, RunStatus.RUNNING.value):
+    found = [FollowUp(what="read", path=path, epoch=epoch) for path, epoch in remaining.reading.items()]
+    found += [FollowUp(what="sweep", path=path) for path in remaining.closed]
+    found += [due for path, tally in counts.items() if (due := follow_up(path, remaining.counting[path], tally))]
+    if remaining.run_over:
         found.append(FollowUp(what="skip"))
     return tuple(found)
 
@@ -163,10 +167,8 @@ def sweep(snapshot: Snapshot) -> Decision[int]:
     void = {path: snapshot.states[path] for path in snapshot.void}
     if not void:
         return Decision(answer=0)
-    events = tuple(
-        Event(type="StateCancelled", state=path, data={"epoch": doc.lease.epoch}) for path, doc in void.items()
-    )
-    claims = {mark: None for doc in void.values() for mark in forgotten_claim(doc)}
+    events = [Event(type="StateCancelled", state=path, data={"epoch": doc.lease.epoch}) for path, doc in void.items()]
+    claims: dict[str, str | None] = {mark: None for doc in void.values() for mark in forgotten_claim(doc)}
     return Decision(
         answer=len(void), changes=Changes(states=void, events=events, timers=dict.fromkeys(void), claims=claims)
     )
@@ -192,15 +194,15 @@ def _go_on(
     step = open_transition(snapshot, path, epoch, definition)
     # What a Map opens that read its items before the run was kicked off, kicking it off announces.
     step.starting = doc.scope is None and snapshot.meta is not None and not snapshot.meta.is_started
-    step.states[path] = replace(doc, lease=Lease(epoch=epoch))
+    step.writes.states[path] = replace(doc, lease=Lease(epoch=epoch))
     more = take(step, snapshot, path, advance, definition, context, None if by is None else by.claimant)
     if more is not None:
         return Decision(answer=more)
     answer = Joined(claimed=step.claim(), run_status=step.run_status, next_states=step.entered)
     told = None if by is None else step.current(by.path)
     if by is not None and told is not None:
-        step.states[by.path] = add_to_reply(told, by.token, answer)
-    return Decision(answer=answer, changes=step.changes())
+        step.writes.states[by.path] = add_to_reply(told, by.token, answer)
+    return step.decision(answer)
 
 
 def add_to_reply(doc: StateDoc, token: str, answer: Joined) -> StateDoc:
@@ -221,7 +223,7 @@ def _is_open(snapshot: Snapshot, doc: StateDoc) -> bool:
     return is_running and doc.status is Status.RUNNING and doc.is_scope
 
 
-def _is_due(snapshot: Snapshot, path: str, doc: StateDoc, tally: Tally, what: str) -> bool:
+def _is_due(snapshot: Snapshot, path: str, doc: StateDoc, tally: Tally, what: What) -> bool:
     wanted = follow_up(path, doc, tally) if _is_open(snapshot, doc) else None
     return wanted is not None and wanted.what == what
 

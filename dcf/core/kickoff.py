@@ -24,14 +24,14 @@ def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> D
     ready = {path: doc for path, doc in snapshot.states.items() if doc.is_claimable(now)}
     if not ready and not first:
         return Decision(answer=Owed())
-    notices = tuple(
+    notices = [
         Notice(type="state_ready", state=path, epoch=doc.lease.epoch, reason=reason) for path, doc in ready.items()
-    )
+    ]
     return Decision(
         answer=Owed(states=tuple(ready)),
         changes=Changes(
             meta=_started(now, timeout_s) if first else {},
-            events=(Event(type="RunStarted"),) if first else (),
+            events=[Event(type="RunStarted")] if first else [],
             notices=notices,
             timers={path: doc.attention(now + REMINDER_DELAY) for path, doc in ready.items()},
         ),

@@ -99,7 +99,7 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     return Decision(
         answer=Leased(outcome="lease_renewed", state=request.state, doc=renewed),
         changes=Changes(
-            states={request.state: renewed}, events=(event,), timers={request.state: renewed.attention(expires_at)}
+            states={request.state: renewed}, events=[event], timers={request.state: renewed.attention(expires_at)}
         ),
     )
 
@@ -118,10 +118,10 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
     freed = _freed(doc, snapshot.now, request)
     event = Event(type="LeaseReleased", state=request.state, data={"epoch": doc.lease.epoch, "forced": request.force})
     at = freed.attention(snapshot.now + REMINDER_DELAY)
-    attention = {} if freed.status.is_terminal else {request.state: at}
+    timers: dict[str, int | None] = {} if freed.status.is_terminal else {request.state: at}
     return Decision(
         answer=Released(outcome="lease_released", doc=freed),
-        changes=Changes(states={request.state: freed}, events=(event,), timers=attention, claims=forgotten_claim(doc)),
+        changes=Changes(states={request.state: freed}, events=[event], timers=timers, claims=forgotten_claim(doc)),
     )
 
 
@@ -171,7 +171,6 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         last={**without_claim(doc.last), **({"claim": fingerprint(request.token)} if request.claims else {})},
     )
     event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
-    timers = {request.state: taken.attention(snapshot.now + request.ttl_s * SECOND)}
     return Decision(
         answer=Leased(
             outcome="lease_acquired",
@@ -181,8 +180,8 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         ),
         changes=Changes(
             states={request.state: taken},
-            events=(event,),
-            timers=timers,
+            events=[event],
+            timers={request.state: taken.attention(snapshot.now + request.ttl_s * SECOND)},
             claims=forgotten_claim(doc) | ({fingerprint(request.token): request.state} if request.claims else {}),
         ),
     )
@@ -245,7 +244,7 @@ def _heal(doc: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
     event = Event(type="LeaseHealed", state=state, data={"epoch": doc.lease.epoch, "lease": _public(healed.lease)})
     return Decision(
         answer=refusals.lease_held(state, healed, now),
-        changes=Changes(states={state: healed}, events=(event,), timers={state: healed.attention(bound)}),
+        changes=Changes(states={state: healed}, events=[event], timers={state: healed.attention(bound)}),
     )
 
 

@@ -4,9 +4,9 @@ Worked out from the definition alone, so that one packet of reads suffices; the 
 is answered with `More`. Pure.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 from dcf.asl.machine import Machine
 from dcf.asl.mapping import MAX_CONCURRENCY
@@ -50,10 +50,16 @@ def to_update(definition: Definition, request: Update) -> Reads:
     )
 
 
-def to_end(definition: Definition, path: str) -> Reads:
-    """List what ending a state needs that nobody writes the end of."""
+def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
+    """List what ending a state needs that nobody writes the end of.
+
+    A Parallel or Map is ended so when it waited to be entered again; `size` is how many branches or iterations it had,
+    where that is known.
+    """
     here = place_of(definition, path)
-    return Reads() if here is None else to_leave(definition, here, fails=True, entries=(path,))
+    if here is None:
+        return Reads()
+    return to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
 
 
 def to_leave(
@@ -64,9 +70,13 @@ def to_leave(
     entries: tuple[str, ...] = (),
     outputs: tuple[str, ...] = (),
     agents: tuple[str, ...] = (),
+    opened: Iterable[str] = (),
 ) -> Reads:
-    """List what going on from a state needs; `fails` when the scopes around may have to be closed."""
-    states = with_scopes([here.path, *islice(_opened_before(definition, here), _MOST)])
+    """List what going on from a state needs; `fails` when the scopes around may have to be closed.
+
+    `opened` are states inside it that are opened in the same transaction, and may have been before.
+    """
+    states = with_scopes([here.path, *islice(chain(opened, _opened_before(definition, here)), _MOST)])
     if not here.scope:
         return Reads(states=states, entries=entries, outputs=outputs, agents=agents)
     owner, index = split_scope(here.scope)
@@ -89,21 +99,26 @@ def to_leave(
     )
 
 
-def to_join(definition: Definition, path: str, size: int, by: str | None = None, *, claims: bool = False) -> Reads:
-    """List what joining a scope of that many branches or iterations needs, or closing it, or opening it with items.
+def to_join(
+    definition: Definition, path: str, size: int, by: str | None = None, *, claims: bool = False, opens: bool = False
+) -> Reads:
+    """List what joining a scope of that many branches or iterations needs, or closing it.
 
-    `by` is the state whose completion led to it.
+    `opens` is for a Map that is opened with the items that were read for it; `by` is the state whose completion led
+    to it.
     """
     here = place_of(definition, path)
-    needed = to_end(definition, path)
+    if here is None:
+        return Reads()
+    opened = _inside(definition, here) if opens and _may_have_been_open(definition, here) else ()
+    needed = to_leave(definition, here, fails=True, opened=opened)
     return replace(
         needed,
         states=tuple(dict.fromkeys((*needed.states, *([] if by is None else [by])))),
-        entries=(),
         scopes=(path, *needed.scopes),
         tallies=(path, *needed.tallies),
         outputs=tuple(open_scope(path, index) for index in range(size)),
-        agents=_to_claim(definition, here) if claims and here is not None else (),
+        agents=_to_claim(definition, here) if claims else (),
     )
 
 
@@ -134,23 +149,26 @@ def _to_claim(definition: Definition, here: Place) -> tuple[str, ...]:
 
 def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
     """List the states that may be opened next and may have been visited before, so that their replies are kept."""
-    if isinstance(here.state, Parallel | Map):
-        yield from _inside(definition, here)
     for name in here.machine.next_open(here.name)[0]:
         path = join(here.scope, name)
         place = resolve(definition.machine, path)
-        if path != here.path and definition.may_be_entered_again(place):
+        if definition.may_be_entered_again(place):
             yield path
             yield from _inside(definition, place)
 
 
-def _inside(definition: Definition, place: Place) -> Iterator[str]:
-    """List the states that opening a scope opens with it."""
+def _may_have_been_open(definition: Definition, here: Place) -> bool:
+    """Tell whether a Map that is about to be opened may have been open before: in a loop, or before a retry."""
+    return definition.may_be_entered_again(here) or (isinstance(here.state, Map) and bool(here.state.retriers))
+
+
+def _inside(definition: Definition, place: Place, size: int | None = None) -> Iterator[str]:
+    """List the states that opening a scope opens with it; `size` is how many branches or iterations it has."""
     state = place.state
     if isinstance(state, Parallel):
         machines = list(state.branches)
     elif isinstance(state, Map):
-        machines = [state.processor] * _concurrency(state)
+        machines = [state.processor] * min(_concurrency(state), _concurrency(state) if size is None else size)
     else:
         return
     for index, machine in enumerate(machines):

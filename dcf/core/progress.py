@@ -5,6 +5,7 @@ Pure: (snapshot, request, definition) to Decision. Nothing here is accepted with
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
@@ -22,7 +23,15 @@ from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
-_TOLD_BY_DEFAULT = {"complete": Status.SUCCEEDED, "release": Status.PENDING, "update": Status.RUNNING}
+
+WriteKind: TypeAlias = Literal["complete", "release", "update"]
+"""The kinds of writes whose latest reply is stored, each under its name."""
+
+_TOLD_BY_DEFAULT: Mapping[WriteKind, Status] = {
+    "complete": Status.SUCCEEDED,
+    "release": Status.PENDING,
+    "update": Status.RUNNING,
+}
 """What stored replies leave out, since it is what they nearly always say."""
 
 
@@ -117,7 +126,7 @@ def time_out_run(snapshot: Snapshot, definition: Definition) -> Decision[RunStat
     step = Transition(now=snapshot.now, epoch=snapshot.now, meta=meta)
     cause = f"The run did not end within {definition.machine.timeout_s} seconds."
     step.fail_run("States.Timeout", cause)
-    return Decision(answer=step.run_status, changes=step.changes())
+    return step.decision(step.run_status)
 
 
 def _open_state(snapshot: Snapshot, state: str) -> tuple[StateDoc, Meta | None]:
@@ -144,13 +153,13 @@ def _end_by_itself(
     else:
         advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
     step = open_transition(snapshot, state, epoch, definition)
-    step.states[state] = replace(doc, lease=Lease(epoch=epoch), last=without_claim(doc.last))
-    step.timers[state] = None
-    step.claims |= forgotten_claim(doc)
+    step.writes.states[state] = replace(doc, lease=Lease(epoch=epoch), last=without_claim(doc.last))
+    step.writes.timers[state] = None
+    step.writes.claims.update(forgotten_claim(doc))
     more = take(step, snapshot, state, advance, definition, context)
     if more is not None:
         return Decision(answer=more)
-    return Decision(answer=step.run_status, changes=step.changes())
+    return step.decision(step.run_status)
 
 
 def _settle(
@@ -160,19 +169,19 @@ def _settle(
     state, doc = request.state, snapshot.states[request.state]
     advance = _advance(snapshot, request, definition, context)
     step = open_transition(snapshot, state, epoch_of(snapshot, state), definition)
-    step.states[state] = closed = _closed(doc, request, snapshot.now)
-    step.timers[state] = None
-    step.claims |= forgotten_claim(doc)
+    step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
+    step.writes.timers[state] = None
+    step.writes.claims.update(forgotten_claim(doc))
     if request.has_output:
-        step.outputs[state] = request.output
+        step.writes.outputs[state] = request.output
     more = take(step, snapshot, state, advance, definition, context, claimant_of(request, doc.lease.owner_agent_id))
     if more is not None:
         return Decision(answer=more)
     answer = _answer(step, request, closed, doc.lease.owner_agent_id)
-    mine = step.states[state]
+    mine = step.writes.states[state]
     done = {"req": _repetition_key(request), **_reply(answer)}
-    step.states[state] = replace(mine, last={**mine.last, "complete": done})
-    return Decision(answer=answer, changes=step.changes())
+    step.writes.states[state] = replace(mine, last={**mine.last, "complete": done})
+    return step.decision(answer)
 
 
 def _advance(snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]) -> Advance:
@@ -209,7 +218,7 @@ def claimant_of(request: Update, holder: str | None) -> Claimant | None:
 
 def _answer(step: Transition, request: Update, closed: StateDoc, holder: str | None) -> Updated:
     failed = step.run_status is RunStatus.FAILED
-    doc = step.states[request.state] if failed else closed
+    doc = step.writes.states[request.state] if failed else closed
     return Updated(
         status=doc.status,
         doc=doc,
@@ -262,7 +271,7 @@ def _repetition_key(request: Update) -> str | None:
     return None if request.request_id is None else fingerprint(f"{request.token}\n{request.request_id}")
 
 
-def _operation(request: Update) -> str:
+def _operation(request: Update) -> WriteKind:
     """Name the reply that a repetition of the request looks for."""
     if request.status in _SETTLING:
         return "complete"
@@ -308,7 +317,7 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
         changes=Changes(
             states={request.state: written},
             outputs={request.state: request.output} if request.has_output else {},
-            events=(event,),
+            events=[event],
         ),
     )
 

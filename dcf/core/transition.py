@@ -4,8 +4,9 @@ Every state but Task is executed inside the transaction that reaches it; entered
 assigned. Used by creation (the start), by completion and by failure alike. It may not decide who may write.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from dcf.asl.state_paths import ancestors, name_of, split_scope, within
 from dcf.asl.steps import (
@@ -32,13 +33,15 @@ from dcf.asl.steps import (
 from dcf.asl.surroundings import Clock
 from dcf.core.answers import Leased
 from dcf.core.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
-from dcf.core.decision import Changes, Event, Notice, Tally
+from dcf.core.decision import Changes, Decision, Event, Notice, Remaining, Tally
 from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.scopes import cancelled
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +55,7 @@ class Claimant:
 
 @dataclass(slots=True, kw_only=True)
 class Transition:
-    """What one advance writes, collected step by step.
+    """What one advance writes (`writes`) and leaves to do (`remaining`), collected step by step.
 
     `stateful` keeps everything about entered states, since what follows may read it. `epoch` is the fencing number of
     the completion that causes it: entered states start from it, so that it grows along every path of control.
@@ -66,22 +69,8 @@ class Transition:
     stateful: bool = False
     starting: bool = False
     visited_before: Mapping[str, StateDoc] = field(default_factory=dict)
-    states: dict[str, StateDoc] = field(default_factory=dict)
-    inputs: dict[str, StateInput] = field(default_factory=dict)
-    outputs: dict[str, Json] = field(default_factory=dict)
-    meta_patch: dict[str, Json] = field(default_factory=dict)
-    events: list[Event] = field(default_factory=list)
-    notices: list[Notice] = field(default_factory=list)
-    timers: dict[str, int | None] = field(default_factory=dict)
-    claims: dict[str, str | None] = field(default_factory=dict)
-    opened: list[str] = field(default_factory=list)
-    sizes: dict[str, int] = field(default_factory=dict)
-    items: dict[str, Sequence[Json]] = field(default_factory=dict)
-    ended: dict[str, Tally] = field(default_factory=dict)
-    dropped: list[str] = field(default_factory=list)
-    results: dict[str, Json] = field(default_factory=dict)
-    closed: list[str] = field(default_factory=list)
-    reading: list[str] = field(default_factory=list)
+    writes: Changes = field(default_factory=Changes)
+    remaining: Remaining = field(default_factory=Remaining)
     run_status: RunStatus = RunStatus.RUNNING
     entered: tuple[str, ...] = ()
     claimed: str | None = None
@@ -101,38 +90,21 @@ class Transition:
         told = {"error": error, "cause": cause}
         self._end(RunStatus.FAILED, told, Event(type="RunFailed", state=state, data=told))
 
-    def changes(self) -> Changes:
-        """Everything collected, as one set of changes."""
-        return Changes(
-            meta=self.meta_patch,
-            states=self.states,
-            inputs=self.inputs,
-            outputs=self.outputs,
-            events=tuple(self.events),
-            notices=tuple(self.notices),
-            timers=self.timers,
-            claims=self.claims,
-            opened=tuple(self.opened),
-            sizes=self.sizes,
-            items=self.items,
-            ended=self.ended,
-            counting={path: doc for path in self.ended if (doc := self.current(path)) is not None},
-            dropped=tuple(self.dropped),
-            results=self.results,
-            closed=tuple(self.closed),
-            reading=tuple(self.reading),
-        )
+    def decision(self, answer: Answer) -> Decision[Answer]:
+        """Answer, and write everything that was collected."""
+        run_over = self.run_status is not RunStatus.RUNNING
+        return Decision(answer=answer, changes=self.writes, remaining=replace(self.remaining, run_over=run_over))
 
     def claim(self) -> Leased | None:
         """Tell which of the entered states was leased on the way."""
         if self.claimed is None:
             return None
-        given = self.inputs[self.claimed].effective
-        return Leased(outcome="lease_acquired", state=self.claimed, doc=self.states[self.claimed], given=given)
+        given = self.writes.inputs[self.claimed].effective
+        return Leased(outcome="lease_acquired", state=self.claimed, doc=self.writes.states[self.claimed], given=given)
 
     def current(self, path: str) -> StateDoc | None:
         """Find a state's document as it is by now."""
-        return self.states.get(path) or self.visited_before.get(path)
+        return self.writes.states.get(path) or self.visited_before.get(path)
 
     def _take(self, step: Step, claimant: Claimant | None) -> None:
         match step:
@@ -144,7 +116,7 @@ class Transition:
                 self._wait(step)
             case Entered():
                 opened = self._opened(step.path, step.source, Status.RUNNING)
-                self.states[step.path] = replace(opened, attempts=1, started_at=self.now)
+                self.writes.states[step.path] = replace(opened, attempts=1, started_at=self.now)
             case Ended():
                 self._succeed(step)
             case Retried():
@@ -162,22 +134,22 @@ class Transition:
             case NeedItems():
                 self._await_items(step)
             case BranchEnded(scope=scope, output=output):
-                self.outputs[scope] = output
+                self.writes.outputs[scope] = output
                 self._count(scope, Tally(done=1))
             case BranchFailed(scope=scope, error=error, cause=cause):
-                self.outputs.pop(scope, None)
-                self.dropped.append(scope)
+                self.writes.outputs.pop(scope, None)
+                self.writes.dropped.append(scope)
                 self._count(scope, Tally(done=1, failed=1, error=error, cause=cause))
             case Closed(path=path):
                 self._void(path)
-                self.closed.append(path)
+                self.remaining.closed.append(path)
             case WriteResults(path=path, results=results):
-                self.results[path] = results
+                self.writes.results[path] = results
 
     def _pass(self, step: Passed) -> None:
-        self.states[step.path] = self._opened(step.path, step.source, Status.SUCCEEDED)
-        self.outputs[step.path] = step.output
-        self.events.append(Event(type="StateSucceeded", state=step.path, data=self._origin(step.source)))
+        self.writes.states[step.path] = self._opened(step.path, step.source, Status.SUCCEEDED)
+        self.writes.outputs[step.path] = step.output
+        self._tell("StateSucceeded", step.path, self._origin(step.source))
 
     def _open(self, step: OpenScope) -> None:
         """Open a Parallel or Map; one that waited for its items was entered before."""
@@ -185,42 +157,44 @@ class Transition:
         entered = doc is not None and doc.status is Status.RUNNING and doc.kind == step.kind and doc.scope is None
         if doc is None or not entered:
             doc = replace(self._opened(step.path, step.source, Status.RUNNING), kind=step.kind, started_at=self.now)
-            self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
+            self._tell("StateEntered", step.path, self._origin(step.source))
         scope = ScopeBounds(size=step.size, concurrency=step.concurrency, tolerance=step.tolerance)
-        self.states[step.path] = replace(doc, scope=scope)
-        self.inputs[step.path] = self._given(step.entry, step.effective)
-        self.timers[step.path] = self.now + JOIN_DELAY
-        self.opened.append(step.path)
-        self.sizes[step.path] = max(step.size, self.sizes.get(step.path, 0))  # even if it is over at once
+        self.writes.states[step.path] = replace(doc, scope=scope)
+        self.writes.inputs[step.path] = self._given(step.entry, step.effective)
+        self.writes.timers[step.path] = self.now + JOIN_DELAY
+        self.writes.opened.append(step.path)
+        self.writes.sizes[step.path] = max(step.size, self.writes.sizes.get(step.path, 0))  # even if it is over at once
         if step.kind == "Map":
-            self.items[step.path] = list(step.items)
+            self.writes.items[step.path] = list(step.items)
 
     def _await_items(self, step: NeedItems) -> None:
         """Enter a Map whose items must be read first."""
         doc = self._opened(step.path, step.source, Status.RUNNING)
-        self.states[step.path] = replace(doc, kind="Map", started_at=self.now)
-        self.inputs[step.path] = self._given(step.entry, step.entry.raw)
-        self.timers[step.path] = self.now + JOIN_DELAY
-        self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
-        self.reading.append(step.path)
+        self.writes.states[step.path] = replace(doc, kind="Map", started_at=self.now)
+        self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw)
+        self.writes.timers[step.path] = self.now + JOIN_DELAY
+        self._tell("StateEntered", step.path, self._origin(step.source))
+        self.remaining.reading[step.path] = doc.lease.epoch
 
     def _count(self, scope: str, ended: Tally) -> None:
         owner = split_scope(scope)[0]
-        before = self.ended.get(owner, Tally())
-        self.ended[owner] = replace(ended, done=before.done + ended.done, failed=before.failed + ended.failed)
+        before, doc = self.writes.ended.get(owner, Tally()), self.current(owner)
+        assert doc is not None, "a branch ends in an open scope"
+        self.writes.ended[owner] = replace(ended, done=before.done + ended.done, failed=before.failed + ended.failed)
+        self.remaining.counting[owner] = doc
 
     def _void(self, owner: str) -> None:
         """Take back what this very transition set going inside a scope that is over now."""
-        for path, doc in self.states.items():
+        writes = self.writes
+        for path, doc in writes.states.items():
             if within(path, owner) and not doc.status.is_terminal:
-                self.states[path] = cancelled(doc, self.now)
-                self.timers[path] = None
-        for kept in (self.items, self.ended):
-            for path in [path for path in kept if path == owner or within(path, owner)]:
-                del kept[path]
-        self.opened = [path for path in self.opened if path != owner and not within(path, owner)]
-        self.reading = [path for path in self.reading if not within(path, owner)]
-        self.notices = [notice for notice in self.notices if notice.state is None or not within(notice.state, owner)]
+                writes.states[path] = cancelled(doc, self.now)
+                writes.timers[path] = None
+        for listed in (writes.items, writes.ended, self.remaining.reading):
+            for path in [path for path in listed if path == owner or within(path, owner)]:
+                del listed[path]
+        writes.opened[:] = [path for path in writes.opened if path != owner and not within(path, owner)]
+        writes.notices[:] = [told for told in writes.notices if told.state is None or not within(told.state, owner)]
         self.entered = tuple(path for path in self.entered if not within(path, owner))
         if self.claimed is not None and within(self.claimed, owner):
             self.claimed = None
@@ -230,15 +204,15 @@ class Transition:
         doc = self.current(step.path)
         assert doc is not None, "only what was entered ends"
         if doc.status is Status.RUNNING:
-            self.states[step.path] = replace(doc, status=Status.SUCCEEDED, finished_at=self.now, not_before=None)
-        if step.path in self.opened:  # and over at once: nobody will count or open anything inside
-            self.opened.remove(step.path)
-            self.ended.pop(step.path, None)
-            self.items.pop(step.path, None)
+            self.writes.states[step.path] = replace(doc, status=Status.SUCCEEDED, finished_at=self.now, not_before=None)
+        if step.path in self.writes.opened:  # and over at once: nobody will count or open anything inside
+            self.writes.opened.remove(step.path)
+            self.writes.ended.pop(step.path, None)
+            self.writes.items.pop(step.path, None)
         if doc.is_scope:
-            self.outputs[step.path] = step.output
-        self.timers[step.path] = None
-        self.events.append(Event(type="StateSucceeded", state=step.path, data={"epoch": self.epoch}))
+            self.writes.outputs[step.path] = step.output
+        self.writes.timers[step.path] = None
+        self._tell("StateSucceeded", step.path, {"epoch": self.epoch})
 
     def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
         doc = self._opened(step.path, step.source, Status.PENDING)
@@ -246,18 +220,18 @@ class Transition:
             deadline = None if step.timeout_s is None else self.now + step.timeout_s * SECOND
             doc = replace(doc, deadline=deadline, heartbeat_s=step.heartbeat_s)
         self.entered = (*self.entered, step.path)
-        self.inputs[step.path] = self._given(step.entry, step.effective)
-        self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
+        self.writes.inputs[step.path] = self._given(step.entry, step.effective)
+        self._tell("StateEntered", step.path, self._origin(step.source))
         if claimant is not None and self._may_claim(step.path, claimant):
             self._claim(step.path, doc, claimant)
             return
-        self.states[step.path] = doc
-        self.timers[step.path] = doc.attention(NEVER if self.starting else self.now + REMINDER_DELAY)
+        self.writes.states[step.path] = doc
+        self.writes.timers[step.path] = doc.attention(NEVER if self.starting else self.now + REMINDER_DELAY)
         if not self.starting:
             told = Notice(
                 type="state_ready", state=step.path, epoch=self.epoch, source=step.source, reason="upstream_done"
             )
-            self.notices.append(told)
+            self.writes.notices.append(told)
 
     def _may_claim(self, path: str, claimant: Claimant) -> bool:
         """Tell whether the claimant may have the state; what was not read of assignments is not taken for nobody's."""
@@ -266,10 +240,10 @@ class Transition:
 
     def _wait(self, step: OpenWait) -> None:
         doc = self._opened(step.path, step.source, Status.RUNNING)
-        self.states[step.path] = replace(doc, kind="Wait", started_at=self.now, not_before=step.until)
-        self.inputs[step.path] = self._given(step.entry, step.entry.raw)
-        self.timers[step.path] = step.until
-        self.events.append(Event(type="StateEntered", state=step.path, data=self._origin(step.source)))
+        self.writes.states[step.path] = replace(doc, kind="Wait", started_at=self.now, not_before=step.until)
+        self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw)
+        self.writes.timers[step.path] = step.until
+        self._tell("StateEntered", step.path, self._origin(step.source))
 
     def _retry(self, step: Retried) -> None:
         """Give a failed Task back until its time has come; the clock then announces it, or enters the state again."""
@@ -287,12 +261,12 @@ class Transition:
             deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
             last={**doc.last, "retried": retried, "tries_from": doc.attempts},
         )
-        self.states[step.path] = again
+        self.writes.states[step.path] = again
         effective = step.entry.raw if task is None else task.effective
-        self.inputs[step.path] = self._given(step.entry, effective)
-        self.timers[step.path] = step.not_before
+        self.writes.inputs[step.path] = self._given(step.entry, effective)
+        self.writes.timers[step.path] = step.not_before
         told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": retried}
-        self.events.append(Event(type="StateRetried", state=step.path, data=told))
+        self._tell("StateRetried", step.path, told)
 
     def _given(self, entry: Entry, effective: Json) -> StateInput:
         return StateInput(entry=entry, effective=effective, stateful=self.stateful)
@@ -301,15 +275,15 @@ class Transition:
         token = next_token(claimant.token, state)
         lease = granted(doc.lease, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s, now=self.now)
         taken = replace(doc, status=Status.RUNNING, attempts=1, lease=lease, started_at=self.now)
-        self.states[state] = taken
+        self.writes.states[state] = taken
         self.claimed = state
-        self.timers[state] = taken.attention(self.now + claimant.ttl_s * SECOND)
-        self.events.append(acquired_event(state, taken, takeover=False))
+        self.writes.timers[state] = taken.attention(self.now + claimant.ttl_s * SECOND)
+        self.writes.events.append(acquired_event(state, taken, takeover=False))
 
     def _fail(self, step: Caught | Broke) -> None:
         """Close a state that failed, whether or not somebody catches it."""
         doc = self.current(step.path) or self._opened(step.path, None, Status.FAILED)
-        self.states[step.path] = replace(
+        self.writes.states[step.path] = replace(
             doc,
             status=Status.FAILED,
             lease=Lease(epoch=max(doc.lease.epoch, self.epoch)),
@@ -318,16 +292,16 @@ class Transition:
             not_before=None,
             last_error=_last_error(step),
         )
-        self.timers[step.path] = None
+        self.writes.timers[step.path] = None
         told = {"epoch": self.epoch, "error": step.error, "cause": step.cause}
         caught = {"caught_by": step.next} if isinstance(step, Caught) else {}
-        self.events.append(Event(type="StateFailed", state=step.path, data=told | caught))
+        self._tell("StateFailed", step.path, told | caught)
 
     def _end(self, status: RunStatus, result: dict[str, Json], event: Event) -> None:
         self.run_status = status
-        self.meta_patch = {"status": status.value, "finished_at": to_text(self.now), **result}
-        self.events.append(event)
-        self.notices.append(Notice(type="run_finished", state=None, epoch=self.epoch, reason=status.value))
+        self.writes.meta.update({"status": status.value, "finished_at": to_text(self.now), **result})
+        self.writes.events.append(event)
+        self.writes.notices.append(Notice(type="run_finished", state=None, epoch=self.epoch, reason=status.value))
 
     def _opened(self, state: str, source: str | None, status: Status) -> StateDoc:
         """Begin a fresh visit of a state: everything of an earlier one goes but its last replies and foreign fields."""
@@ -351,6 +325,9 @@ class Transition:
         around = self.current(ancestors(path)[-1])
         assert around is not None, "a nested state is entered from an open scope"
         return around.lease.epoch
+
+    def _tell(self, type_: str, path: str, told: Mapping[str, Json]) -> None:
+        self.writes.events.append(Event(type=type_, state=path, data=told))
 
     def _origin(self, source: str | None) -> dict[str, Json]:
         return {"epoch": self.epoch} | ({"source": source} if source else {})

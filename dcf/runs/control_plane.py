@@ -13,7 +13,7 @@ from typing import TypeAlias, TypeVar
 
 from dcf.asl.places import Place
 from dcf.core import attention, claim, creation, finalization, kickoff, lease, needs, progress
-from dcf.core.answers import Created, Finalized, Leased, NothingReady, Owed, Released, Updated
+from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.joining import NOTHING_JOINED, completer_of
@@ -37,7 +37,7 @@ _ALL = 1_000_000
 _NO_ITEMS = NoItems()
 
 Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
-_ENDINGS: Mapping[str, Ending] = {
+_ENDINGS: Mapping[Fired | None, Ending] = {
     "exhausted": progress.exhaust,
     "timed_out": progress.time_out,
     "waited": progress.wake,
@@ -65,8 +65,9 @@ class ControlPlane:
             if not answer.existed:
                 self._transactions.keep(request, answer)  # in place of an earlier run of this name
             self._follow_ups.after(request.workflow_id, committed)
-            if answer.meta.get("status") != RunStatus.RUNNING and answer.meta.get("finalized_at") is None:
-                self.skip_unreached(request.workflow_id)
+            is_over = answer.meta.get("status") != RunStatus.RUNNING
+            if answer.existed and is_over and answer.meta.get("finalized_at") is None:
+                self.skip_unreached(request.workflow_id)  # should whoever created it have died before it did
         return answer
 
     def run(self, workflow_id: str) -> Run:
@@ -188,7 +189,7 @@ class ControlPlane:
         answer = self.store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
         ending = _ENDINGS.get(answer.fired)
         if ending is not None:
-            self._end_by_itself(workflow_id, path, ending)
+            self._end_by_itself(workflow_id, path, ending, answer.size)
         if answer.fired == "scope":
             self._follow_ups.look(workflow_id, path)
         return answer
@@ -254,14 +255,14 @@ class ControlPlane:
             return tuple(self.path(workflow_id, state) for state in states)
         return tuple(dict.fromkeys((*run.definition.paths, *self.store.open_states(workflow_id))))
 
-    def _end_by_itself(self, workflow_id: str, path: str, end: Ending) -> None:
+    def _end_by_itself(self, workflow_id: str, path: str, end: Ending, size: int | None = None) -> None:
         """End a state that nobody writes the end of, if its time has really come."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | More | None]:
             return end(snapshot, path, run.definition, run.context)
 
         committed = self._transactions.by_definition(
-            workflow_id, lambda run: needs.to_end(run.definition, path), decide, path
+            workflow_id, lambda run: needs.to_end(run.definition, path, size), decide, path
         )
         self._follow_ups.after(workflow_id, committed)
 

@@ -48,14 +48,14 @@ class FollowUps:
     def after(self, workflow_id: str, committed: Committed[object], by: Completer | None = None) -> Joined:
         """Do all that a commit left to do, and what that leaves to do; tell what came of it together."""
         done, joined = 0, NOTHING_JOINED
-        pending = deque(_left_by(committed))
+        pending = deque(joining.follow_ups(committed.remaining, committed.counts))
         while pending and done < _MOST:
             try:
                 step = self._do(workflow_id, pending.popleft(), by)
             except Conflict:
                 break  # what was asked for is done; the clock looks at every open scope
             joined = _together(joined, step.answer)
-            pending.extend(_left_by(step))
+            pending.extend(joining.follow_ups(step.remaining, step.counts))
             by = None if joined.claimed is not None else by
             done += 1
         return joined
@@ -114,7 +114,8 @@ class FollowUps:
 
         def reads(run: Run) -> Reads:
             told = None if by is None else by.path
-            return needs.to_join(run.definition, wanted.path, wanted.size, told, claims=claims)
+            opens = wanted.what == "read"
+            return needs.to_join(run.definition, wanted.path, wanted.size, told, claims=claims, opens=opens)
 
         def guarded(run: Run, snapshot: Snapshot) -> Decision[FollowedUp | More]:
             if not joining.is_visit(snapshot, wanted):
@@ -157,10 +158,6 @@ class FollowUps:
         for start in range(0, len(left), _SWEPT_AT_ONCE):
             page = left[start : start + _SWEPT_AT_ONCE]
             self._transactions.on_run(workflow_id, Reads(states=with_scopes(page)), decide)
-
-
-def _left_by(committed: Committed[object]) -> tuple[FollowUp, ...]:
-    return () if committed.changes is None else joining.follow_ups(committed.changes, committed.counts)
 
 
 def _together(before: Joined, answer: object) -> Joined:

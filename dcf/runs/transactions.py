@@ -16,16 +16,16 @@ from dcf.core.context import context_of
 from dcf.core.creation import Create
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition, read_definition
-from dcf.core.model import Meta, StateDoc, StateInput
+from dcf.core.model import Meta, StateDoc
 from dcf.core.scopes import fenced
 from dcf.errors import StoreUnsuitable, UnknownRun, UnknownState
+from dcf.runs.kept_scopes import KeptScopes
 from dcf.store.runs import Committed, RunStore
 from dcf.values.json_text import Json
 
 Answer = TypeVar("Answer")
 
 _CACHED_RUNS = 1024
-_CACHED_SCOPES = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Transactions:
     def __init__(self, store: RunStore) -> None:
         self.store = store
         self._runs: dict[str, Run] = {}
-        self._scopes = _KeptScopes()
+        self._scopes = KeptScopes()
 
     def run(self, workflow_id: str) -> Run:
         """Return the fixed part of a run, from the cache or the store."""
@@ -119,7 +119,7 @@ class Transactions:
             elif isinstance(answer, More):
                 wanted = needs.add(wanted, answer)
             else:
-                return Committed(answer=answer, changes=found.changes, counts=found.counts)
+                return Committed(answer=answer, remaining=found.remaining, counts=found.counts)
 
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""
@@ -177,37 +177,4 @@ class Transactions:
 
 
 class _Outdated:
-    """In place of an answer: the run has another definition than the one it was to be decided by."""
-
-
-class _KeptScopes:
-    """What opening Maps fixed, where every iteration needs it; never changes while the Map is open."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, str], tuple[int, StateInput]] = {}
-
-    def without(self, workflow_id: str, reads: Reads) -> Reads:
-        """Leave out what is kept; should it be of an earlier visit, `add_to` asks for it."""
-        if not reads.scopes:
-            return reads
-        return replace(reads, scopes=tuple(path for path in reads.scopes if (workflow_id, path) not in self._kept))
-
-    def add_to(self, workflow_id: str, snapshot: Snapshot, wanted: tuple[str, ...]) -> Snapshot | More:
-        """Add what is kept to what was read, keep what was read, and ask for what is missing."""
-        scopes = dict(snapshot.scopes)
-        for path in wanted:
-            doc, at = snapshot.states.get(path), (workflow_id, path)
-            if doc is None or doc.scope is None or doc.kind != "Map":
-                continue
-            epoch, record = self._kept.get(at, (0, None))
-            if path in scopes:
-                self._keep(at, doc.lease.epoch, scopes[path])
-            elif record is not None and epoch == doc.lease.epoch:
-                scopes[path] = record
-        missing = tuple(path for path in wanted if path not in scopes and path in snapshot.states)
-        return More(scopes=missing) if missing else replace(snapshot, scopes=scopes)
-
-    def _keep(self, at: tuple[str, str], epoch: int, record: StateInput) -> None:
-        for oldest in list(self._kept)[: max(0, len(self._kept) - _CACHED_SCOPES)]:
-            self._kept.pop(oldest, None)
-        self._kept[at] = (epoch, record)
+    """In place of an answer: the run is not the one whose definition and input it was to be decided by."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from dcf.asl import engine
 from dcf.asl.item_sources import bring
@@ -88,10 +88,10 @@ def _machine(text: str) -> Machine:
 
 @dataclass(slots=True, kw_only=True)
 class _Due:
-    """Something that will happen at a time: a "task" is answered, a state will "wake", or a task "expires"."""
+    """Something that will happen at a time: a task is answered, a state goes on by itself, or a task is out of time."""
 
     at: int
-    what: str
+    what: Literal["task", "wake", "expires"]
     path: str
     task: OpenTask | None = None
     answer: Answer | None = None

@@ -33,9 +33,8 @@ class Assignments:
 class AssignmentIndex:
     """Runs by agent."""
 
-    def __init__(self, connections: Connections, *, clustered: bool = False) -> None:
+    def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._clustered = clustered
 
     def add(self, workflow_id: str, agent_ids: Iterable[str]) -> None:
         """Note that these agents were made for a run."""
@@ -66,7 +65,7 @@ class AssignmentIndex:
         ids = list(workflow_ids)
         if not ids:
             return []
-        asked = (("JSON.GET", RunKeys(one, self._clustered).meta, "$.status", "$.agents") for one in ids)
+        asked = (("JSON.GET", RunKeys(one).meta, "$.status", "$.agents") for one in ids)
         replies = self._connections.send(*asked)
         return [_read(one, load(reply)) for one, reply in zip(ids, replies, strict=True) if reply is not None]
 

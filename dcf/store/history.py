@@ -30,13 +30,12 @@ class Happening:
 class History:
     """The event streams of runs."""
 
-    def __init__(self, connections: Connections, *, clustered: bool = False) -> None:
+    def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._clustered = clustered
 
     def after(self, workflow_id: str, event_id: str = "0", limit: int = 1000) -> list[Happening]:
         """List what happened after this event, oldest first."""
-        key = RunKeys(workflow_id, self._clustered).events
+        key = RunKeys(workflow_id).events
         (found,) = self._connections.send(("XRANGE", key, f"({event_id}", "+", "COUNT", limit))
         return [_happening(entry_id, fields) for entry_id, fields in found]
 

@@ -27,21 +27,20 @@
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after | the last 100 000 entries |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
-On Redis Cluster the id stands in literal braces, so that one run lives in one slot. Index keys are outside the
-run's slot and so never part of its transaction.
+Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a run has; nothing else lists them.
 """
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final, Literal, TypeAlias
 
 from dcf.asl.state_paths import components, path_of
 
 _UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
 _ENCODED = re.compile(r"%([0-9A-F]{2})")
-_RUN_KEY = re.compile(
-    r"(?:cp|dp):wf:(\{?)([A-Za-z0-9][A-Za-z0-9_.-]{0,63})(\}?):([a-z]+)(?::(.+))?\Z", re.ASCII | re.DOTALL
-)
+_RUN_KEY = re.compile(r"(?:cp|dp):wf:([A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([a-z]+)(?::(.+))?\Z", re.ASCII | re.DOTALL)
 _TAG = re.compile(r"\{([^}]+)\}")
 
 RUNS = "cp:idx:runs"
@@ -127,89 +126,135 @@ def gone(agent_id: str) -> str:
     return f"cp:idx:gone:{agent_id}"
 
 
+Per: TypeAlias = Literal["run", "state", "scope", "branch"]
+"""What of a run there is one key each of; a scope is an opened Parallel or Map."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeyKind:
+    """One kind of key of a run: how it is written around its name, and what there is one each of."""
+
+    prefix: Literal["cp", "dp"]
+    per: tuple[Per, ...]
+    is_document: bool = False
+    suffix: str = ""
+
+
+KEY_KINDS: Final[Mapping[str, KeyKind]] = {
+    "meta": KeyKind("cp", ("run",), is_document=True),
+    "definition": KeyKind("cp", ("run",), is_document=True),
+    "events": KeyKind("cp", ("run",)),
+    "outbox": KeyKind("cp", ("run",)),
+    "timers": KeyKind("cp", ("run",)),
+    "scopes": KeyKind("cp", ("run",)),
+    "claims": KeyKind("cp", ("run",)),
+    "barrier": KeyKind("cp", ("run",)),
+    "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
+    "state": KeyKind("cp", ("state",), is_document=True),
+    "input": KeyKind("dp", ("state",), is_document=True),
+    "entry": KeyKind("dp", ("state",), is_document=True),
+    "output": KeyKind("dp", ("state", "branch"), is_document=True),
+    "items": KeyKind("dp", ("scope",), is_document=True),
+    "results": KeyKind("dp", ("scope",), is_document=True),
+    "join": KeyKind("cp", ("scope",)),
+}
+"""Every kind of key that a run has."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunKeys:
-    """The keys of one run. `clustered` puts the id in braces."""
+    """The keys of one run, each of a kind in `KEY_KINDS`."""
 
     workflow_id: str
-    clustered: bool = False
-    _id: str = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_id", f"{{{self.workflow_id}}}" if self.clustered else self.workflow_id)
 
     @property
     def meta(self) -> str:
         """What the run is and where it stands."""
-        return f"cp:wf:{self._id}:meta"
+        return self.of("meta")
 
     @property
     def definition(self) -> str:
         """The workflow as it was when the run was created."""
-        return f"cp:wf:{self._id}:definition"
+        return self.of("definition")
 
     @property
     def events(self) -> str:
         """The run's history."""
-        return f"cp:wf:{self._id}:events"
+        return self.of("events")
 
     @property
     def outbox(self) -> str:
         """Notifications owed."""
-        return f"cp:wf:{self._id}:outbox"
+        return self.of("outbox")
 
     @property
     def timers(self) -> str:
         """Open states by when they next need attention."""
-        return f"cp:wf:{self._id}:timers"
+        return self.of("timers")
 
     @property
     def scopes(self) -> str:
         """Every Parallel and Map that was opened, by the most branches or iterations it had."""
-        return f"cp:wf:{self._id}:scopes"
+        return self.of("scopes")
 
     @property
     def claims(self) -> str:
         """States by the token that claimed them."""
-        return f"cp:wf:{self._id}:claims"
+        return self.of("claims")
 
     @property
     def barrier(self) -> str:
         """Written before waiting for replicas."""
-        return f"cp:wf:{self._id}:barrier"
+        return self.of("barrier")
 
     @property
     def audit(self) -> str:
         """The final record."""
-        return f"dp:wf:{self._id}:audit:finalize"
+        return self.of("audit")
 
     def state(self, path: str) -> str:
         """Name the key of one state's document."""
-        return f"cp:wf:{self._id}:state:{encode_state(path)}"
+        return self.of("state", path)
 
     def input(self, path: str) -> str:
         """Name the key of what the state was given."""
-        return f"dp:wf:{self._id}:input:{encode_state(path)}"
+        return self.of("input", path)
 
     def entry(self, path: str) -> str:
         """Name the key of what entering the state fixed, where its input does not say it all."""
-        return f"dp:wf:{self._id}:entry:{encode_state(path)}"
+        return self.of("entry", path)
 
     def output(self, path: str) -> str:
-        """Name the key of what the state's worker wrote."""
-        return f"dp:wf:{self._id}:output:{encode_state(path)}"
+        """Name the key of what the state's worker wrote, or a branch or iteration led to."""
+        return self.of("output", path)
 
     def items(self, path: str) -> str:
         """Name the key of the items of a Map."""
-        return f"dp:wf:{self._id}:items:{encode_state(path)}"
+        return self.of("items", path)
 
     def results(self, path: str) -> str:
         """Name the key of the results of a Map whose ResultWriter keeps them out of its output."""
-        return f"dp:wf:{self._id}:results:{encode_state(path)}"
+        return self.of("results", path)
 
     def join(self, path: str) -> str:
         """Name the key that counts the branches or iterations that ended."""
-        return f"cp:wf:{self._id}:join:{encode_state(path)}"
+        return self.of("join", path)
+
+    def of(self, kind: str, path: str | None = None) -> str:
+        """Name the key of a kind; of most kinds there is one for each state, Map or Parallel, or branch."""
+        how = KEY_KINDS[kind]
+        key = f"{how.prefix}:wf:{self.workflow_id}:{kind}{how.suffix}"
+        return key if path is None else f"{key}:{encode_state(path)}"
+
+    def every(self, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str]) -> list[str]:
+        """List every key that a run with these states, scopes and branches can have."""
+        paths: dict[Per, tuple[str | None, ...]] = {
+            "run": (None,),
+            "state": tuple(states),
+            "scope": tuple(scopes),
+            "branch": tuple(branches),
+        }
+        return [self.of(name, path) for name, kind in KEY_KINDS.items() for per in kind.per for path in paths[per]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,28 +271,9 @@ def document_of(key: str) -> RunDocument | None:
     found = _RUN_KEY.match(key)
     if found is None:
         return None
-    opening, workflow_id, _, kind, part = found.groups()
-    run = RunKeys(workflow_id, bool(opening))
-    if part is None:
-        return (
-            RunDocument(run=run, kind=kind)
-            if {"meta": run.meta, "definition": run.definition}.get(kind) == key
-            else None
-        )
-    if kind == "audit":
-        return RunDocument(run=run, kind=kind) if key == run.audit else None
-    make = _STATE_DOCUMENTS.get(kind)
-    if make is None:
+    run, name, part = RunKeys(found[1]), found[2], found[3]
+    kind = KEY_KINDS.get(name)
+    if kind is None or not kind.is_document or (part is None and "run" not in kind.per):
         return None
-    path = decode_state(part)
-    return RunDocument(run=run, kind=kind, state=path) if make(run, path) == key else None
-
-
-_STATE_DOCUMENTS = {
-    "state": RunKeys.state,
-    "input": RunKeys.input,
-    "entry": RunKeys.entry,
-    "output": RunKeys.output,
-    "items": RunKeys.items,
-    "results": RunKeys.results,
-}
+    path = None if "run" in kind.per else decode_state(part)
+    return RunDocument(run=run, kind=name, state=path) if run.of(name, path) == key else None

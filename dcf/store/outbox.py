@@ -47,34 +47,33 @@ class Attention:
 class Outbox:
     """The outbox and timers of runs."""
 
-    def __init__(self, connections: Connections, *, clustered: bool = False) -> None:
+    def __init__(self, connections: Connections) -> None:
         self._connections = connections
-        self._clustered = clustered
 
     def take(self, workflow_id: str, deliverer: str) -> list[OutboxEntry]:
         """Entries nobody has taken yet, now taken by this deliverer."""
-        key = self._keys(workflow_id).outbox
+        key = RunKeys(workflow_id).outbox
         command = ("XREADGROUP", "GROUP", _GROUP, deliverer, "COUNT", _PAGE, "STREAMS", key, ">")
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for _, found in reply or () for entry_id, fields in found]
 
     def take_over(self, workflow_id: str, deliverer: str, idle_s: float) -> list[OutboxEntry]:
         """Entries that another deliverer took and did not settle for this long."""
-        key = self._keys(workflow_id).outbox
+        key = RunKeys(workflow_id).outbox
         command = ("XAUTOCLAIM", key, _GROUP, deliverer, int(idle_s * 1000), "0-0", "COUNT", _PAGE)
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for entry_id, fields in (reply[1] if reply else ()) if fields]
 
     def postpone(self, workflow_id: str, entry: OutboxEntry, deliverer: str, idle_s: float) -> None:
         """Count an entry that could not be delivered as idle for so long already, so that it is soon taken over."""
-        key = self._keys(workflow_id).outbox
+        key = RunKeys(workflow_id).outbox
         self._connections.send(
             ("XCLAIM", key, _GROUP, deliverer, 0, entry.entry_id, "IDLE", int(idle_s * 1000), "JUSTID")
         )
 
     def settle(self, workflow_id: str, entry: OutboxEntry, event: Event | None) -> None:
         """Take out an entry that is dealt with; the history says how."""
-        run = self._keys(workflow_id)
+        run = RunKeys(workflow_id)
         told = [] if event is None else [event_command(run, event)]
         self._connections.send(
             ("MULTI",),
@@ -86,7 +85,7 @@ class Outbox:
 
     def attention(self, workflow_id: str) -> Attention:
         """Look at a run as the clock does."""
-        run = self._keys(workflow_id)
+        run = RunKeys(workflow_id)
         clock, status, owed, due = self._connections.send(
             ("TIME",),
             ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline"),
@@ -99,27 +98,8 @@ class Outbox:
         self, workflow_id: str, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str], seconds: int
     ) -> None:
         """Give every key of a finished run the same remaining life, in one transaction and once only."""
-        run = self._keys(workflow_id)
-        keys = [
-            run.meta,
-            run.definition,
-            run.events,
-            run.outbox,
-            run.timers,
-            run.claims,
-            run.scopes,
-            run.barrier,
-            run.audit,
-        ]
-        for state in states:
-            keys += [run.state(state), run.input(state), run.entry(state), run.output(state)]
-        for scope in scopes:
-            keys += [run.items(scope), run.results(scope), run.join(scope)]
-        keys += map(run.output, branches)
+        keys = RunKeys(workflow_id).every(states, scopes, branches)
         self._connections.send(("MULTI",), *(("EXPIRE", key, seconds, "NX") for key in keys), ("EXEC",))
-
-    def _keys(self, workflow_id: str) -> RunKeys:
-        return RunKeys(workflow_id, self._clustered)
 
 
 def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:

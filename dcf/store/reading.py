@@ -1,64 +1,64 @@
-"""What a decision reads, as one packet of commands, and the replies as a snapshot.
+"""What a decision reads, as one packet of commands, and the replies as a snapshot: one function for each row of it.
 
-Paths are read, never whole meta documents, unless all of it is asked for: meta grows with the workflow.
+A reply is found by what was asked and a document by its key, so no kind of read knows of the others. Paths are read,
+never whole meta documents, unless all of it is asked for: meta grows with the workflow.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec
 from dcf.core.decision import Reads, Snapshot, Tally
-from dcf.core.model import Meta, StateDoc, StateInput, Status
+from dcf.core.model import Meta, StateInput
 from dcf.store.connection import Command, Reply
-from dcf.store.keys import RunKeys, decode_state, encode_state
-from dcf.values.digest import fingerprint
+from dcf.store.keys import RunKeys, encode_state
+from dcf.store.open_states import assigned, page_command, with_page
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 
-_FEW = 8
+_FEW: Final = 8
 """Assignments read one by one."""
 
-_TALLY = ("done", "failed", "failure")
-_META_PATHS = ("$.status", "$.definition_sha256", "$.created_at", "$.started_at", "$.max_attempts")
-
-# Read-only. The state that was claimed before, and a page of the open states, with documents and assignments, the
-# inputs of those that are pending, and the documents of the scopes around them.
-_OPEN_STATES = r"""
-local found, around, seen = {}, {}, {}
-local page = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])
-local size = #page
-local claimed = redis.call('HGET', KEYS[3], ARGV[5])
-if claimed then
-  page[size + 1] = claimed
-end
-for i, part in ipairs(page) do
-  local name = part:match('[^/]*$'):gsub('%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end)
-  local path = '$.agents'
-  if name:sub(1, 1) ~= ' ' then
-    path = path .. '["' .. name:gsub('[\\"]', '\\%0') .. '"]'
-  end
-  local doc = redis.call('JSON.GET', ARGV[3] .. part, '$')
-  local input = false
-  if doc and doc:find('"status":"pending"', 1, true) then
-    input = redis.call('JSON.GET', ARGV[4] .. part, '$')
-  end
-  found[i] = {part, doc, redis.call('JSON.GET', KEYS[2], path), input}
-  local outer = part:match('^(.*)/[^/]*/[^/]*$')
-  while outer and not seen[outer] do
-    seen[outer] = true
-    around[#around + 1] = {outer, redis.call('JSON.GET', ARGV[3] .. outer, '$')}
-    outer = outer:match('^(.*)/[^/]*/[^/]*$')
-  end
-end
-return {found, around, size}
-"""
+_TIME: Final[Command] = ("TIME",)
+_TALLY: Final = ("done", "failed", "failure")
+_META_PATHS: Final = ("$.status", "$.definition_sha256", "$.created_at", "$.started_at", "$.max_attempts")
 
 
-_GONE = StateDoc(status=Status.CANCELLED)
-"""An open state whose document is missing: nobody can take it, and it counts as looked at."""
+class Replies:
+    """The replies to one packet, by what was asked."""
+
+    def __init__(self, commands: list[Command], keys: list[str], replies: list[Reply]) -> None:
+        self._by_command = dict(zip(commands, replies, strict=True))
+        found = self._by_command[_mget(keys)] if keys else ()
+        self._by_key = dict(zip(keys, found, strict=True))
+
+    def of(self, command: Command) -> Reply:
+        """Return the reply to a command."""
+        return self._by_command[command]
+
+    def present(self, keys: Mapping[str, str]) -> Iterator[tuple[str, Json]]:
+        """List the documents that there are, each under the name of its key; null is a document like any other."""
+        for name, key in keys.items():
+            found = self._by_key[key]
+            if found is not None:
+                yield name, load(found)[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What one row of a snapshot needs: commands of its own, documents by key, and what it makes of the replies."""
+
+    understand: Callable[[Replies], object]
+    commands: tuple[Command, ...] = ()
+    keys: tuple[str, ...] = ()
+    watched: tuple[str, ...] = ()
+
+
+Ask: TypeAlias = Callable[[RunKeys, Any], Asked]
+"""Says what a row of a snapshot needs, given what the same row of `Reads` names."""
 
 
 class Reading:
@@ -66,16 +66,16 @@ class Reading:
 
     def __init__(self, run: RunKeys, reads: Reads) -> None:
         self.run = run
-        self._reads = reads
-        self._keys = self._document_keys()
-        self._commands: list[Command] = [("TIME",), self._meta_command(), *self._document_commands()]
+        self._rows = _meta(run, reads)
+        self._rows |= {row: ask(run, wanted) for row, ask in READS.items() if (wanted := getattr(reads, row))}
+        self._page = page_command(run, reads)
+        self._keys = list(dict.fromkeys(key for asked in self._rows.values() for key in asked.keys))
+        self._commands = self._list_commands()
 
     def opening(self) -> list[Command]:
         """WATCH and the reads."""
-        watched = [self.run.meta, *map(self.run.state, self._reads.states)]
-        if self._reads.audit:
-            watched.append(self.run.audit)
-        if self._reads.open_states:
+        watched = [key for asked in self._rows.values() for key in asked.watched]
+        if self._page is not None:
             watched.append(self.run.timers)
         return [("WATCH", *watched), *self._commands]
 
@@ -85,121 +85,155 @@ class Reading:
 
     def snapshot(self, replies: list[Reply]) -> Snapshot:
         """Understand the replies to `commands`, or to `opening`, whose first reply is WATCH's."""
-        clock, meta, *rest = replies[-len(self._commands) :]
-        reads = self._reads
-        found = iter(rest.pop(0) if self._keys else ())
-        states = self._states(reads.states, found)
-        inputs = dict(_present(reads.inputs, found))
-        plain = {name: Entry(raw=given, variables={}, entered_at="") for name, given in _present(reads.entries, found)}
-        kept = {name: codec.read_entry(entry) for name, entry in _present(reads.entries, found)}
-        outputs = dict(_present(reads.outputs, found))
-        audit = _root(next(found)) if reads.audit else None
-        scopes = dict(_scopes(reads.scopes, found))
-        due = dict(_due(reads.timers, rest.pop(0))) if reads.timers else {}
-        items = {wanted: _item(rest.pop(0)) for wanted in reads.items}
-        tallies = {path: _tally(rest.pop(0)) for path in reads.tallies}
-        record, document = self._meta(meta)
-        page = 0
-        if reads.open_states is not None:
-            page = int(rest[0][2])
-            record = self._add_open(rest.pop(0), record, states, inputs)
-        return Snapshot(
-            now=int(clock[0]) * SECOND + int(clock[1]),
-            meta=record,
-            states=states,
-            inputs=inputs,
-            entries=plain | kept,
-            outputs=outputs,
-            timers=due,
-            scopes=scopes,
-            items=items,
-            tallies=tallies,
-            page=page,
-            meta_document=document,
-            audit=audit,
-        )
+        found = Replies(self._commands, self._keys, replies[-len(self._commands) :])
+        rows: dict[str, Any] = {row: asked.understand(found) for row, asked in self._rows.items()}
+        seconds, micros = found.of(_TIME)
+        snapshot = Snapshot(now=int(seconds) * SECOND + int(micros), **rows)
+        return snapshot if self._page is None else with_page(snapshot, found.of(self._page))
 
-    def _meta_command(self) -> Command:
-        if self._reads.whole_meta:
-            return ("JSON.GET", self.run.meta, "$")
-        return ("JSON.GET", self.run.meta, *_META_PATHS, *self._agent_paths())
+    def _list_commands(self) -> list[Command]:
+        own = [command for asked in self._rows.values() for command in asked.commands]
+        shared = [_mget(self._keys)] if self._keys else []
+        page = [] if self._page is None else [self._page]
+        return list(dict.fromkeys([_TIME, *own, *shared, *page]))
 
-    def _agent_paths(self) -> tuple[str, ...]:
-        """Read each assignment by its path, or all of them where that is less work."""
-        names = self._assigned_names()
-        return ("$.agents",) if len(names) > _FEW else tuple(dict.fromkeys(map(_agent_path, names)))
 
-    def _assigned_names(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(map(name_of, self._reads.agents)))
+def _mget(keys: list[str]) -> Command:
+    return ("JSON.MGET", *keys, "$")
 
-    def _document_commands(self) -> Iterator[Command]:
-        reads, run = self._reads, self.run
-        if self._keys:
-            yield ("JSON.MGET", *self._keys, "$")
-        if reads.timers:
-            yield ("ZMSCORE", run.timers, *map(encode_state, reads.timers))
-        for path, index in reads.items:
-            item = f"$[{index}]"  # nosemgrep: jsonpaths-are-not-formatted - an index is a number
-            yield ("JSON.GET", run.items(path), item)
-        for path in reads.tallies:
-            yield ("HMGET", run.join(path), *_TALLY)
-        if reads.open_states is not None:
-            offset, length = reads.open_states
-            last = offset + length - 1
-            mark = "" if reads.claim is None else fingerprint(reads.claim)
-            names = (run.timers, run.meta, run.claims)
-            yield ("EVAL", _OPEN_STATES, 3, *names, offset, last, run.state(""), run.input(""), mark)
 
-    def _document_keys(self) -> list[str]:
-        reads, run = self._reads, self.run
-        return [
-            *map(run.state, reads.states),
-            *map(run.input, reads.inputs),
-            # Where a state sees its whole raw input and there is nothing else to keep, no entry is stored.
-            *map(run.input, reads.entries),
-            *map(run.entry, reads.entries),
-            *map(run.output, reads.outputs),
-            *([run.audit] if reads.audit else ()),
-            *map(run.input, reads.scopes),
-            *map(run.entry, reads.scopes),
-        ]
+def _meta(run: RunKeys, reads: Reads) -> dict[str, Asked]:
+    """Read what decisions need of meta, or all of it."""
+    command, names = _meta_command(run, reads), _assigned_names(reads)
+    if reads.whole_meta:
+        return {
+            "meta": Asked(
+                commands=(command,), watched=(run.meta,), understand=lambda found: _whole_meta(found.of(command))
+            ),
+            "meta_document": Asked(commands=(command,), understand=lambda found: _root(found.of(command))),
+        }
 
-    def _meta(self, reply: Reply) -> tuple[Meta | None, Mapping[str, Json] | None]:
+    def understand(replies: Replies) -> Meta | None:
+        reply = replies.of(command)
         if reply is None:
-            return None, None
+            return None
         found = load(reply)
-        if self._reads.whole_meta:
-            return codec.read_meta(found[0]), found[0]
         fields: dict[str, Json] = {path[2:]: _first(found, path) for path in _META_PATHS}
         every = found.get("$.agents")
-        fields["agents"] = {
-            name: _assignment(every or found.get(_agent_path(name)), name) for name in self._assigned_names()
+        fields["agents"] = {name: assigned(every or found.get(_agent_path(name)), name) for name in names}
+        return codec.read_meta(fields)
+
+    return {"meta": Asked(commands=(command,), watched=(run.meta,), understand=understand)}
+
+
+def _meta_command(run: RunKeys, reads: Reads) -> Command:
+    """Read each assignment by its path, or all of them where that is less work."""
+    if reads.whole_meta:
+        return ("JSON.GET", run.meta, "$")
+    names = _assigned_names(reads)
+    agents = ("$.agents",) if len(names) > _FEW else tuple(dict.fromkeys(map(_agent_path, names)))
+    return ("JSON.GET", run.meta, *_META_PATHS, *agents)
+
+
+def _states(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+    keys = {path: run.state(path) for path in paths}
+    return Asked(
+        keys=tuple(keys.values()),
+        watched=tuple(keys.values()),
+        understand=lambda found: {p: codec.read_state(doc) for p, doc in found.present(keys) if doc is not None},
+    )
+
+
+def _documents(key: Callable[[RunKeys, str], str]) -> Ask:
+    """Read one document for each path."""
+
+    def ask(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+        keys = {path: key(run, path) for path in paths}
+        return Asked(keys=tuple(keys.values()), understand=lambda found: dict(found.present(keys)))
+
+    return ask
+
+
+def _entries(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+    inputs = {path: run.input(path) for path in paths}
+    entries = {path: run.entry(path) for path in paths}
+
+    def understand(found: Replies) -> dict[str, Entry]:
+        # Where a state sees its whole raw input and there is nothing else to keep, no entry is stored.
+        plain = {path: _plain(given) for path, given in found.present(inputs)}
+        return plain | {path: codec.read_entry(entry) for path, entry in found.present(entries)}
+
+    return Asked(keys=(*inputs.values(), *entries.values()), understand=understand)
+
+
+def _scopes(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+    """Read what opening scopes fixed: the input where it says it all, or the entry beside it."""
+    inputs = {path: run.input(path) for path in paths}
+    entries = {path: run.entry(path) for path in paths}
+
+    def understand(found: Replies) -> dict[str, StateInput]:
+        effective: dict[str, Json] = dict.fromkeys(inputs) | dict(found.present(inputs))
+        kept = {path: codec.read_entry(entry) for path, entry in found.present(entries) if entry is not None}
+        return {
+            path: StateInput(entry=kept.get(path) or _plain(given), effective=given)
+            for path, given in effective.items()
         }
-        return codec.read_meta(fields), None
 
-    def _states(self, names: tuple[str, ...], found: Iterator[Reply]) -> dict[str, StateDoc]:
-        return {name: codec.read_state(doc) for name, doc in _present(names, found) if doc is not None}
+    return Asked(keys=(*inputs.values(), *entries.values()), understand=understand)
 
-    def _add_open(
-        self,
-        reply: Reply,
-        record: Meta | None,
-        states: dict[str, StateDoc],
-        inputs: dict[str, Json],
-    ) -> Meta | None:
-        agents: dict[str, tuple[str, ...]] = {}
-        page, around, _ = reply
-        for part, doc, assignment, given in page:
-            path = decode_state(part.decode())
-            states[path] = _GONE if doc is None else codec.read_state(load(doc)[0])
-            if given is not None:
-                inputs[path] = load(given)[0]
-            name, found = name_of(path), None if assignment is None else load(assignment)
-            agents[name] = codec.read_assignment(_assignment(found, name))
-        for part, doc in around:
-            if doc is not None:
-                states.setdefault(decode_state(part.decode()), codec.read_state(load(doc)[0]))
-        return None if record is None else replace(record, agents=agents)
+
+def _audit(run: RunKeys, _: bool) -> Asked:
+    keys = {"audit": run.audit}
+    return Asked(
+        keys=(run.audit,), watched=(run.audit,), understand=lambda found: dict(found.present(keys)).get("audit")
+    )
+
+
+def _timers(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+    command: Command = ("ZMSCORE", run.timers, *map(encode_state, paths))
+
+    def understand(found: Replies) -> dict[str, int]:
+        scores = zip(paths, found.of(command), strict=True)
+        return {path: int(float(score)) for path, score in scores if score is not None}
+
+    return Asked(commands=(command,), understand=understand)
+
+
+def _items(run: RunKeys, wanted: tuple[tuple[str, int], ...]) -> Asked:
+    commands: dict[tuple[str, int], Command] = {
+        (path, index): ("JSON.GET", run.items(path), f"$[{index}]")  # nosemgrep: jsonpaths-are-not-formatted - a number
+        for path, index in wanted
+    }
+    return Asked(
+        commands=tuple(commands.values()),
+        understand=lambda found: {item: _root(found.of(command)) for item, command in commands.items()},
+    )
+
+
+def _tallies(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+    commands: dict[str, Command] = {path: ("HMGET", run.join(path), *_TALLY) for path in paths}
+    return Asked(
+        commands=tuple(commands.values()),
+        understand=lambda found: {path: _tally(found.of(command)) for path, command in commands.items()},
+    )
+
+
+READS: Final[Mapping[str, Ask]] = {
+    "states": _states,
+    "inputs": _documents(RunKeys.input),
+    "entries": _entries,
+    "outputs": _documents(RunKeys.output),
+    "audit": _audit,
+    "scopes": _scopes,
+    "timers": _timers,
+    "items": _items,
+    "tallies": _tallies,
+}
+"""How each row of `Reads` becomes the same row of a `Snapshot`; meta, and pages of open states, go their own ways."""
+
+
+def _assigned_names(reads: Reads) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(name_of, reads.agents)))
 
 
 def _agent_path(state: str) -> str:
@@ -213,37 +247,8 @@ def _agent_path(state: str) -> str:
     return f'$.agents["{quoted}"]'  # nosemgrep: jsonpaths-are-not-formatted - quoted just now
 
 
-def _assignment(found: list[Json] | None, state: str) -> Json:
-    """Take what was found at `_agent_path`."""
-    value = found[0] if found else None
-    return value.get(state) if isinstance(value, dict) else value
-
-
-def _present(names: tuple[str, ...], found: Iterator[Reply]) -> Iterator[tuple[str, Any]]:
-    for name in names:
-        reply = next(found)
-        if reply is not None:  # what is not there; null is a document like any other
-            yield name, load(reply)[0]
-
-
-def _due(names: tuple[str, ...], scores: list[bytes | None]) -> Iterator[tuple[str, int]]:
-    for name, score in zip(names, scores, strict=True):
-        if score is not None:
-            yield name, int(float(score))
-
-
-def _scopes(paths: tuple[str, ...], found: Iterator[Reply]) -> Iterator[tuple[str, StateInput]]:
-    """Put together what opening scopes fixed: the input where it says it all, or the entry beside it."""
-    inputs = [_root(next(found)) for _ in paths]
-    for path, effective in zip(paths, inputs, strict=True):
-        kept = _root(next(found))
-        entry = Entry(raw=effective, variables={}, entered_at="") if kept is None else codec.read_entry(kept)
-        yield path, StateInput(entry=entry, effective=effective)
-
-
-def _item(reply: Reply) -> Json:
-    found = [] if reply is None else load(reply)
-    return found[0] if found else None
+def _plain(raw: Json) -> Entry:
+    return Entry(raw=raw, variables={}, entered_at="")
 
 
 def _tally(reply: list[bytes | None]) -> Tally:
@@ -252,8 +257,14 @@ def _tally(reply: list[bytes | None]) -> Tally:
     return Tally(done=int(done or 0), failed=int(failed or 0), error=error, cause=cause)
 
 
+def _whole_meta(reply: Reply) -> Meta | None:
+    return None if reply is None else codec.read_meta(load(reply)[0])
+
+
 def _root(reply: Reply) -> Json:
-    return None if reply is None else load(reply)[0]
+    """Take the one value that a path found; None where there is none."""
+    found = [] if reply is None else load(reply)
+    return found[0] if found else None
 
 
 def _first(found: Mapping[str, Json], path: str) -> Json:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
-from dcf.core.decision import Changes, Decision, Reads, Snapshot, Tally
+from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
 from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Connection, Connections, checked, exchange
 from dcf.store.keys import RunKeys, decode_state
@@ -21,10 +21,10 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed(Generic[Answer_co]):
-    """What came of a transaction: the answer, what was written if anything, and how scopes stood after it."""
+    """What came of a transaction: the answer, what it leaves to do, and how the scopes it added to stood after it."""
 
     answer: Answer_co
-    changes: Changes | None = None
+    remaining: Remaining = field(default_factory=Remaining)
     counts: Mapping[str, Tally] = field(default_factory=dict)
 
 
@@ -35,21 +35,19 @@ class RunStore:
         self,
         connections: Connections,
         *,
-        clustered: bool = False,
         deadline_s: float = 10.0,
         wait_replicas: int = 0,
         before_commit: Callable[[], None] | None = None,
         clock: Callable[[int], int] | None = None,
     ) -> None:
         self._connections = connections
-        self._clustered = clustered
         self._attempts = Attempts(connections=connections, deadline_s=deadline_s, wait_replicas=wait_replicas)
         self._before_commit = before_commit
         self._clock = clock
 
     def keys(self, workflow_id: str) -> RunKeys:
         """Name the keys of a run."""
-        return RunKeys(workflow_id, self._clustered)
+        return RunKeys(workflow_id)
 
     def transact(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
         """Read, decide, commit; again while somebody else was faster. Raise when the outcome stays unknown."""
@@ -58,7 +56,7 @@ class RunStore:
     def commit(
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
-        """Do as `transact` does, and tell what was written and how the counts of scopes then stood."""
+        """Do as `transact` does, and tell what is left to do and how the counts of scopes then stood."""
         reading = Reading(self.keys(workflow_id), reads)
         return self._attempts.until_done(lambda connection: self._once(connection, reading, decide))
 
@@ -107,4 +105,4 @@ class RunStore:
         results = commit(connection, commands)
         self._attempts.confirm(connection, reading.run.barrier)
         counts = read_counts(reading.run, decision.changes, commands, results)
-        return Committed(answer=decision.answer, changes=decision.changes, counts=counts)
+        return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts)

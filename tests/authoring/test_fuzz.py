@@ -60,7 +60,7 @@ PIECES = st.one_of(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(
     name=st.sampled_from(sorted(FILES)), edits=st.lists(st.tuples(st.integers(0, 3000), PIECES), min_size=1, max_size=4)
 )
@@ -84,7 +84,7 @@ def test_a_damaged_source_is_judged_and_never_breaks_the_generator(name: str, ed
         assert all(judge(one.document).ok for one in found.manifests)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(content=st.binary(max_size=300))
 @pytest.mark.parametrize("name", ["a.skill.yaml", "skills.csv", "a/SKILL.md"])
 def test_bytes_of_any_kind_are_refused_in_words(name: str, content: bytes) -> None:

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -33,20 +33,17 @@ def is_harmless(text: str) -> bool:
     return all(unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"} for character in text)
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_cleaned_text_is_one_line_that_a_terminal_only_shows(text: str) -> None:
     assert is_harmless(clean(text))
     assert len(clean(text * 50, 100)) <= 100
 
 
-@settings(deadline=None)
 @given(st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=200))
 def test_plain_text_is_left_as_it_is(text: str) -> None:
     assert clean(text) == text
 
 
-@settings(deadline=None)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.text(),

@@ -211,20 +211,31 @@ def test_a_store_that_is_gone_is_named(real: World, worlds: Callable[..., World]
         docs.read(key)
 
 
-@pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("state", ["A", "Each/17/Score", "co:lon", "a%b", "{x}"])
-def test_every_document_is_recognised_by_its_key_and_no_other_key_is(clustered: bool, state: str) -> None:
-    run = keys.RunKeys("run-1", clustered)
+def test_every_document_is_recognised_by_its_key_and_no_other_key_is(state: str) -> None:
+    run = keys.RunKeys("run-1")
     for kind, make in (("state", run.state), ("input", run.input), ("output", run.output), ("items", run.items)):
         found = keys.document_of(make(state))
         assert found == keys.RunDocument(run=run, kind=kind, state=state)
         assert keys.edit(make(state), "r").startswith("cp:idx:edit:{")
-    for other in (run.join(state), run.events, run.outbox, run.timers, run.claims, run.barrier, f"x{run.meta}"):
+    for kind, key in (("meta", run.meta), ("definition", run.definition), ("audit", run.audit)):
+        assert keys.document_of(key) == keys.RunDocument(run=run, kind=kind)
+        assert keys.document_of(f"{key}:{state}") is None
+    for other in (
+        run.of("state"),
+        run.join(state),
+        run.events,
+        run.outbox,
+        run.timers,
+        run.claims,
+        run.barrier,
+        f"x{run.meta}",
+    ):
         assert keys.document_of(other) is None
 
 
 def test_a_receipt_lies_in_the_slot_of_its_document() -> None:
     from redis.crc import key_slot  # noqa: PLC0415
 
-    for key in ("doc:a", keys.RunKeys("r", clustered=True).meta, keys.RunKeys("r", clustered=True).state("A")):
+    for key in ("doc:a", "doc:{tag}:a", keys.RunKeys("r").meta, keys.RunKeys("r").state("A")):
         assert key_slot(keys.edit(key, "x").encode()) == key_slot(key.encode())

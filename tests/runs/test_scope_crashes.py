@@ -8,10 +8,11 @@ from dcf.core.answers import Leased
 from dcf.core.model import RunStatus, Status
 from dcf.store.connection import Connections
 from tests.support import ahead
+from tests.support.ahead import Ahead
 from tests.support.counting import CountingPool
 from tests.support.crew import Crew
 from tests.support.machines import Document, workflow
-from tests.support.scopes import distributed, each, parallel, task, when
+from tests.support.scopes import distributed, each, parallel, retrying, task, when
 from tests.support.trouble import dies
 from tests.support.world import World, new_token
 
@@ -305,23 +306,46 @@ def test_an_inner_completion_takes_two_round_trips(counting: CountingPool) -> No
     assert len(packets) == 2
 
 
-# The end of all
+def documents_watched(counting: CountingPool, run: str) -> list[list[str]]:
+    """The states that each transaction so far watched."""
+    prefix = f"cp:wf:{run}:state:".encode()
+    return [[key.removeprefix(prefix).decode() for key in keys if prefix in key] for keys in counting.watched]
 
 
-def test_on_a_cluster_every_key_of_a_run_stands_in_its_slot(
-    real_connections: Connections, onlooker: Connections
-) -> None:
-    world = World(connections=real_connections, onlooker=onlooker, clustered=True)
-    inner = parallel({"Left": task()}, {"Right": each({"Leaf": task()}, MaxConcurrency=2)})
-    run = world.create(workflow({"Each": each({"Inner": inner})}), run_input=[[1, 2, 3], [4]])
-    while isinstance(leased := world.claim(run, "ann"), Leased):
-        world.complete(run, leased.state, leased.doc.lease.token, leased.given)
+def test_joining_a_map_of_two_watches_no_iteration_but_the_one_that_led_to_it(counting: CountingPool) -> None:
+    """It was 41 documents, and 201 where the Map stood in another."""
+    world = World(connections=Connections(counting))
+    run = world.create(workflow({"Each": each({"Inner": each({"Leaf": task()})})}), run_input=[[1, 2]])
+    world.do(run, "Each/0/Inner/0/Leaf")
+    token = world.acquire(run, "Each/0/Inner/1/Leaf")
+    counting.watched.clear()
+
+    world.complete(run, "Each/0/Inner/1/Leaf", token)
+
+    completion, inner, outer, *_ = documents_watched(counting, run)
+    assert completion == ["Each/0/Inner/1/Leaf", "Each", "Each/0/Inner"]
+    assert inner == ["Each/0/Inner", "Each", "Each/0/Inner/1/Leaf"]
+    assert outer == ["Each", "Each/0/Inner/1/Leaf"]
+    assert world.run_status(run) is RunStatus.SUCCEEDED
     world.close()
 
-    found = [key.decode() for key in world.ask("KEYS", f"*{run}*")]
 
-    assert world.meta(run)["output"] == [[[1, 2, 3], [1, 2, 3]], [[4], [4]]]
-    assert [key for key in found if f":wf:{{{run}}}:" not in key] == []
+def test_entering_a_map_of_two_again_watches_what_it_had_open(counting: CountingPool) -> None:
+    world = World(connections=Connections(counting), clock=Ahead())
+    run = world.create(workflow({"Each": each({"Score": task()}, Retry=retrying("Broken"))}), run_input=[1, 2])
+    world.fail(run, "Each/0/Score", world.acquire(run, "Each/0/Score"))
+    assert "Each" in ahead.until_next(world, run)
+    world.make_due(run, "Each")
+    counting.watched.clear()
+
+    world.plane.look(run, "Each")
+
+    assert documents_watched(counting, run) == [["Each"], ["Each", "Each/0/Score", "Each/1/Score"]]
+    assert world.doc(run, "Each/1/Score").is_ready
+    world.close()
+
+
+# The end of all
 
 
 @pytest.mark.parametrize("finished", [True, False], ids=["a finished run", "a run that is given up"])

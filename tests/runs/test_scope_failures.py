@@ -55,6 +55,33 @@ def open_states(world: World, run: str) -> dict[str, Status]:
     return {path: doc.status for path, doc in world.every_doc(run).items() if not doc.status.is_terminal}
 
 
+def test_a_state_that_failed_has_the_epoch_of_its_failure(world: World) -> None:
+    """It is larger than that of the scope's opening, so that nothing opened before counts as inside again."""
+    run = world.create(both(Catch=catching("Mend")))
+    opened = world.doc(run, "Both").lease.epoch
+    token = world.acquire(run, "Both/0/Bad")
+    leased = world.doc(run, "Both/0/Bad").lease.epoch
+
+    world.fail(run, "Both/0/Bad", token)
+
+    failures = [event for event in world.events(run) if event.type == "StateFailed"]
+    told = {event.state or "": event.data["epoch"] for event in failures}
+    assert {path: world.doc(run, path).lease.epoch for path in told} == told
+    assert told["Both"] == told["Both/0/Bad"] > leased > opened
+    assert world.doc(run, "Mend").lease.epoch == told["Both"]
+
+
+def test_a_state_that_failed_outside_any_scope_keeps_the_epoch_of_its_lease(world: World) -> None:
+    run = world.create(workflow({"Bad": task(Catch=catching("Mend")), "Mend": task()}))
+    token = world.acquire(run, "Bad")
+    leased = world.doc(run, "Bad").lease
+
+    world.fail(run, "Bad", token)
+
+    failed = world.doc(run, "Bad").lease
+    assert (failed.epoch, failed.token) == (leased.epoch, None)
+
+
 def test_the_first_failure_closes_the_scope_and_late_siblings_are_refused(timely: World) -> None:
     run = timely.create(both(Catch=catching("Mend")))
     good, far = (timely.acquire(run, state) for state in ("Both/1/Good", "Both/2/Inner/1/Far"))

@@ -143,6 +143,25 @@ def test_what_a_late_reader_brings_is_not_given_to_a_later_visit(timely: World) 
     assert [clock.given(run, f"Each/{number}/Score") for number in range(2)] == ["x", "y"]
 
 
+def test_what_a_late_reader_brings_opens_nothing_in_a_run_that_ended_meanwhile(timely: World) -> None:
+    """Whoever ended the run died before it could close the Map, so only meta says that it is over."""
+    document = shelf()
+    document["asl"]["TimeoutSeconds"] = 50
+    wish = timely.wish(document, run_input={"key": "two.json"})
+    run = wish.workflow_id
+
+    def meanwhile() -> None:
+        ahead.let_pass(timely, seconds=60)
+        assert dies(timely, 1, lambda: timely.plane.time_out(run))
+
+    elsewhere(timely, items=LateFiles(meanwhile)).plane.create(wish)
+
+    assert timely.run_status(run) is RunStatus.FAILED
+    assert {path: doc.status for path, doc in timely.every_doc(run).items() if "/" in path} == {}
+    assert timely.every_doc(run)["Each"].scope is None
+    assert timely.event_types(run)[-1] == "RunFailed"
+
+
 def test_a_process_that_knew_an_earlier_run_of_that_name_finds_the_nested_states_of_the_present_one(
     world: World,
 ) -> None:

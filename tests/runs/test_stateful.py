@@ -299,7 +299,5 @@ def test_whatever_agents_do_the_invariants_hold(real_connections: Connections) -
         connections = real_connections
 
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
-    options = settings(
-        max_examples=60, stateful_step_count=25, deadline=None, suppress_health_check=checks, database=None
-    )
+    options = settings(max_examples=60, stateful_step_count=25, suppress_health_check=checks, database=None)
     run_state_machine_as_test(OnRealServer, settings=options)

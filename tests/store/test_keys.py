@@ -3,12 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from redis.crc import key_slot
 
 from dcf.asl.state_paths import path_of
 from dcf.core.answers import Leased, NothingReady
-from dcf.store.connection import Connections
-from dcf.store.keys import RunKeys, decode_state, encode_state
+from dcf.store.keys import KEY_KINDS, RunKeys, decode_state, encode_state
 from tests.support.machines import chain
 from tests.support.world import World
 
@@ -53,10 +51,10 @@ def test_nothing_in_an_encoded_state_has_a_meaning_in_a_key_or_a_pattern(path: s
     assert not set(":{}*?[]\n\x00\x7f") & set(encode_state(path))
 
 
-@given(st.tuples(IDS, TRICKY), st.tuples(IDS, TRICKY), st.booleans())
-def test_no_two_states_share_a_key(one: tuple[str, str], other: tuple[str, str], clustered: bool) -> None:
-    mine = RunKeys(one[0], clustered), one[1]
-    yours = RunKeys(other[0], clustered), other[1]
+@given(st.tuples(IDS, TRICKY), st.tuples(IDS, TRICKY))
+def test_no_two_states_share_a_key(one: tuple[str, str], other: tuple[str, str]) -> None:
+    mine = RunKeys(one[0]), one[1]
+    yours = RunKeys(other[0]), other[1]
     assert len(set(all_keys(*mine))) == 10
     if one[0] != other[0]:
         assert not set(all_keys(*mine)) & set(all_keys(*yours))
@@ -72,27 +70,15 @@ def test_a_state_named_like_another_key_does_not_become_it() -> None:
 
 
 @given(IDS, PATHS | TRICKY)
-def test_in_a_cluster_all_keys_of_a_run_are_in_the_slot_of_its_id(workflow_id: str, state: str) -> None:
-    slots = {
-        key_slot(key.encode("utf-8", "surrogatepass")) for key in all_keys(RunKeys(workflow_id, clustered=True), state)
-    }
-    assert slots == {key_slot(workflow_id.encode())}
-
-
-def test_a_run_with_its_id_in_braces_works_from_creation_to_its_end(
-    real_connections: Connections, onlooker: Connections
-) -> None:
-    world = World(connections=real_connections, onlooker=onlooker, clustered=True)
-    run = world.create(chain("A", "B{x}"), agents={"A": "w", "B{x}": "w"}, planner="p")
-    world.do(run, "A")
-    claimed = world.claim(run, "w")
-    assert isinstance(claimed, Leased)
-    world.complete(run, "B{x}", claimed.doc.lease.token)
-    world.finalize(run)
-    keys = [key.decode() for key in world.ask("KEYS", f"*{run}*")]
-    assert len(keys) >= 10
-    assert all(f":wf:{{{run}}}:" in key for key in keys)
-    world.close()
+def test_every_key_of_a_run_is_listed(workflow_id: str, path: str) -> None:
+    run = RunKeys(workflow_id)
+    named = [
+        getattr(run, name) for name in dir(RunKeys) if name not in {"of", "every", "workflow_id"} and name[0] != "_"
+    ]
+    made = {key(path) if callable(key) else key for key in named}
+    assert len(made) == len(KEY_KINDS)
+    assert made == set(run.every([path], [path], [path]))
+    assert made < set(run.every([path, "other"], [path], [path]))
 
 
 @pytest.mark.parametrize("name", NAMES)

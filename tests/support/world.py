@@ -42,7 +42,6 @@ class World:
 
     connections: Connections
     onlooker: Connections | None = None
-    clustered: bool = False
     deadline_s: float = 10.0
     clock: Ahead | None = None
     before_commit: Callable[[], None] | None = None
@@ -53,7 +52,6 @@ class World:
         more: dict[str, Any] = {} if self.clock is None else {"clock": self.clock}
         self.store = RunStore(
             self.connections,
-            clustered=self.clustered,
             deadline_s=self.deadline_s,
             before_commit=self.before_commit,
             **more,
@@ -61,8 +59,8 @@ class World:
         self.index = RunIndex(self.connections)
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
-        self.outbox = Outbox(self.connections, clustered=self.clustered)
-        self.history = History(self.connections, clustered=self.clustered)
+        self.outbox = Outbox(self.connections)
+        self.history = History(self.connections)
         self.inbox = Inbox(self.connections)
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)

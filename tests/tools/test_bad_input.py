@@ -244,7 +244,7 @@ def _calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
 
 
 @given(call=_calls())
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 async def test_no_arguments_at_all_make_a_tool_fail_inside(
     application: Application, shared: tuple[Tools, str], call: tuple[str, dict[str, Any]]
 ) -> None:

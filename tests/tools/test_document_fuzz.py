@@ -101,7 +101,7 @@ async def fuzzed(replica: Replica, place: Path) -> AsyncIterator[Tools]:
 
 
 @given(call=calls())
-@settings(max_examples=400, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=400, suppress_health_check=list(HealthCheck))
 async def test_nothing_makes_a_tool_fail_inside_or_leave_its_place(
     fuzzed: Tools, raw_redis: redis.Redis, place: Path, call: tuple[str, dict[str, Any]]
 ) -> None:

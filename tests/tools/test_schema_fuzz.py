@@ -133,7 +133,7 @@ def _drawn(name: str, count: int) -> list[dict[str, Any]]:
     calls: list[dict[str, Any]] = []
 
     @given(call=_calls(name))
-    @settings(max_examples=count, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @settings(max_examples=count, database=None, suppress_health_check=list(HealthCheck))
     def collect(call: dict[str, Any]) -> None:
         calls.append(call)
 

@@ -52,4 +52,4 @@ def _decide(snapshot: Snapshot, *, agents: Mapping[str, str], replaceable: froze
         return Decision(answer=answer, repeats=True)
     told = {"agents": fresh} if len(fresh) <= _TOLD else {"count": len(fresh)}
     event = Event(type="AgentsAssigned", data=told)
-    return Decision(answer=answer, changes=Changes(meta={"agents": {**current, **fresh}}, events=(event,)))
+    return Decision(answer=answer, changes=Changes(meta={"agents": {**current, **fresh}}, events=[event]))

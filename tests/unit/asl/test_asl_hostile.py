@@ -91,7 +91,7 @@ def _renamed(state: dict[str, Any], last: str) -> dict[str, Any]:
 MOCKS = st.lists(VALUES.map(lambda value: {"output": value}) | st.just({"error": "X", "cause": "c"}), max_size=4)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(machines(), VALUES, MOCKS, st.integers(0, 9))
 def test_the_engine_always_answers(machine: Any, document: Any, mocks: Any, seed: int) -> None:
     names = ("S", "0S", "1S", "00S", "01S")
@@ -102,7 +102,7 @@ def test_the_engine_always_answers(machine: Any, document: Any, mocks: Any, seed
     assert answer["status"] in ("SUCCEEDED", "FAILED")
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text("$abx.[]{}()'\"/*?:=~>%0 \\", max_size=30))
 def test_no_text_makes_the_compiler_of_expressions_do_more_than_refuse(text: str) -> None:
     with contextlib.suppress(ValueError):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dcf.core.codec import read_assignment, read_meta, read_state, write_lease, write_state
 from dcf.core.inspection import HIDDEN_TOKEN, holder_state, is_ready, public_state
-from dcf.core.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.model import Lease, RunStatus, ScopeBounds, StateDoc, Status
 from dcf.core.progress import Update, update
 from dcf.values.instants import SECOND, from_text, seconds, to_text
 from dcf.values.json_text import dump, load
@@ -258,3 +258,9 @@ def test_a_state_is_ready_when_a_lease_could_be_granted_now() -> None:
     assert not is_ready(meta(), held(), NOW)
     assert not is_ready(meta(), StateDoc(waits_for={"A": 0}), NOW)
     assert not is_ready(meta(RunStatus.FAILED), StateDoc(), NOW)
+
+
+@pytest.mark.parametrize("concurrency", [{}, {"concurrency": None}, {"concurrency": 0}, {"concurrency": "many"}])
+def test_a_scope_without_a_readable_concurrency_runs_one_iteration_after_the_other(concurrency: dict[str, Any]) -> None:
+    found = read_state({"status": "running", "type": "Map", "scope": {"size": 3, **concurrency}})
+    assert found.scope == ScopeBounds(size=3, concurrency=1)

@@ -203,4 +203,4 @@ class Protocol(RuleBasedStateMachine):
 
 
 ProtocolTest = Protocol.TestCase
-ProtocolTest.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+ProtocolTest.settings = settings(max_examples=40, stateful_step_count=30)

@@ -147,7 +147,7 @@ def touches(point: tuple[float, float], rect: Rect) -> bool:
     return (near_x and inside_y) or (near_y and inside_x)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(machines())
 def test_nothing_overlaps_and_every_arrow_ends_on_a_node(document: Json) -> None:
     picture = lay_out(scene_of(compiled(document)))
@@ -164,7 +164,7 @@ def test_nothing_overlaps_and_every_arrow_ends_on_a_node(document: Json) -> None
                 assert any(touches(line.points[-1], box.rect) for box in panel.boxes)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(machines())
 def test_no_line_crosses_a_node(document: Json) -> None:
     for panel in panels(lay_out(scene_of(compiled(document)))):
@@ -182,7 +182,7 @@ def crosses(points: Any, rect: Rect) -> bool:
     return False
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(machines())
 def test_the_same_machine_gives_the_same_picture(document: Json) -> None:
     one, other = compiled(document), compiled(document)

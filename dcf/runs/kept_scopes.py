@@ -1,0 +1,56 @@
+"""What opening Maps fixed, kept by a process because every iteration needs it. It decides nothing.
+
+A record never changes while its Map is open, so it is read once. A Map may be open again under the same epoch: a
+failover can take back its opening, and a run can be created again under the same id. Hence a record is used only for
+the visit that it was read in, told by three times of the server: the run's creation, the Map's epoch and its start.
+"""
+
+from dataclasses import replace
+from typing import TypeAlias
+
+from dcf.core.decision import More, Reads, Snapshot
+from dcf.core.model import StateDoc, StateInput
+
+_MOST = 64
+
+_Visit: TypeAlias = tuple[str, int, int | None]
+
+
+class KeptScopes:
+    """Records of open Maps by run and path; the oldest beyond `most` are forgotten."""
+
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
+        self._kept: dict[tuple[str, str], tuple[_Visit, StateInput]] = {}
+
+    def without(self, workflow_id: str, reads: Reads) -> Reads:
+        """Leave out what is kept; should it be of another visit, `add_to` asks for it."""
+        if not reads.scopes:
+            return reads
+        return replace(reads, scopes=tuple(path for path in reads.scopes if (workflow_id, path) not in self._kept))
+
+    def add_to(self, workflow_id: str, snapshot: Snapshot, wanted: tuple[str, ...]) -> Snapshot | More:
+        """Add what is kept to what was read, keep what was read, and ask for what is missing."""
+        scopes = dict(snapshot.scopes)
+        for path in wanted:
+            doc, at = snapshot.states.get(path), (workflow_id, path)
+            if doc is None or doc.scope is None or doc.kind != "Map":
+                continue
+            visit, kept = _visit(snapshot, doc), self._kept.get(at)
+            if path in scopes:
+                self._keep(at, visit, scopes[path])
+            elif kept is not None and kept[0] == visit:
+                scopes[path] = kept[1]
+        missing = tuple(path for path in wanted if path not in scopes and path in snapshot.states)
+        return More(scopes=missing) if missing else replace(snapshot, scopes=scopes)
+
+    def _keep(self, at: tuple[str, str], visit: _Visit, record: StateInput) -> None:
+        self._kept.pop(at, None)
+        self._kept[at] = (visit, record)
+        for oldest in list(self._kept)[: -self._most]:
+            self._kept.pop(oldest, None)
+
+
+def _visit(snapshot: Snapshot, doc: StateDoc) -> _Visit:
+    created_at = "" if snapshot.meta is None else snapshot.meta.created_at
+    return created_at, doc.lease.epoch, doc.started_at

@@ -1,0 +1,85 @@
+"""A page of a run's open states, read with one read-only script and put into a snapshot.
+
+They are ordered by when they next need attention, so what an agent may claim comes first. It may not write anything.
+"""
+
+from dataclasses import replace
+
+from dcf.asl.state_paths import name_of
+from dcf.core import codec
+from dcf.core.decision import Reads, Snapshot
+from dcf.core.model import StateDoc, Status
+from dcf.store.connection import Command, Reply
+from dcf.store.keys import RunKeys, decode_state
+from dcf.values.digest import fingerprint
+from dcf.values.json_text import Json, load
+
+# Read-only. The state that was claimed before, and a page of the open states, with documents and assignments, the
+# inputs of those that are pending, and the documents of the scopes around them.
+_OPEN_STATES = r"""
+local found, around, seen = {}, {}, {}
+local page = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])
+local size = #page
+local claimed = redis.call('HGET', KEYS[3], ARGV[5])
+if claimed then
+  page[size + 1] = claimed
+end
+for i, part in ipairs(page) do
+  local name = part:match('[^/]*$'):gsub('%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end)
+  local path = '$.agents'
+  if name:sub(1, 1) ~= ' ' then
+    path = path .. '["' .. name:gsub('[\\"]', '\\%0') .. '"]'
+  end
+  local doc = redis.call('JSON.GET', ARGV[3] .. part, '$')
+  local input = false
+  if doc and doc:find('"status":"pending"', 1, true) then
+    input = redis.call('JSON.GET', ARGV[4] .. part, '$')
+  end
+  found[i] = {part, doc, redis.call('JSON.GET', KEYS[2], path), input}
+  local outer = part:match('^(.*)/[^/]*/[^/]*$')
+  while outer and not seen[outer] do
+    seen[outer] = true
+    around[#around + 1] = {outer, redis.call('JSON.GET', ARGV[3] .. outer, '$')}
+    outer = outer:match('^(.*)/[^/]*/[^/]*$')
+  end
+end
+return {found, around, size}
+"""
+
+_GONE = StateDoc(status=Status.CANCELLED)
+"""An open state whose document is missing: nobody can take it, and it counts as looked at."""
+
+
+def page_command(run: RunKeys, reads: Reads) -> Command | None:
+    """Ask for a page of the open states, if one is to be read."""
+    if reads.open_states is None:
+        return None
+    offset, length = reads.open_states
+    mark = "" if reads.claim is None else fingerprint(reads.claim)
+    names = (run.timers, run.meta, run.claims)
+    return ("EVAL", _OPEN_STATES, 3, *names, offset, offset + length - 1, run.state(""), run.input(""), mark)
+
+
+def with_page(snapshot: Snapshot, reply: Reply) -> Snapshot:
+    """Add the documents of a page, of the scopes around them, their inputs and who is assigned to them."""
+    states, inputs = dict(snapshot.states), dict(snapshot.inputs)
+    agents: dict[str, tuple[str, ...]] = {}
+    page, around, size = reply
+    for part, doc, assignment, given in page:
+        path = decode_state(part.decode())
+        states[path] = _GONE if doc is None else codec.read_state(load(doc)[0])
+        if given is not None:
+            inputs[path] = load(given)[0]
+        name, found = name_of(path), None if assignment is None else load(assignment)
+        agents[name] = codec.read_assignment(assigned(found, name))
+    for part, doc in around:
+        if doc is not None:
+            states.setdefault(decode_state(part.decode()), codec.read_state(load(doc)[0]))
+    meta = None if snapshot.meta is None else replace(snapshot.meta, agents=agents)
+    return replace(snapshot, meta=meta, states=states, inputs=inputs, page=int(size))
+
+
+def assigned(found: list[Json] | None, name: str) -> Json:
+    """Take a state's assignment from what was found at its path, or at that of all assignments."""
+    value = found[0] if found else None
+    return value.get(name) if isinstance(value, dict) else value

@@ -1,0 +1,105 @@
+"""Reads and writes by rows: the store has one function for each, so that none can be forgotten or confused."""
+
+from dataclasses import fields
+from typing import Any
+
+import pytest
+
+from dcf.core.decision import Changes, Decision, Reads, Snapshot
+from dcf.store.keys import RunKeys
+from dcf.store.reading import READS, Reading
+from dcf.store.writing import WRITES, commit_commands
+from tests.support.machines import chain, workflow
+from tests.support.scopes import each, task
+from tests.support.world import World
+
+RUN = RunKeys("r")
+WANTED: dict[str, Any] = {
+    "states": ("A",),
+    "inputs": ("A",),
+    "entries": ("A",),
+    "outputs": ("A",),
+    "agents": ("A",),
+    "timers": ("A",),
+    "scopes": ("A",),
+    "items": (("A", 0),),
+    "tallies": ("A",),
+    "open_states": (0, 9),
+    "claim": "token",
+    "whole_meta": True,
+    "audit": True,
+}
+NOT_ASKED_FOR = {"now", "meta", "meta_document", "void", "page"}
+"""What every snapshot has, or a page of open states brings with it."""
+
+
+def names(record: type) -> set[str]:
+    return {field.name for field in fields(record)}
+
+
+def test_every_row_of_the_changes_has_its_commands() -> None:
+    assert set(WRITES) == names(Changes)
+
+
+def test_every_row_that_is_read_has_its_row_in_the_snapshot() -> None:
+    assert set(READS) == names(Snapshot) - NOT_ASKED_FOR
+    assert set(READS) == names(Reads) - {"agents", "open_states", "claim", "whole_meta"}
+
+
+@pytest.mark.parametrize("row", sorted(names(Reads)))
+def test_every_row_of_the_reads_asks_for_something(row: str) -> None:
+    around: dict[str, Any] = {"open_states": (0, 9)} if row == "claim" else {}
+    assert Reading(RUN, Reads(**around, **{row: WANTED[row]})).commands() != Reading(RUN, Reads(**around)).commands()
+
+
+def test_all_documents_are_one_command_to_read_and_one_to_write() -> None:
+    reading = Reading(RUN, Reads(**WANTED))
+    assert sum(command[0] == "JSON.MGET" for command in reading.commands()) == 1
+    written = commit_commands(
+        RUN, Changes(outputs={"A": 1, "B": 2}, results={"C": 3}, opened=["C", "D"], dropped=["E"])
+    )
+    assert written == [
+        ("DEL", RUN.join("C"), RUN.join("D"), RUN.output("E")),
+        ("JSON.MSET", RUN.output("A"), "$", "1", RUN.output("B"), "$", "2", RUN.results("C"), "$", "3"),
+    ]
+
+
+def test_what_is_asked_together_is_found_as_if_it_were_asked_alone(world: World) -> None:
+    """A key that several rows need is read once, and each row finds it."""
+    run = world.create(
+        workflow({"Each": each({"Leaf": task()}, ItemSelector={"i.$": "$$.Map.Item.Index"})}), run_input=[7]
+    )
+    path = "Each/0/Leaf"
+    asked: dict[str, Any] = {
+        "states": ("Each", path),
+        "inputs": (path, "Each"),
+        "entries": ("Each",),
+        "outputs": ("Each",),
+        "timers": (path, "Each"),
+        "scopes": ("Each",),
+        "items": (("Each", 0), ("Each", 5)),
+        "tallies": ("Each",),
+        "whole_meta": True,
+        "audit": True,
+    }
+    together = world.store.read(run, Reads(**asked))
+    for row, wanted in asked.items():
+        alone = world.store.read(run, Reads(**{row: wanted}))
+        told = "meta_document" if row == "whole_meta" else row
+        assert getattr(together, told) == getattr(alone, told), row
+    assert together.inputs == {path: {"i": 0}, "Each": [7]}
+    assert (together.items, together.outputs, together.audit) == ({("Each", 0): 7, ("Each", 5): None}, {}, None)
+    assert together.scopes["Each"].effective == together.entries["Each"].raw == [7]
+
+
+def test_a_page_of_open_states_adds_to_what_was_asked_for_by_name(real: World) -> None:
+    run = real.create(chain("A", "B"))
+    seen: list[Snapshot] = []
+
+    def look(snapshot: Snapshot) -> Decision[None]:
+        seen.append(snapshot)
+        return Decision(answer=None)
+
+    real.store.transact(run, Reads(states=("B",), open_states=(0, 9)), look)
+    assert set(seen[0].states) == {"A", "B"}
+    assert (seen[0].page, set(seen[0].inputs)) == (1, {"A"})
