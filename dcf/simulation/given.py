@@ -96,4 +96,8 @@ def context_of(run_input: Json, started: str, given: Mapping[str, Json]) -> dict
     }
     machine = {"Id": "arn:aws:states:us-east-1:123456789012:stateMachine:simulated", "Name": "simulated"}
     own = check(given, name="context", max_bytes=_ALL_MOCKS_BYTES)
+    if not isinstance(own, dict):
+        raise InvalidArgument(
+            "context is not an object.", 'Give parts of the context object, such as {"Execution": {…}}.'
+        )
     return {"Execution": execution, "StateMachine": machine, **own}

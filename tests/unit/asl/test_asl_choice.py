@@ -11,6 +11,7 @@ from dcf.asl.surroundings import Surroundings
 from dcf.asl.timestamps import instant
 from dcf.asl.wildcards import parse_pattern
 from dcf.errors import StateError
+from dcf.simulation import simulate
 
 
 def _matches(rule: dict[str, Any], document: Any, context: dict[str, Any] | None = None) -> bool:
@@ -176,3 +177,20 @@ def test_a_pattern_that_ends_inside_an_escape_fails_when_it_is_used() -> None:
 
 def test_a_hostile_pattern_is_matched_in_linear_time() -> None:
     assert not parse_pattern("*a" * 2_000 + "*b").matches("a" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("rule", "output"),
+    [
+        ({"Condition": True}, {"a": 1}),
+        ({"Condition": True, "Output": "own"}, "own"),
+        ({"Condition": True, "Output": None}, None),
+        ({"Condition": False}, "state"),
+        ({"Condition": False, "Output": "own"}, "state"),
+    ],
+)
+def test_the_output_of_the_state_is_for_default_alone(rule: dict[str, Any], output: Any) -> None:
+    choice = {"Type": "Choice", "Choices": [{**rule, "Next": "E"}], "Default": "E", "Output": "state"}
+    states = {"C": choice, "E": {"Type": "Succeed"}}
+    machine = {"QueryLanguage": "JSONata", "StartAt": "C", "States": states}
+    assert simulate(machine, {"a": 1})["output"] == output

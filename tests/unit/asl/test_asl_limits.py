@@ -86,10 +86,8 @@ def test_an_item_from_a_file_is_bounded_unless_a_selector_makes_it_small() -> No
     assert simulate(_distributed(ItemSelector=selector), {}, files=files)["output"] == [1]
 
 
-def test_a_file_that_holds_no_array_fails_the_reader_unless_items_path_leads_to_one() -> None:
-    files = {"k": '{"rows": [1, 2]}'}
-    assert simulate(_distributed(), {}, files=files)["error"] == "States.ItemReaderFailed"
-    assert simulate(_distributed(ItemsPath="$.rows"), {}, files=files)["output"] == [1, 1]
+def test_a_file_that_holds_no_array_fails_the_reader() -> None:
+    assert simulate(_distributed(), {}, files={"k": '{"rows": [1, 2]}'})["error"] == "States.ItemReaderFailed"
 
 
 def test_a_context_object_is_made_once_and_only_when_it_is_read() -> None:

@@ -1,4 +1,4 @@
-"""Functions that an expression defines for itself read their arguments, not a document that is not there."""
+"""Functions that an expression defines for itself, and those that AWS adds; how far an expression may go."""
 
 from typing import Any
 
@@ -40,3 +40,35 @@ def test_what_is_not_there_is_still_refused(expression: str) -> None:
     machine, problems = parse_machine(_machine(expression))
     assert machine is None
     assert [one.code for one in problems] == ["invalid_expression"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "output"),
+    [
+        ("$range(0, 9, 3)", [0, 3, 6, 9]),
+        ("$range(1, 9, 9)", 1),
+        ("$range(5, 1, -4)", [5, 1]),
+        ("$count($range(5, 1, 1))", 0),
+        ("$count($range(1, 100000, 1))", 100_000),
+        ("$partition([1], 4)", [[1]]),
+    ],
+)
+def test_a_range_is_a_sequence(expression: str, output: Any) -> None:
+    assert simulate(_machine(expression), {})["output"] == output
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("$range(1, 100001, 1)", "more than 100000 items"),
+        ("$range(1, 1e300, 1)", "more than 100000 items"),
+        ("$range(5, 1, 1)", "returned nothing"),
+        ("($f := function($n){ $f($n + 1) }; $f(1))", "budget of 5000000 steps"),
+        ('$match("aaaaaaaaaaaaaaaaaaaaaaaaaaaaab", /(a+)+$/)', "budget of 100000 steps"),
+        ("[1..100001]", "size limit of 100000 items"),
+    ],
+)
+def test_an_expression_goes_so_far_by_counting_and_by_no_clock(expression: str, reason: str) -> None:
+    answer = simulate(_machine(expression), {})
+    assert answer["error"] == "States.QueryEvaluationError"
+    assert reason in answer["cause"]

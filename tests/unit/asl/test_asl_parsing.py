@@ -257,6 +257,35 @@ def test_an_inner_scope_may_not_assign_what_an_outer_one_assigns() -> None:
     assert _found({"StartAt": "A", "States": states}) == {(pointer, "shadowed_variable")}
 
 
+def test_a_catcher_of_a_parallel_may_assign_what_a_branch_assigns() -> None:
+    inner = {"StartAt": "I", "States": {"I": {"Type": "Pass", "Assign": {"v": 1}, "End": True}}}
+    catch = [{"ErrorEquals": ["States.ALL"], "Assign": {"v": 2}, "Next": "E"}]
+    states: dict[str, Any] = {
+        "P": {"Type": "Parallel", "Branches": [inner], "Catch": catch, "Next": "E"},
+        "E": {"Type": "Succeed"},
+    }
+    assert _found({"StartAt": "P", "States": states}) == set()
+    pointer = "/States/P/Branches/0/States/I/Assign/v"
+    states["P"]["Assign"] = {"v": 3}
+    assert _found({"StartAt": "P", "States": states}) == {(pointer, "shadowed_variable")}
+    del states["P"]["Assign"]
+    states["T"] = {"Type": "Task", "Catch": catch, "Next": "P"}
+    assert _found({"StartAt": "T", "States": states}) == {(pointer, "shadowed_variable")}
+
+
+def test_thirty_parallel_states_may_stand_in_each_other() -> None:
+    assert _found(_nested(30)) == set()
+    assert _found(_nested(32), "/asl") == {("/asl", "too_deep")}
+
+
+def _nested(levels: int) -> dict[str, Any]:
+    machine: dict[str, Any] = {"StartAt": "T", "States": {"T": {"Type": "Task", "End": True}}}
+    for level in range(levels):
+        state = {"Type": "Parallel", "Branches": [machine], "End": True}
+        machine = {"StartAt": f"P{level}", "States": {f"P{level}": state}}
+    return machine
+
+
 @pytest.mark.parametrize(
     ("rule", "found"),
     [

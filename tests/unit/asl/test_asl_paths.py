@@ -39,6 +39,11 @@ NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6
         ("$.sub-values", ("sub-values",)),
         ("$['']", ("",)),
         ("$[0]", (0,)),
+        ("$.[0].body", (0, "body")),
+        ("$.X.[0].['a b']", ("X", 0, "a b")),
+        ("$.a  ", ("a",)),
+        ("$ ", ()),
+        ("$.a\\ ", ("a ",)),
     ],
 )
 def test_a_path_is_read_into_steps(text: str, steps: tuple[str | int, ...]) -> None:
@@ -71,8 +76,8 @@ def test_two_dollars_lead_into_the_context_object() -> None:
         "$.a]",
         "$.length()",
         "$['a'",
-        "$.a ",
-        "$\n",
+        "$.a .b",
+        "$.[",
         "$[0",
         "$[1.5]",
         "$.\\uD800",
@@ -97,10 +102,20 @@ def test_what_is_no_path_is_refused_with_a_reason(text: str) -> None:
         ("$.a[?(@ > 1)]", [2, 3]),
         ("$.none[*].x", []),
         ("$.none[?(@.x == 1)]", []),
+        ("$.a.[*]", [1, 2, 3]),
+        ("$.a[*] ", [1, 2, 3]),
+        ("$.list.[?(@.Name==Receipt)].[0]", []),
+        ("$.list.[?(@.Name==Receipt)].n", [1]),
+        ("$.list[?(@.Name == Receipt && @.n<2)].n", [1]),
+        ("$.list[?(@.Name!=Receipt)].n", [True]),
+        ("$.list[?(@.n==true)].n", [True]),
+        ("$.list[?(@.Name=='it.[0]==x)')].n", [True]),
     ],
 )
 def test_what_may_select_several_values_selects_an_array(text: str, found: list[Any]) -> None:
-    assert parse_path(text).read({"a": [1, 2, 3], "o": {"b": 4}}, NOWHERE) == found
+    named = [{"Name": "Receipt", "n": 1}, {"Name": "it.[0]==x)", "n": True}]
+    document = {"a": [1, 2, 3], "o": {"b": 4}} | ({"list": named} if "list" in text else {})
+    assert parse_path(text).read(document, NOWHERE) == found
 
 
 @pytest.mark.parametrize(
@@ -118,6 +133,7 @@ def test_a_name_after_the_dollar_is_a_variable() -> None:
     assert parse_path("$v.a[*]").read(None, around) == [1, 2]
     with pytest.raises(StateError):
         parse_path("$other").read(None, around)
+    assert parse_path("$v ").read(None, around) == {"a": [1, 2]}
     with pytest.raises(ValueError, match="unexpected"):
         parse_path("$v-x")
 

@@ -150,6 +150,35 @@ def test_a_wait_is_open_until_its_time() -> None:
     assert isinstance(_start(machine, {"s": 1.5}).outcome, Failed)
 
 
+THEN = "1970-01-01T00:00:07.500Z"
+
+
+@pytest.mark.parametrize(
+    ("state", "until"),
+    [
+        ({"Timestamp": THEN}, 7_500_000),
+        ({"TimestampPath": "$.t"}, 7_500_000),
+        ({"QueryLanguage": "JSONata", "Timestamp": THEN}, 7_500_000),
+        ({"QueryLanguage": "JSONata", "Timestamp": "{% $states.input.t %}"}, 7_500_000),
+        ({"QueryLanguage": "JSONata", "Timestamp": "{% $fromMillis($millis() + 1000) %}"}, 2_000_000),
+        ({"QueryLanguage": "JSONata", "Seconds": "{% $states.input.s + 1 %}"}, 3_000_000),
+        ({"TimestampPath": "$.s"}, "States.Runtime"),
+        ({"QueryLanguage": "JSONata", "Timestamp": "{% $states.input.s %}"}, "States.QueryEvaluationError"),
+        ({"QueryLanguage": "JSONata", "Timestamp": "{% '2026-01-01' %}"}, "States.QueryEvaluationError"),
+        ({"QueryLanguage": "JSONata", "Timestamp": "{% $states.input.none %}"}, "States.QueryEvaluationError"),
+        ({"QueryLanguage": "JSONata", "Seconds": "{% -1 %}"}, "States.QueryEvaluationError"),
+        ({"QueryLanguage": "JSONata", "Timestamp": "{% '9999-01-01T00:00:00Z' %}"}, "States.QueryEvaluationError"),
+    ],
+)
+def test_until_when_a_wait_waits(state: dict[str, Any], until: int | str) -> None:
+    begun = _start(_machine({"W": {"Type": "Wait", **state, "End": True}}), {"t": THEN, "s": 1})
+    if isinstance(until, int):
+        assert _only(begun, OpenWait).until == until
+    else:
+        assert isinstance(begun.outcome, Failed)
+        assert begun.outcome.error == until
+
+
 def _parallel(**more: Any) -> Machine:
     branches = [
         {"StartAt": "A", "States": {"A": {"Type": "Pass", "Result": 1, "End": True}}},
@@ -303,6 +332,81 @@ def test_a_call_does_not_do_all_that_maps_in_maps_come_to() -> None:
     advance = _start(machine, {"n": [1] * 100})
     assert advance.outcome == "open"
     assert len(advance.steps) < 3 * AT_ONCE
+
+
+@pytest.mark.parametrize(
+    ("state", "place"),
+    [
+        ({"MaxConcurrencyPath": "$.n"}, "concurrency"),
+        ({"ToleratedFailureCountPath": "$.n"}, "tolerance"),
+        ({"ToleratedFailurePercentagePath": "$.n"}, "tolerance"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("text", "number"), [("1", 1), ("+2", 2), ("x", None), ("-1", None), ("", None), ("1e1", None)]
+)
+def test_where_a_path_leads_to_a_number_its_text_will_do(
+    state: dict[str, Any], place: str, text: str, number: int | None
+) -> None:
+    machine = _map(TASK, ItemsPath="$.items", **state)
+    given = _start(machine, {"items": [1], "n": text})
+    if number is None:
+        assert isinstance(given.outcome, Failed)
+        assert given.outcome.error == "States.Runtime"
+    else:
+        same = _start(machine, {"items": [1], "n": number})
+        assert getattr(_only(given, OpenScope), place) == getattr(_only(same, OpenScope), place)
+
+
+def test_how_many_items_are_read_and_batched_may_be_told_by_the_text_of_a_number() -> None:
+    machine = _reading(
+        ItemBatcher={"MaxItemsPerBatchPath": "$.n", "MaxInputBytesPerBatchPath": "$.bytes"}, MaxItemsPath="$.n"
+    )
+    wanted = _only(_start(machine, {"n": "2", "bytes": "4"}), NeedItems)
+    assert wanted.config == {"InputType": "JSON", "MaxItems": 2}
+    got = engine.supply_items(machine, "M", {"M": wanted.entry}, [1, 2, 3], {}, CLOCK)
+    assert got.outcome == Succeeded(state="M", output=[{"Items": [1, 2]}, {"Items": [3]}])
+
+
+def test_the_text_of_a_number_is_none_in_jsonata() -> None:
+    machine = _map(TASK, QueryLanguage="JSONata", MaxConcurrency="{% '1' %}")
+    outcome = _start(machine, [1]).outcome
+    assert isinstance(outcome, Failed)
+    assert outcome.error == "States.QueryEvaluationError"
+
+
+def test_an_items_path_beside_an_item_reader_is_not_looked_at() -> None:
+    machine = _reading(ItemsPath="$.none")
+    entry = _only(_start(machine, {"none": [7]}), NeedItems).entry
+    assert engine.supply_items(machine, "M", {"M": entry}, [1], {}, CLOCK).outcome == Succeeded(state="M", output=[1])
+    failed = engine.supply_items(machine, "M", {"M": entry}, {"none": [7]}, {}, CLOCK).outcome
+    assert isinstance(failed, Failed)
+    assert failed.error == "States.ItemReaderFailed"
+
+
+def _reading(MaxItemsPath: str | None = None, **more: Any) -> Machine:  # noqa: N803 - a field of the language
+    processor = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "I",
+        "States": {"I": {"Type": "Pass", "End": True}},
+    }
+    most = {} if MaxItemsPath is None else {"MaxItemsPath": MaxItemsPath}
+    reader = {"Resource": "s3", "Parameters": {"Key": "k"}, "ReaderConfig": {"InputType": "JSON", **most}}
+    return _machine({"M": {"Type": "Map", "ItemProcessor": processor, "ItemReader": reader, **more, "End": True}})
+
+
+@pytest.mark.parametrize(
+    ("catching", "found"),
+    [("States.HeartbeatTimeout", True), ("States.Timeout", True), ("States.ALL", True), ("States.TaskFailed", False)],
+)
+def test_a_missed_heartbeat_is_caught_by_its_name_and_told_as_a_timeout(catching: str, found: bool) -> None:
+    catch = [{"ErrorEquals": [catching], "Next": "E"}]
+    machine = _machine({"T": {**TASK, "Catch": catch}, "E": END})
+    entry = _only(_start(machine), OpenTask).entry
+    outcome = engine.fail(machine, "T", {"T": entry}, "States.HeartbeatTimeout", None, {}, CLOCK).outcome
+    told = {"Error": "States.Timeout", "Cause": None}
+    expected = Succeeded(state="E", output=told) if found else Failed(state="T", error="States.Timeout", cause=None)
+    assert outcome == expected
 
 
 def test_what_is_not_open_or_no_scope_is_the_callers_mistake() -> None:

@@ -118,3 +118,55 @@ def test_items_are_read_from_files(config: Any, text: str | None, items: Any) ->
         assert answer["error"] == "States.ItemReaderFailed"
     else:
         assert answer["output"] == items
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_map_whose_last_item_is_one_failure_too_many_is_not_joined(seed: int) -> None:
+    choice = {"Variable": "$", "BooleanEquals": True, "Next": "Bad"}
+    processor = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "Which",
+        "States": {
+            "Which": {"Type": "Choice", "Choices": [choice], "Default": "Good"},
+            "Bad": {"Type": "Fail"},
+            "Good": {"Type": "Task", "End": True},
+        },
+    }
+    state = {"Type": "Map", "ToleratedFailureCount": 1, "MaxConcurrency": 1, "ItemProcessor": processor, "End": True}
+    answer = _run({"M": state}, [True, False, True], schedule=random.Random(seed))
+    assert (answer["status"], answer["error"]) == ("FAILED", "States.ExceedToleratedFailureThreshold")
+    assert _run({"M": state}, [True, False, False])["output"] == [False, False]
+
+
+@pytest.mark.parametrize("kind", ["Task", "Parallel", "Map"])
+def test_a_state_that_is_tried_again_is_entered_once(kind: str) -> None:
+    inner = {"StartAt": "I", "States": {"I": {"Type": "Task", "End": True}}}
+    bodies: dict[str, Any] = {"Task": {}, "Parallel": {"Branches": [inner]}, "Map": {"ItemProcessor": inner}}
+    state = {"Type": kind, **bodies[kind], "Retry": [{"ErrorEquals": ["States.ALL"]}], "End": True}
+    broken = [{"error": "X"}] * 2
+    answer = _run({"S": state}, [1], {"S": broken, "I": broken})
+    told = [event["event"] for event in answer["trace"] if event["state"] == "S"]
+    assert (answer["status"], told) == ("SUCCEEDED", ["entered", "retried", "retried", "exited"])
+
+
+def test_a_failure_without_a_name_or_a_cause_has_neither() -> None:
+    catch = [{"ErrorEquals": ["States.TaskFailed"], "Next": "E"}]
+    failed = _run({"T": {"Type": "Task", "End": True}}, mocks={"T": {"error": None}})
+    assert (failed["status"], failed["error"], failed["cause"]) == ("FAILED", None, None)
+    caught = _run({"T": {"Type": "Task", "Catch": catch, "End": True}, "E": END}, mocks={"T": {"error": None}})
+    assert caught["output"] == {"Error": None, "Cause": None}
+
+
+@pytest.mark.parametrize(
+    ("limits", "caught"),
+    [
+        ({"TimeoutSeconds": 5}, "States.Timeout"),
+        ({"HeartbeatSeconds": 5}, "States.HeartbeatTimeout"),
+        ({"TimeoutSeconds": 9, "HeartbeatSeconds": 5}, "States.HeartbeatTimeout"),
+        ({}, "States.Timeout"),
+    ],
+)
+def test_a_task_that_never_answers_times_out_in_the_way_its_limits_say(limits: dict[str, Any], caught: str) -> None:
+    catch = [{"ErrorEquals": [caught], "Next": "E"}]
+    states = {"T": {"Type": "Task", **limits, "Catch": catch, "End": True}, "E": END}
+    assert _run(states, mocks={"T": {"never": True}})["output"] == {"Error": "States.Timeout", "Cause": None}
