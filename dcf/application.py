@@ -17,6 +17,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import THREADS, DeliveryThreads
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.notifications import Notifications
+from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
 from dcf.settings import Settings
 from dcf.skills.library import Library
@@ -36,6 +37,7 @@ from dcf.store.history import History
 from dcf.store.inbox import Inbox, InboxReader
 from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
+from dcf.store.listings import Listings
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
 from dcf.store.told import ToldRecords
@@ -55,6 +57,7 @@ class Application:
     `control_plane` has the verbs of runs, and `runs` shows where they stand. `workers` makes and deletes the agents of
     runs on `platform`, `equipment` gives them skills out of `library`, and at the `desk` they ask what is theirs to do.
     `documents` and `files` are what tools may touch beside runs; changes outside runs are told in the `audit` trail.
+    The `sweep` mends what the lists across runs say wrongly.
     """
 
     settings: Settings
@@ -69,6 +72,7 @@ class Application:
     files: FileTree
     notifications: Notifications
     clock: RunClock
+    sweep: Sweep
     history: History
     keys: AccessKeys
     audit: AuditTrail
@@ -124,6 +128,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
             clock=RunClock(plane, index, outbox, resources.enter_context(_open_deliveries(notifications, platform))),
+            sweep=Sweep(Listings(connections)),
             history=history,
             keys=AccessKeys(connections, wait_replicas=replicas),
             audit=AuditTrail(connections),

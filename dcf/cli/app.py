@@ -280,10 +280,16 @@ def events(
 
 
 @app.command()
-def doctor(as_json: JsonFlag = False) -> None:
-    """Check what dcf runs on: Redis, its modules, and what its data would survive. One line for each check."""
+def doctor(
+    repair: Annotated[bool, typer.Option("--repair", help="Mend the lists of runs, agents and API keys.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check what dcf runs on: Redis, its modules, what its data would survive, and whether its lists are right.
+
+    One line for each check. With --repair runs that no list has are listed again, and entries that name nothing go.
+    """
     with _application() as found:
-        report = health.health(found)
+        report = health.health(found, repair=repair)
     checks = list(health.checks(report))
     if as_json:
         _print_json(report | {"warnings": [sentence for fine, sentence in checks if not fine]})
@@ -308,9 +314,9 @@ def _server_settings(
 
 
 def _look(found: Application) -> int:
-    """Look once at every live run; a Redis that is away is waited for."""
+    """Look once at every live run, and go on with a sweep; a Redis that is away is waited for."""
     try:
-        return found.clock.pulse()
+        return found.clock.pulse() + found.sweep.step()
     except DcfError as error:
         log.warning("pulse: %s: %s", error.code, error.message)
         return 0

@@ -5,11 +5,13 @@ from collections.abc import Iterator, Mapping
 
 from dcf import __version__
 from dcf.application import Application
+from dcf.errors import StoreUnsuitable
+from dcf.runs.sweep import Sweep
 from dcf.values.json_text import Json
 
 
-def health(found: Application) -> dict[str, Json]:
-    """Read what dcf runs on."""
+def health(found: Application, *, repair: bool = False) -> dict[str, Json]:
+    """Read what dcf runs on, and whether its lists are right; mend them if asked."""
     return {
         "dcf": __version__,
         "python": sys.version.split()[0],
@@ -20,6 +22,7 @@ def health(found: Application) -> dict[str, Json]:
         "appendfsync": found.server.appendfsync,
         "maxmemory_policy": found.server.maxmemory_policy,
         "live_runs": found.runs.live_count(),
+        "lists": _lists(found.sweep, repair=repair),
     }
 
 
@@ -33,6 +36,7 @@ def checks(report: Mapping[str, Json]) -> Iterator[tuple[bool, str]]:
     yield _durability(report, embedded=embedded)
     yield _eviction(report["maxmemory_policy"])
     yield True, f"Runs that the clock looks at: {report['live_runs']}."
+    yield _listing(report["lists"])
 
 
 def _durability(report: Mapping[str, Json], *, embedded: bool) -> tuple[bool, str]:
@@ -52,3 +56,29 @@ def _eviction(policy: str) -> tuple[bool, str]:
         return True, "maxmemory-policy is noeviction: Redis drops nothing by itself."
     remedy = "Set maxmemory-policy noeviction in its configuration."
     return False, f"maxmemory-policy is {policy}: Redis may drop documents of a run when memory is short. {remedy}"
+
+
+def _lists(sweep: Sweep, *, repair: bool) -> dict[str, Json] | None:
+    """Go through all lists: how many names they lack or have in vain; None where this user may not see all keys."""
+    try:
+        report = sweep.look(repair=repair)
+    except StoreUnsuitable:
+        return None
+    return {"missing": dict(report.missing), "dangling": dict(report.dangling), "repaired": repair}
+
+
+def _listing(found: Mapping[str, Json] | None) -> tuple[bool, str]:
+    if found is None:
+        remedy = "Grant it as deploy/redis/users.acl does."
+        return False, f"This Redis user may not SCAN, so a run that no list has cannot be found. {remedy}"
+    if not found["missing"] and not found["dangling"]:
+        return True, "The lists name every run, agent and API key, and nothing else."
+    missing, dangling = _counted(found["missing"]), _counted(found["dangling"])
+    what = f"missing on lists: {missing}; on lists, but not there: {dangling}"
+    if found["repaired"]:
+        return True, f"This was mended: {what}."
+    return False, f"Lists are wrong: {what}. dcf doctor --repair mends them."
+
+
+def _counted(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in counts.items()) or "nothing"

@@ -4,7 +4,7 @@ Index entries are written before the record they point at, in the same packet, a
 harmless: whoever finds it sees that there is no record.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dcf.errors import InvalidArgument
@@ -60,7 +60,9 @@ class AgentRecords:
             "blocks": dict(record.blocks),
             "tools": dict(record.tools),
         }
-        entries: list[Command] = [("ZADD", key, "NX", at, record.agent_id) for key in _indexes(record)]
+        entries: list[Command] = [
+            ("ZADD", key, "NX", at, record.agent_id) for key in indexes_of(record.name, record.tags)
+        ]
         self._connections.send(
             *entries,
             ("JSON.SET", keys.agent(record.agent_id), "$", dump(document), "NX"),
@@ -102,7 +104,7 @@ class AgentRecords:
         record = self.get(agent_id)
         if record is None:
             return False
-        gone: list[Command] = [("ZREM", key, agent_id) for key in _indexes(record)]
+        gone: list[Command] = [("ZREM", key, agent_id) for key in indexes_of(record.name, record.tags)]
         if record.created_at:
             gone.append(("SET", keys.gone(agent_id), "1", "EX", _GONE_S))
         deleted, *_ = self._connections.send(
@@ -141,8 +143,9 @@ def created_text(record: AgentRecord) -> str:
     return to_text(record.created_at) if record.created_at else ""
 
 
-def _indexes(record: AgentRecord) -> list[str]:
-    return [*map(keys.agents_tagged, record.tags), keys.agents_named(record.name)]
+def indexes_of(name: str, tags: Iterable[str]) -> list[str]:
+    """Name the sorted sets that an agent is found by."""
+    return [*map(keys.agents_tagged, tags), keys.agents_named(name)]
 
 
 def _record(document: Mapping[str, Json]) -> AgentRecord:

@@ -14,13 +14,14 @@ from dcf.values.instants import SECOND
 _BEING_CREATED: Final = 60 * SECOND
 """A listed run without documents is being created, unless it was listed longer ago than this."""
 
-_UNLIST: Final = """
+UNLIST: Final = """
 local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
 if listed and tonumber(listed) < tonumber(ARGV[2]) then
   return redis.call('ZREM', KEYS[1], ARGV[1])
 end
 return 0
 """
+"""Takes a name off a list, if it was last entered before this."""
 
 
 class RunIndex:
@@ -53,6 +54,6 @@ def _retire(connection: Connection, run: RunKeys, is_final: bool | None) -> bool
     if seen.exists and not (seen.is_over and is_final in {None, seen.is_final}):
         return False
     listed_before = seen.now if seen.exists else seen.now - _BEING_CREATED
-    unlist: Command = ("EVAL", _UNLIST, 1, keys.LIVE, run.workflow_id, listed_before)
+    unlist: Command = ("EVAL", UNLIST, 1, keys.LIVE, run.workflow_id, listed_before)
     (removed,) = exchange(connection, [unlist])
     return bool(checked(removed))

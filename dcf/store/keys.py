@@ -26,6 +26,7 @@
 | `cp:idx:keys:<key id>` | JSON | `dcf keys`: scopes, agent, expiry and the digest of an API key, never the key | for ever |
 | `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
+| `cp:idx:sweep` | string | whoever looks through all lists for what is wrong with them, so that nobody else does | an hour |
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after | the last 100 000 entries |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
@@ -50,6 +51,7 @@ LIVE = "cp:idx:live"
 KEY_INDEX = "cp:idx:keys"
 AUDIT_TRAIL = "cp:idx:audit"
 BARRIER = "cp:idx:barrier"
+SWEEP = "cp:idx:sweep"
 
 
 @lru_cache(maxsize=1024)

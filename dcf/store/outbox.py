@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from dcf.core.decision import Event, Notice
+from dcf.core.listings import needs_clock
 from dcf.core.model import RunStatus
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.keys import RunKeys, decode_state
@@ -77,7 +78,7 @@ class Attention:
     @property
     def is_over(self) -> bool:
         """Whether the clock has nothing left to do, unless the run is finalized later, which lists it again."""
-        return self.exists and not self.is_running and not self.owed
+        return self.exists and not needs_clock(is_running=self.is_running, owed=self.owed)
 
 
 class Outbox:

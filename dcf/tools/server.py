@@ -163,6 +163,7 @@ async def keep_pulse(application: Application) -> None:
     while True:
         try:
             await anyio.to_thread.run_sync(application.clock.pulse, limiter=own)
+            await anyio.to_thread.run_sync(application.sweep.step, limiter=own)
         except DcfError as error:
             log.warning("pulse: %s: %s", error.code, error.message)
         except Exception:  # a defect met while looking at one run must not stop the clock of all others

@@ -13,7 +13,10 @@ from dcf.core.finalization import Finalize
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
 from dcf.core.progress import Update
+from dcf.store import embedded, keys
+from dcf.store.connection import Connections, open_pool
 from tests.cli.conftest import Dcf, Seed
+from tests.support.machines import chain
 from tests.support.world import World
 
 COMMANDS = ("run", "serve", "worker", "pulse", "ls", "show", "events", "doctor", "validate", "graph", "simulate")
@@ -192,7 +195,7 @@ def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environ
 
 def test_doctor_says_in_words_what_it_found(dcf_alone: Dcf) -> None:
     lines = dcf_alone("doctor").stdout.splitlines()
-    assert len(lines) == 6
+    assert len(lines) == 7
     assert all(line[0] in "✔!" and line.endswith(".") for line in lines)
     (warning,) = (line for line in lines if line.startswith("!"))
     assert "everysec" in warning
@@ -205,8 +208,32 @@ def test_doctor_says_in_words_what_it_found(dcf_alone: Dcf) -> None:
 
 
 def test_doctor_on_a_redis_of_ones_own_names_its_own_setting(dcf: Dcf) -> None:
-    (warning,) = json.loads(dcf("doctor", "--json").stdout)["warnings"]
-    assert "Set appendfsync always in its configuration" in warning
+    warnings = json.loads(dcf("doctor", "--json").stdout)["warnings"]
+    assert any("Set appendfsync always in its configuration" in warning for warning in warnings)
+
+
+def test_doctor_tells_of_a_run_that_no_list_has_and_mends_it_when_told_to(dcf_alone: Dcf, tmp_path: Path) -> None:
+    def listed() -> bool:
+        return bool(json.loads(dcf_alone("ls", "--json").stdout))
+
+    with embedded.start(tmp_path / "data") as server:
+        world = World(connections=Connections(open_pool(server.url)))
+        run = world.create(chain("A"))
+        for key in (keys.RUNS, keys.LIVE):
+            world.ask("ZREM", key, run)
+        world.connections.close()
+    assert not listed()
+    said = "Lists are wrong: missing on lists: runs 1, live runs 1; on lists, but not there: nothing."
+    assert f"! {said} dcf doctor --repair mends them." in dcf_alone("doctor").stdout
+    assert json.loads(dcf_alone("doctor", "--json").stdout)["lists"] == {
+        "missing": {"runs": 1, "live_runs": 1},
+        "dangling": {},
+        "repaired": False,
+    }
+    assert not listed()
+    assert "This was mended: missing on lists: runs 1, live runs 1;" in dcf_alone("doctor", "--repair").stdout
+    assert listed()
+    assert "The lists name every run, agent and API key, and nothing else." in dcf_alone("doctor").stdout
 
 
 # serve and worker, as programs that start them see them

@@ -33,7 +33,7 @@ NOT_FOR_EVERYONE = {
     "EVAL x 0": "dcf",
     "CONFIG GET appendfsync": "dcf",
     f"JSON.SET {KEY} $ 1": "dcf",
-    "SCAN 0": "operator",
+    "DBSIZE": "operator",
 }
 STRANGE = ["other:x", "x", "cp:", "cp:w", "cp:other:x", "dp:idx:x", "docs:x", " cp:wf:r1:meta", "CP:wf:r1:meta"]
 OWN = [KEY, "cp:wf:{r1}:meta", "dp:wf:r1:input:A", "cp:idx:runs", "doc:x"]

@@ -4,6 +4,7 @@ A is the Redis that everybody uses; between two packets B takes its place and ha
 """
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +12,13 @@ import pytest
 
 from dcf.core.access import Scope
 from dcf.errors import DcfError
+from dcf.runs.sweep import Sweep
 from dcf.store import keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecord, AgentRecords
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.connection import Connections, open_pool
+from dcf.store.listings import Listings
 from dcf.workforce.crew.assigning import assign
 from tests.support.counting import CountingPool
 from tests.support.machines import chain
@@ -158,6 +161,43 @@ def test_what_the_clock_saw_on_the_old_redis_it_does_not_do_on_the_new_one(
         assert failover.has_happened
     assert failover.b.is_live(run)
     assert {failover.b.ask("TTL", key) for key in failover.b.keys_of(run)} == {-1}
+
+
+@pytest.mark.parametrize("fault", BREAKS)
+@pytest.mark.parametrize("number", range(8))
+def test_what_a_sweep_saw_on_the_old_redis_it_does_not_mend_on_the_new_one(
+    failover: Failover, number: int, fault: Fault
+) -> None:
+    """On A a run is on no list, and a list names nothing; on B it is just the other way."""
+    lost, named = failover.a.create(chain("A")), failover.b.create(chain("A"))
+    failover.a.ask("DEL", keys.RUNS, keys.LIVE)
+    failover.a.ask("ZADD", keys.RUNS, 1, named)
+    failover.at_packet(number, fault)
+    with suppress(DcfError):
+        Sweep(Listings(failover.world.connections)).look(repair=True)
+    assert failover.has_happened
+    assert failover.b.index.live() == failover.b.index.newest(10) == [named]
+    assert lost not in failover.b.index.live()
+
+
+@pytest.mark.parametrize("command", ["EVAL", "ZADD"])
+def test_what_is_entered_while_a_sweep_mends_the_list_stays_as_it_was_entered(failover: Failover, command: str) -> None:
+    """It found an entry that named nothing, and a run on no list; both change before it does something about them."""
+    wish = failover.a.wish(chain("A"))
+    if command == "EVAL":
+        failover.a.ask("ZADD", keys.LIVE, 1, wish.workflow_id)
+    else:
+        failover.a.plane.create(wish)
+        failover.a.ask("ZREM", keys.LIVE, wish.workflow_id)
+
+    def entered() -> None:
+        failover.a.plane.create(wish)
+        failover.a.ask("ZADD", keys.LIVE, 2**52, wish.workflow_id)
+
+    failover.proxy.plan(Fault.HOLD, command, meanwhile=entered)
+    Sweep(Listings(failover.world.connections)).look(repair=True)
+    assert failover.has_happened
+    assert int(failover.a.ask("ZSCORE", keys.LIVE, wish.workflow_id)) == 2**52
 
 
 def test_a_run_created_while_the_clock_takes_its_name_off_the_list_stays_on_it(

@@ -1,0 +1,214 @@
+"""Looks through the lists that span runs, and through all that should be on one, a bounded page at a time.
+
+A page is looked at and mended over one connection, so that what one server says never changes another's lists. What is
+wrong with it decides `core.listings`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, TypeAlias
+
+from dcf.core.listings import ListFlaw, ListKind, dangling, lists_of_run
+from dcf.store import keys
+from dcf.store.agents import indexes_of
+from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.documents import micros
+from dcf.store.index import UNLIST
+from dcf.store.keys import RunKeys
+from dcf.values.instants import SECOND, from_text
+from dcf.values.json_text import Json, load
+
+_PAGE: Final = 500
+_GRACE: Final = 60 * SECOND
+_ASSIGNED_GRACE_S: Final = 24 * 3600
+"""Agents may be made long before their run."""
+
+Flaws: TypeAlias = tuple[ListFlaw, ...]
+
+
+class Listings:
+    """The lists of one Redis."""
+
+    def __init__(self, connections: Connections, *, page: int = _PAGE) -> None:
+        self._connections = connections
+        self._page = page
+
+    def pages(self, *, repair: bool) -> Iterator[Flaws]:
+        """Go through the names of all keys of dcf; list what is wrong with each page of them, and mend it if asked.
+
+        Raise StoreUnsuitable where this user may not list keys.
+        """
+        cursor = b"0"
+        while True:
+            scan: Command = ("SCAN", cursor, "MATCH", "cp:*", "COUNT", self._page)
+            ((cursor, found),) = self._connections.send(scan)
+            names = [key.decode() for key in found]
+            yield self._mended(partial(_lacking, names), repair=repair)
+            for index in names:
+                listed = _list(index)
+                if listed is not None:
+                    yield from self._entries(index, listed, repair=repair)
+            if cursor == b"0":
+                return
+
+    def take_turn(self, seconds: int) -> bool:
+        """Say that somebody goes through the lists now; False where somebody said so less than so long ago."""
+        (taken,) = self._connections.send(("SET", keys.SWEEP, "1", "NX", "EX", seconds))
+        return taken is not None
+
+    def _entries(self, index: str, listed: "_List", *, repair: bool) -> Iterator[Flaws]:
+        """Go through a list from its end, so that what is taken off moves nothing that is still to come."""
+        (size,) = self._connections.send(("ZCARD", index))
+        for last in range(size - 1, -1, -self._page):
+            look = partial(_dangling, index, listed, max(0, last - self._page + 1), last)
+            yield self._mended(look, repair=repair)
+
+    def _mended(self, look: Callable[[Connection], Flaws], *, repair: bool) -> Flaws:
+        def page(connection: Connection) -> Flaws:
+            flaws = look(connection)
+            if repair:
+                _ask(connection, [_remedy(flaw) for flaw in flaws])
+            return flaws
+
+        return self._connections.over_one(page)
+
+
+def _ask(connection: Connection, commands: list[Command]) -> list[Reply]:
+    return [checked(reply) for reply in exchange(connection, commands)] if commands else []
+
+
+def _remedy(flaw: ListFlaw) -> Command:
+    if flaw.is_missing:
+        return ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
+    return ("EVAL", UNLIST, 1, flaw.index, flaw.name, flaw.score + 1)  # unless it was entered again meanwhile
+
+
+# Entries that name nothing
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _List:
+    """Of what a list has names, the key that each should be of, and how old an entry must be to be judged."""
+
+    kind: ListKind
+    key_of: Callable[[str], str]
+    judged_before: Callable[[int], int] = lambda now: now - _GRACE
+
+
+def _meta_of(workflow_id: str) -> str:
+    return RunKeys(workflow_id).meta
+
+
+_AGENTS: Final = _List(kind=ListKind.AGENTS, key_of=keys.agent)
+_LISTS: Final[Mapping[str, _List]] = {
+    keys.RUNS: _List(kind=ListKind.RUNS, key_of=_meta_of),
+    keys.LIVE: _List(kind=ListKind.LIVE_RUNS, key_of=_meta_of),
+    keys.KEY_INDEX: _List(kind=ListKind.API_KEYS, key_of=keys.access_key),
+}
+_FAMILIES: Final[Mapping[str, _List]] = {
+    keys.agents_tagged(""): _AGENTS,
+    keys.agents_named(""): _AGENTS,
+    keys.assigned(""): _List(
+        kind=ListKind.ASSIGNMENTS,
+        key_of=_meta_of,
+        judged_before=lambda now: now // SECOND - _ASSIGNED_GRACE_S,
+    ),
+}
+"""Lists that there are many of, by how their keys begin."""
+
+
+def _list(index: str) -> _List | None:
+    of_many = (listed for prefix, listed in _FAMILIES.items() if index.startswith(prefix))
+    return _LISTS.get(index) or next(of_many, None)
+
+
+def _dangling(index: str, listed: _List, first: int, last: int, connection: Connection) -> Flaws:
+    clock, found = _ask(connection, [("TIME",), ("ZRANGE", index, first, last, "WITHSCORES")])
+    entries = {name.decode(): int(float(score)) for name, score in zip(found[::2], found[1::2], strict=True)}
+    replies = _ask(connection, [("EXISTS", listed.key_of(name)) for name in entries])
+    there = dict(zip(entries, map(bool, replies), strict=True))
+    return tuple(dangling(listed.kind, index, entries, there, before=listed.judged_before(micros(clock))))
+
+
+# What lists lack
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Candidate:
+    """Something that belongs on lists: what is asked about it, and what follows: which lists, with what score."""
+
+    name: str
+    commands: tuple[Command, ...]
+    lists: Callable[[Sequence[Reply], int], Mapping[str, int]]
+
+
+_OF_RUN: Final = ("$.status", "$.created_at")
+_OF_KEY: Final = ("$.key_id", "$.created_at")
+_OF_AGENT: Final = ("$.name", "$.tags", "$.created_at")
+
+
+def _candidate(key: str) -> _Candidate | None:
+    document = keys.document_of(key)
+    if document is not None and document.kind == "meta":
+        run = document.run
+        asked: tuple[Command, ...] = (("JSON.GET", run.meta, *_OF_RUN), ("XLEN", run.outbox))
+        return _Candidate(name=run.workflow_id, commands=asked, lists=_lists_of_run)
+    for prefix, paths, lists in _RECORDS:
+        if key.startswith(prefix):
+            return _Candidate(name=key.removeprefix(prefix), commands=(("JSON.GET", key, *paths),), lists=lists)
+    return None
+
+
+def _values(document: Reply, paths: tuple[str, ...]) -> Iterator[Json]:
+    """Take the value at each path; None where there is none."""
+    found = load(document)
+    return (values[0] if (values := found[path]) else None for path in paths)
+
+
+def _lists_of_run(replies: Sequence[Reply], now: int) -> Mapping[str, int]:
+    document, owed = replies
+    status, created_at = _values(document, _OF_RUN)
+    wanted = lists_of_run(status, owed, from_text(created_at) or now, now)
+    return {index: wanted[listed.kind] for index, listed in _LISTS.items() if listed.kind in wanted}
+
+
+def _lists_of_key(replies: Sequence[Reply], now: int) -> Mapping[str, int]:
+    _, created_at = _values(replies[0], _OF_KEY)
+    return {keys.KEY_INDEX: created_at if isinstance(created_at, int) else now}
+
+
+def _lists_of_agent(replies: Sequence[Reply], now: int) -> Mapping[str, int]:
+    name, tags, created_at = _values(replies[0], _OF_AGENT)
+    if not isinstance(name, str) or not isinstance(tags, list):
+        return {}  # damaged by hand
+    return dict.fromkeys(indexes_of(name, map(str, tags)), created_at if isinstance(created_at, int) else now)
+
+
+_RECORDS: Final = (
+    (keys.access_key(""), _OF_KEY, _lists_of_key),
+    (keys.agent(""), _OF_AGENT, _lists_of_agent),
+)
+"""Documents that belong on lists: how their keys begin, what is read of them, and which lists those are."""
+
+
+def _lacking(found: list[str], connection: Connection) -> Flaws:
+    candidates = [candidate for key in found if (candidate := _candidate(key)) is not None]
+    if not candidates:
+        return ()
+    commands: list[Command] = [command for candidate in candidates for command in candidate.commands]
+    clock, *replies = exchange(connection, [("TIME",), *commands])
+    now, rest = micros(checked(clock)), iter(replies)
+    belongs: list[tuple[str, str, int]] = []
+    for candidate in candidates:
+        own = [next(rest) for _ in candidate.commands]
+        if not any(reply is None or isinstance(reply, Exception) for reply in own):  # gone, or damaged by hand
+            belongs += [(index, candidate.name, score) for index, score in candidate.lists(own, now).items()]
+    entered = _ask(connection, [("ZSCORE", index, name) for index, name, _ in belongs])
+    return tuple(_missing(*place) for place, score in zip(belongs, entered, strict=True) if score is None)
+
+
+def _missing(index: str, name: str, score: int) -> ListFlaw:
+    listed = _list(index)
+    assert listed is not None, "what belongs on a list names one of those above"
+    return ListFlaw(kind=listed.kind, index=index, name=name, score=score, is_missing=True)
