@@ -107,7 +107,7 @@ def test_a_call_that_waits_is_repeated_when_its_server_goes(replica: Replica, ru
 def test_a_server_that_never_answers_is_given_up_at_the_deadline() -> None:
     pauses: list[float] = []
     with start_blocking_portal() as portal:
-        tools = ToolClient(portal, f"http://127.0.0.1:{_free_port()}/mcp", 0.3, wait=pauses.append)
+        tools = ToolClient(portal, f"http://127.0.0.1:{_free_port()}/mcp", 3, wait=pauses.append)
         with pytest.raises(ServerUnreachable) as failed:
             tools.call("read_workflow_control_plane", workflow_id="x")
         tools.close()
