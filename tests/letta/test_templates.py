@@ -12,9 +12,12 @@ from dcf.application import open_application
 from dcf.settings import Settings
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_server
+from dcf.validation.document import validate_document
+from dcf.workforce.crew.templates import read_staffing
 from tests.letta.templates import AGENTS, DESCRIPTIONS, SERVER, calls, document
 from tests.support.restricted import RestrictedRedis
 
+ROOT = AGENTS.parent
 CALLS = [(template, *call) for template in DESCRIPTIONS for call in calls(template)]
 
 
@@ -42,6 +45,26 @@ def test_a_template_can_be_made_into_an_agent(template: str) -> None:
     assert [block["label"] for block in blueprint.blocks] == ["persona"]
     assert {tool.server for tool in blueprint.tools} == {SERVER}
     assert {tool.name for tool in blueprint.tools} == {name for name, _ in calls(template)}
+
+
+def shown_document() -> dict[str, Any]:
+    """The workflow document that the planner's instructions show."""
+    block = (AGENTS / "planner.md").read_text("utf-8").split("```json\n")[1].split("```")[0]
+    document: dict[str, Any] = json.loads(block)
+    return document
+
+
+def test_the_document_that_a_planner_is_shown_is_valid_and_can_be_staffed() -> None:
+    """It lacked what the schema asks for, so that a planner who followed it was refused."""
+    verdict = validate_document(
+        shown_document(),
+        imports_base_dir=ROOT / "workflows",
+        skills_base_dir=ROOT / "generated" / "manifests",
+        agents_dir=AGENTS,
+    )
+    assert verdict.problems == ()
+    staffing = read_staffing(shown_document(), import_dirs=(AGENTS,), agents_dir=AGENTS, suffix=".af")
+    assert [(one.state, one.template is not None) for one in staffing] == [("Check", True)]
 
 
 def untyped(schema: Any, path: str) -> Iterator[str]:
