@@ -97,7 +97,7 @@ def open_application(settings: Settings) -> Iterator[Application]:
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
         resources.callback(connections.close)
-        facts = inspect_server(connections)
+        facts = inspect_server(connections, wait_replicas=settings.wait_replicas)
         items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
         replicas = settings.wait_replicas
         store = RunStore(connections, wait_replicas=replicas)
@@ -192,7 +192,12 @@ def _own_server(settings: Settings) -> dict[str, Json]:
     """Say how agents elsewhere reach this server, and with which key."""
     key = settings.api_key
     headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
-    return {"name": "dcf", "transport": "streamable_http", "url": settings.server_url, "headers": headers}
+    return {
+        "name": settings.server_name,
+        "transport": "streamable_http",
+        "url": settings.server_url,
+        "headers": headers,
+    }
 
 
 def open_equipment(settings: Settings, platform: AgentPlatform, documents: Documents) -> Equipment:
