@@ -382,7 +382,7 @@ class _Simulation:
         found = self.known.get(path)
         if found is None:
             place = resolve(self.machine, path)
-            found = self.known[path] = (place.name, type(place.state).__name__)
+            found = self.known[path] = (place.name, place.state.kind)
         return found
 
 

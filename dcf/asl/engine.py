@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 from dcf.asl.interpreter import EngineCall
-from dcf.asl.machine import Machine, Map, Parallel, Task, Wait
+from dcf.asl.machine import Machine, Map, Parallel, Task, Wait, Workable
 from dcf.asl.places import Place, resolve, split_scope
 from dcf.asl.steps import Advance, Entry, NeedItems, OpenScope, Visit
 from dcf.asl.surroundings import Clock
@@ -45,7 +45,7 @@ def fail(
     clock: Clock,
 ) -> Advance:
     """Go on after the Task at `path` failed, or a Parallel or Map as a whole, such as one that could not read items."""
-    here = _place(machine, path, Task, Parallel, Map)
+    here = _place(machine, path, Workable)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     if isinstance(visits.get(path), OpenScope):
         run.close(path, error, cause)

@@ -228,9 +228,8 @@ class EngineCall:
             self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
             self._broke(here, RUNTIME, why_not)
             return
-        if is_enough(self.work) and not isinstance(here.state, Task | Wait):
-            kind = type(here.state).__name__
-            self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=kind))
+        if is_enough(self.work) and not here.state.rests:
+            self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=here.state.kind))
             return
         try:
             match here.state:

@@ -2,13 +2,16 @@
 
 Whatever can be worked out once is worked out here, because every claim of a task asks for its neighbours.
 Nothing here looks at data; `engine` does. A machine is never changed after it was made.
+
+What others must know of a state's type, its record tells: a new type is a record here, a row in `state_syntax` and,
+where nobody works on it, a case in `silent`.
 """
 
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import ClassVar, TypeAlias
+from typing import ClassVar
 
 from dcf.asl.choice import Rule
 from dcf.asl.flow import Flow
@@ -43,11 +46,63 @@ class Catcher:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Workable:
-    """What Task, Parallel and Map share: work that may fail, be tried again or be caught. `next` None is End."""
+class State:
+    """What states of all types tell of themselves; one that tells no more is executed silently and ends its machine.
+
+    `rests`: control stays in it until a worker or the clock goes on, so no chain of silent states leads through it.
+    """
 
     flow: Flow
+
+    rests: ClassVar[bool] = False
+
+    @property
+    def kind(self) -> str:
+        """Its Type, as written."""
+        return type(self).__name__
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The states that may follow."""
+        return ()
+
+    @property
+    def machines(self) -> "tuple[Machine, ...]":
+        """The machines inside it: the branches of a Parallel, what a Map does with each item."""
+        return ()
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the machine may end with it."""
+        return not self.targets
+
+    @property
+    def waits(self) -> bool:
+        """Whether it may be open between two transactions by its nature, for itself or for what is inside it."""
+        return self.rests or bool(self.machines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Onward(State):
+    """What all states share that lead to one other, or end their machine: `next` None is End."""
+
     next: str | None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The states that may follow."""
+        return () if self.next is None else (self.next,)
+
+    @property
+    def is_end(self) -> bool:
+        """Whether the machine may end with it."""
+        return self.next is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workable(Onward):
+    """What Task, Parallel and Map share: work that may fail, be tried again or be caught."""
+
     retriers: tuple[Retrier, ...]
     catchers: tuple[Catcher, ...]
 
@@ -68,6 +123,8 @@ class Task(Workable):
     timeout: Template | None
     heartbeat: Template | None
 
+    rests: ClassVar[bool] = True
+
     @property
     def gets_token(self) -> bool:
         """Whether the context object has a token to answer with: not for services that answer by themselves."""
@@ -79,6 +136,11 @@ class Parallel(Workable):
     """Machines that run side by side on the same input."""
 
     branches: "tuple[Machine, ...]"
+
+    @property
+    def machines(self) -> "tuple[Machine, ...]":
+        """One for each branch."""
+        return self.branches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,36 +187,29 @@ class Map(Workable):
     writer: Writer | None
     label: str | None
 
+    @property
+    def machines(self) -> "tuple[Machine, ...]":
+        """The one for every item."""
+        return (self.processor,)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class Pass(Onward):
     """Reshapes data. `has_result` tells a literal null Result from none at all."""
 
-    flow: Flow
-    next: str | None
     result: Json
     has_result: bool
 
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The states that may follow."""
-        return () if self.next is None else (self.next,)
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wait:
+class Wait(Onward):
     """Lets time pass: `seconds` from its entry, or until `timestamp`. Exactly one of the two is there."""
 
-    flow: Flow
-    next: str | None
     seconds: Template | None
     timestamp: Template | None
     field: str
 
-    @property
-    def targets(self) -> tuple[str, ...]:
-        """The states that may follow."""
-        return () if self.next is None else (self.next,)
+    rests: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,10 +223,9 @@ class Branch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(State):
     """Picks the way on: the first branch whose rule matches."""
 
-    flow: Flow
     branches: tuple[Branch, ...]
     default: str | None
 
@@ -183,33 +237,24 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Succeed:
+class Succeed(State):
     """Ends the run, branch or iteration well."""
-
-    flow: Flow
-
-    targets: ClassVar[tuple[str, ...]] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fail:
+class Fail(State):
     """Ends the run, branch or iteration badly; the words are literal or worked out."""
 
-    flow: Flow
     error: Template | None
     cause: Template | None
-
-    targets: ClassVar[tuple[str, ...]] = ()
-
-
-State: TypeAlias = Task | Parallel | Map | Pass | Wait | Choice | Succeed | Fail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Machine:
     """The states by name, in document order, and the edges between them.
 
-    `timeout_s` limits a whole run. Questions about a name that is no state raise KeyError.
+    `timeout_s` limits a whole run; `warnings` say what is doubtful in a machine that may run all the same. Questions
+    about a name that is no state raise KeyError.
     """
 
     start_at: str
@@ -232,7 +277,7 @@ class Machine:
                 upstream[target].append(name)
         derived = {
             "states": MappingProxyType(dict(self.states)),
-            "terminal_states": tuple(sorted(name for name, state in self.states.items() if _may_end(state))),
+            "terminal_states": tuple(sorted(name for name, state in self.states.items() if state.is_end)),
             "_downstream": downstream,
             "_upstream": {name: tuple(sources) for name, sources in upstream.items()},
             "_successors": {},
@@ -297,25 +342,25 @@ class Machine:
         seen = {name}
         while pending:
             current = pending.popleft()
-            ends = ends or _may_end(self.states[current])
+            ends = ends or self.states[current].is_end
             for target in self._downstream[current]:
                 if target in seen:
                     continue
                 seen.add(target)
-                if isinstance(self.states[target], Task | Parallel | Map | Wait):
+                if self.states[target].waits:
                     found.append(target)
                 else:
                     pending.append(target)
         return tuple(found), ends
 
     def _find_tasks_after(self, name: str | None) -> Iterator[str]:
-        waits = name is None and isinstance(self.states[self.start_at], Task | Parallel | Map | Wait)
+        waits = name is None and self.states[self.start_at].waits
         entered = (self.start_at,) if waits else self.next_open(self.start_at if name is None else name)[0]
         for following in entered:
             state = self.states[following]
             if isinstance(state, Task):
                 yield following
-            for nested in machines_in(state):
+            for nested in state.machines:
                 yield from nested.tasks_after(None)
 
     def _find_revisitable(self) -> frozenset[str]:
@@ -329,15 +374,17 @@ class Machine:
         return frozenset(self.states) - frozenset(peeled)
 
     def _nearest_tasks(self, name: str | None) -> Iterator[str]:
-        first = (self.start_at,) if name is None else self._downstream[name]
-        pending, seen = deque(first), set(first)
+        pending = deque((self.start_at,) if name is None else self._downstream[name])
+        seen = set(pending)
         while pending:
             current = pending.popleft()
             state = self.states[current]
             if isinstance(state, Task):
                 yield join("", current)
             elif isinstance(state, Parallel):
-                yield from _first_inside(join("", current), state)
+                for index, branch in enumerate(state.branches):
+                    scope = open_scope(join("", current), index)
+                    yield from (inside(scope, path) for path in branch.task_successors(None))
             elif not isinstance(state, Map):
                 fresh = [target for target in self._downstream[current] if target not in seen]
                 seen.update(fresh)
@@ -348,28 +395,5 @@ def every_state(machine: Machine) -> Iterator[tuple[str, State]]:
     """List the states of a machine and of all machines in it, by name, which no two of them share."""
     for name, state in machine.states.items():
         yield name, state
-        for nested in machines_in(state):
+        for nested in state.machines:
             yield from every_state(nested)
-
-
-def machines_in(state: State) -> "tuple[Machine, ...]":
-    """List the machines inside a state: the branches of a Parallel, what a Map does with each item."""
-    if isinstance(state, Map):
-        return (state.processor,)
-    return state.branches if isinstance(state, Parallel) else ()
-
-
-def warnings_of(machine: Machine) -> tuple[Problem, ...]:
-    """List what is doubtful in a machine that may run all the same."""
-    return machine.warnings
-
-
-def _may_end(state: State) -> bool:
-    return isinstance(state, Succeed | Fail) or (not isinstance(state, Choice) and state.next is None)
-
-
-def _first_inside(path: str, state: Parallel) -> Iterator[str]:
-    """List the first Tasks of the branches."""
-    for index, branch in enumerate(state.branches):
-        for inner in branch.task_successors(None):
-            yield inside(open_scope(path, index), inner)

@@ -34,6 +34,15 @@ MAP: Final = frozenset(
         "Label",
     }
 )
+MAP_JSONPATH: Final = frozenset(
+    {
+        "Parameters",
+        "ItemsPath",
+        "MaxConcurrencyPath",
+        "ToleratedFailureCountPath",
+        "ToleratedFailurePercentagePath",
+    }
+)
 
 _DISTRIBUTED_ONLY: Final = ("ItemReader", "ItemBatcher", "ResultWriter", "Label")
 _READER_CONFIG: Final = frozenset(

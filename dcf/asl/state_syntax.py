@@ -1,11 +1,11 @@
 """One state as written, checked and compiled.
 
-A state type is one reader and one row in each of the tables of fields: what belongs to it in either query
-language. Fields of the other language are refused by name.
+A state type is one row of one table: its reader, and the fields that belong to it in either query language. Fields of
+the other language are refused by name.
 """
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from dcf.asl.choice_syntax import parse_rule
@@ -14,7 +14,7 @@ from dcf.asl.fields import MAX_SECONDS, DefinitionFields
 from dcf.asl.flow_syntax import read_assign, read_flow
 from dcf.asl.intrinsic_syntax import Call
 from dcf.asl.machine import Branch, Choice, Fail, Machine, Pass, State, Succeed, Task, Wait
-from dcf.asl.scope_syntax import MAP, PARALLEL, WORK, WORK_JSONATA, WORK_JSONPATH, read_map, read_parallel
+from dcf.asl.scope_syntax import MAP, MAP_JSONPATH, PARALLEL, WORK, WORK_JSONATA, WORK_JSONPATH, read_map, read_parallel
 from dcf.asl.templates import Literal, Template
 from dcf.asl.timestamps import instant
 from dcf.values.json_text import Json
@@ -27,62 +27,34 @@ _COMMON: Final = frozenset({"Type", "Comment", "QueryLanguage"})
 _STEP: Final = _COMMON | {"Next", "End", "Assign"}
 _SELECT: Final = frozenset({"InputPath", "OutputPath"})
 
-_BOTH: Final = {
-    "Task": WORK | {"Resource", "AgentBinding", "Credentials", "TimeoutSeconds", "HeartbeatSeconds"},
-    "Parallel": WORK | PARALLEL,
-    "Map": WORK | MAP,
-    "Pass": _STEP,
-    "Wait": _STEP | {"Seconds", "Timestamp"},
-    "Choice": _COMMON | {"Choices", "Default", "Assign"},
-    "Succeed": _COMMON,
-    "Fail": _COMMON | {"Error", "Cause"},
-}
 
-_JSONPATH: Final = {
-    "Task": WORK_JSONPATH | {"Parameters", "TimeoutSecondsPath", "HeartbeatSecondsPath"},
-    "Parallel": WORK_JSONPATH | {"Parameters"},
-    "Map": WORK_JSONPATH
-    | {
-        "Parameters",
-        "ItemsPath",
-        "MaxConcurrencyPath",
-        "ToleratedFailureCountPath",
-        "ToleratedFailurePercentagePath",
-    },
-    "Pass": _SELECT | {"Parameters", "ResultPath", "Result"},
-    "Wait": _SELECT | {"SecondsPath", "TimestampPath"},
-    "Choice": _SELECT,
-    "Succeed": _SELECT,
-    "Fail": frozenset({"ErrorPath", "CausePath"}),
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Syntax:
+    """How a type of state is written: its reader, and its fields in both query languages and in either alone."""
 
-_JSONATA: Final = {
-    "Task": WORK_JSONATA | {"Arguments"},
-    "Parallel": WORK_JSONATA | {"Arguments"},
-    "Map": WORK_JSONATA | {"Items"},
-    "Pass": frozenset({"Output"}),
-    "Wait": frozenset({"Output"}),
-    "Choice": frozenset({"Output"}),
-    "Succeed": frozenset({"Output"}),
-    "Fail": frozenset(),
-}
+    read: "Callable[[DefinitionFields, Nest], State]"
+    both: frozenset[str]
+    jsonpath: frozenset[str]
+    jsonata: frozenset[str]
+
 
 _LANGUAGES: Final = ("JSONPath", "JSONata")
 
 
 def parse_state(fields: DefinitionFields, nest: Nest) -> State | None:
-    """Compile one state; `fields` has the language of its machine. None when its type is none of the eight."""
-    kind = fields.required_text("Type", f"Use one of: {', '.join(_BOTH)}.")
-    if kind not in _READERS:
+    """Compile one state; `fields` has the language of its machine. None when there is no such type."""
+    kind = fields.required_text("Type", f"Use one of: {', '.join(SYNTAXES)}.")
+    syntax = SYNTAXES.get(kind)
+    if syntax is None:
         if kind:
-            fields.choice("Type", tuple(_BOTH))
+            fields.choice("Type", tuple(SYNTAXES))
         return None
     jsonata = _language(fields)
     fields = fields if jsonata is fields.jsonata else replace(fields, jsonata=jsonata)
-    mine, others = (_JSONATA, _JSONPATH) if fields.jsonata else (_JSONPATH, _JSONATA)
-    fields.allow(_BOTH[kind] | mine[kind], others[kind])
+    mine, others = (syntax.jsonata, syntax.jsonpath) if fields.jsonata else (syntax.jsonpath, syntax.jsonata)
+    fields.allow(syntax.both | mine, others)
     fields.text("Comment")
-    return _READERS[kind](fields, nest)
+    return syntax.read(fields, nest)
 
 
 def read_language(fields: DefinitionFields) -> bool | None:
@@ -235,13 +207,41 @@ def _transition(fields: DefinitionFields) -> str | None:
     return fields.text("Next")
 
 
-_READERS: Final[dict[str, Callable[[DefinitionFields, Nest], State]]] = {
-    "Task": _task,
-    "Parallel": _parallel,
-    "Map": _map,
-    "Pass": _pass,
-    "Wait": _wait,
-    "Choice": _choice,
-    "Succeed": _succeed,
-    "Fail": _fail,
+_OUTPUT: Final = frozenset({"Output"})
+
+SYNTAXES: Final[Mapping[str, Syntax]] = {
+    "Task": Syntax(
+        read=_task,
+        both=WORK | {"Resource", "AgentBinding", "Credentials", "TimeoutSeconds", "HeartbeatSeconds"},
+        jsonpath=WORK_JSONPATH | {"Parameters", "TimeoutSecondsPath", "HeartbeatSecondsPath"},
+        jsonata=WORK_JSONATA | {"Arguments"},
+    ),
+    "Parallel": Syntax(
+        read=_parallel,
+        both=WORK | PARALLEL,
+        jsonpath=WORK_JSONPATH | {"Parameters"},
+        jsonata=WORK_JSONATA | {"Arguments"},
+    ),
+    "Map": Syntax(
+        read=_map,
+        both=WORK | MAP,
+        jsonpath=WORK_JSONPATH | MAP_JSONPATH,
+        jsonata=WORK_JSONATA | {"Items"},
+    ),
+    "Pass": Syntax(read=_pass, both=_STEP, jsonpath=_SELECT | {"Parameters", "ResultPath", "Result"}, jsonata=_OUTPUT),
+    "Wait": Syntax(
+        read=_wait,
+        both=_STEP | {"Seconds", "Timestamp"},
+        jsonpath=_SELECT | {"SecondsPath", "TimestampPath"},
+        jsonata=_OUTPUT,
+    ),
+    "Choice": Syntax(read=_choice, both=_COMMON | {"Choices", "Default", "Assign"}, jsonpath=_SELECT, jsonata=_OUTPUT),
+    "Succeed": Syntax(read=_succeed, both=_COMMON, jsonpath=_SELECT, jsonata=_OUTPUT),
+    "Fail": Syntax(
+        read=_fail,
+        both=_COMMON | {"Error", "Cause"},
+        jsonpath=frozenset({"ErrorPath", "CausePath"}),
+        jsonata=frozenset(),
+    ),
 }
+"""By type, as written."""

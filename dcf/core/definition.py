@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from dcf.asl.machine import Machine, State, Task, Workable, every_state, machines_in
+from dcf.asl.machine import Machine, State, Task, Workable, every_state
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join
@@ -87,8 +87,8 @@ def _revisits(machine: Machine) -> bool:
     """Tell whether a state may be entered more than once: in a loop, or in a scope that is tried again."""
     if machine.revisitable:
         return True
-    scopes = ((state, machines_in(state)) for state in machine.states.values())
-    return any(_is_retried(state) or any(map(_revisits, nested)) for state, nested in scopes if nested)
+    scopes = [state for state in machine.states.values() if state.machines]
+    return any(_is_retried(state) or any(map(_revisits, state.machines)) for state in scopes)
 
 
 def _is_stateful(asl: Json) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import islice
 
-from dcf.asl.machine import Machine, Map, Parallel, Task
+from dcf.asl.machine import Machine, Map, Task, Workable
 from dcf.asl.mapping import MAX_CONCURRENCY
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join, open_scope, split_scope
@@ -125,7 +125,8 @@ def needs_record(definition: Definition, state: Map) -> bool:
 
 def _to_claim(definition: Definition, here: Place) -> tuple[str, ...]:
     """List the Tasks that may be opened next, by name: in the next iteration too, if this one may end."""
-    following = (here.name, *here.machine.tasks_after(here.name))
+    inside = (name for nested in here.state.machines for name in nested.tasks_after(None))
+    following = (here.name, *inside, *here.machine.tasks_after(here.name))
     if not here.scope or not here.machine.next_open(here.name)[1]:
         return following
     around = resolve(definition.machine, split_scope(here.scope)[0])
@@ -136,8 +137,7 @@ def _to_claim(definition: Definition, here: Place) -> tuple[str, ...]:
 
 def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
     """List the states that may be opened next and may have been visited before, so that their replies are kept."""
-    if isinstance(here.state, Parallel | Map):
-        yield from _inside(definition, here)
+    yield from _inside(definition, here)
     for name in here.machine.next_open(here.name)[0]:
         path = join(here.scope, name)
         place = resolve(definition.machine, path)
@@ -149,12 +149,9 @@ def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
 def _inside(definition: Definition, place: Place) -> Iterator[str]:
     """List the states that opening a scope opens with it."""
     state = place.state
-    if isinstance(state, Parallel):
-        machines = list(state.branches)
-    elif isinstance(state, Map):
-        machines = [state.processor] * _concurrency(state)
-    else:
-        return
+    machines = state.machines
+    if isinstance(state, Map):
+        machines *= _concurrency(state)
     for index, machine in enumerate(machines):
         start = machine.start_at
         for name in (start,) if _waits(machine, start) else machine.next_open(start)[0]:
@@ -164,7 +161,7 @@ def _inside(definition: Definition, place: Place) -> Iterator[str]:
 
 
 def _waits(machine: Machine, name: str) -> bool:
-    return isinstance(machine.states[name], Task | Parallel | Map)
+    return isinstance(machine.states[name], Workable)
 
 
 def _bears_failures(state: object) -> bool:

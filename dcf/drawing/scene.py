@@ -4,7 +4,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Final
 
-from dcf.asl.machine import Choice, Machine, Map, Parallel, Pass, State, Task, Wait
+from dcf.asl.machine import Choice, Machine, Map, Onward, Parallel, State, Workable
 from dcf.asl.state_paths import join, open_scope
 from dcf.drawing.words import describe, errors_text, printable
 from dcf.errors import InvalidArgument
@@ -75,13 +75,7 @@ def nodes_in(graph: Graph) -> list[Node]:
 
 
 def _size(machine: Machine) -> int:
-    return sum(1 + sum(map(_size, _inner(state))) for state in machine.states.values())
-
-
-def _inner(state: State) -> tuple[Machine, ...]:
-    if isinstance(state, Parallel):
-        return state.branches
-    return (state.processor,) if isinstance(state, Map) else ()
+    return sum(1 + sum(map(_size, state.machines)) for state in machine.states.values())
 
 
 def _graph(machine: Machine, scope: str, *, marked: bool, many: bool = False) -> Graph:
@@ -111,7 +105,7 @@ def _in_reading_order(machine: Machine) -> list[str]:
 
 
 def _runs_out(state: State) -> bool:
-    return isinstance(state, Task | Parallel | Map | Pass | Wait) and state.next is None
+    return isinstance(state, Onward) and state.is_end
 
 
 def _node(state: State, name: str, path: str, *, many: bool) -> Node:
@@ -122,13 +116,13 @@ def _node(state: State, name: str, path: str, *, many: bool) -> Node:
             title=f"branch {at}" if parallel else "each item",
             graph=_graph(inner, open_scope(path, at), marked=False, many=many),
         )
-        for at, inner in enumerate(_inner(state))
+        for at, inner in enumerate(state.machines)
     )
-    retries = isinstance(state, Task | Parallel | Map) and bool(state.retriers)
+    retries = isinstance(state, Workable) and bool(state.retriers)
     return Node(
         path=path,
         name=printable(name),
-        kind=type(state).__name__,
+        kind=state.kind,
         retries=retries,
         many=many,
         groups=tuple(groups),
@@ -141,9 +135,9 @@ def _arrows(state: State, source: int, index: dict[str, int]) -> list[Arrow]:
         found += [Arrow(source=source, target=index[one.next], label=describe(one.rule)) for one in state.branches]
         if state.default is not None:
             found.append(Arrow(source=source, target=index[state.default], label="otherwise"))
-    elif isinstance(state, Task | Parallel | Map | Pass | Wait) and state.next is not None:
+    elif isinstance(state, Onward) and state.next is not None:
         found.append(Arrow(source=source, target=index[state.next]))
-    for catcher in state.catchers if isinstance(state, Task | Parallel | Map) else ():
+    for catcher in state.catchers if isinstance(state, Workable) else ():
         label = errors_text(catcher.errors)
         found.append(Arrow(source=source, target=index[catcher.next], label=label, dashed=True))
     return found

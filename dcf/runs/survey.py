@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from dcf.asl.machine import Machine, Map, machines_in
+from dcf.asl.machine import Machine, Map
 from dcf.asl.places import resolve
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
 from dcf.core.decision import Reads, Snapshot
@@ -105,7 +105,7 @@ def _read_inside(reader: _PageReader, machine: Machine) -> int:
         scope = reader.snapshot.states[path].scope
         if scope is None:
             continue
-        left_out += _read_members(reader, machines_in(resolve(machine, path).state), path, scope)
+        left_out += _read_members(reader, resolve(machine, path).state.machines, path, scope)
         fresh = [found for found in reader.snapshot.states if found not in seen]
         seen.update(fresh)
         pending.extend(fresh)

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dcf.asl.machine import warnings_of
 from dcf.asl.parsing import parse_machine
 from dcf.errors import Problem
 from dcf.validation.pointers import state_in, value_at
@@ -17,7 +16,7 @@ def check_graph(machine: Json, path: str = "") -> tuple[list[Finding], list[str]
     """Parse a machine that stands at `path`; answer the problems, the warnings and the summary."""
     parsed, problems = parse_machine(machine, path)
     findings = [found("graph", one.path, one.code, one.message, one.hint) for one in problems]
-    doubts = [] if parsed is None else [f"{one.path}: {one.message}" for one in warnings_of(parsed)]
+    doubts = [] if parsed is None else [f"{one.path}: {one.message}" for one in parsed.warnings]
     return findings, doubts, _summary(machine, path, problems)
 
 

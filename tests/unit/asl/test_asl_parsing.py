@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dcf.asl.machine import Machine, Task, warnings_of
+from dcf.asl.machine import Machine, Task
 from dcf.asl.parsing import MAX_STATES, parse_machine
 
 END = {"Type": "Succeed"}
@@ -239,7 +239,7 @@ def test_doubts_are_warnings_and_no_problems() -> None:
         "Assign": {"mine": 1},
         "End": True,
     }
-    warnings = warnings_of(_parsed({"StartAt": "A", "States": {"A": task}}))
+    warnings = _parsed({"StartAt": "A", "States": {"A": task}}).warnings
     assert {(warning.path, warning.code) for warning in warnings} == {
         ("/States/A/Parameters", "unassigned_variable"),
         ("/States/A/Retry/0/ErrorEquals", "unknown_error"),
