@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dcf.asl.pausing import AT_ONCE
 from dcf.core.answers import Owed, Updated
 from dcf.core.model import RunStatus, Status
 from dcf.store.connection import Connections
@@ -330,10 +331,20 @@ def test_a_run_with_thousands_of_open_iterations_is_closed_a_few_hundred_documen
 def test_hundreds_of_silent_iterations_take_round_trips_by_the_logarithm_of_their_number(
     counting: CountingPool,
 ) -> None:
-    small, large = (len(packets_over_silent_items(counting, number)) for number in (50, 800))
+    small, large = (len(packets_over_silent_items(counting, number)) for number in (15, AT_ONCE // 2 - 10))
 
     assert large - small <= 8, "16 times the items, 4 more doublings"
     assert large <= 30
+
+
+def test_thousands_of_silent_iterations_take_as_many_round_trips_in_each_of_their_transactions(
+    counting: CountingPool,
+) -> None:
+    packets = packets_over_silent_items(counting, 2 * AT_ONCE)
+
+    commits = sum("EXEC" in packet for packet in packets)
+    assert commits <= 6, "two states for each item, and a pause after so many states"
+    assert len(packets) <= 25 * commits
 
 
 def packets_over_silent_items(counting: CountingPool, number: int) -> list[list[str]]:
