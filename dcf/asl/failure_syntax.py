@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from dcf.asl.fields import MAX_SECONDS, DefinitionFields, token
 from dcf.asl.flow_syntax import read_assign
-from dcf.asl.machine import Catcher, Retrier
+from dcf.asl.state_parts import Catcher, Retrier
 from dcf.values.text_pieces import clip
 
 if TYPE_CHECKING:

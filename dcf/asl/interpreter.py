@@ -12,11 +12,12 @@ from dcf.asl import mapping
 from dcf.asl.branching import Live, opened_map, opened_parallel
 from dcf.asl.entering import opened_task, surroundings
 from dcf.asl.limits import bounded
-from dcf.asl.machine import Catcher, Fail, Machine, Map, Parallel, Task, Wait, Workable
+from dcf.asl.machine import Fail, Machine, Map, Parallel, Task, Wait, Workable
 from dcf.asl.pausing import endless, is_enough
 from dcf.asl.places import Place, join, open_scope, resolve, split_scope
 from dcf.asl.retrying import RUNTIME, counted, delay_micros, first_match, used_up
-from dcf.asl.silent import caught_output, silent
+from dcf.asl.silent import caught_output, failure, silent
+from dcf.asl.state_parts import Catcher
 from dcf.asl.state_paths import within
 from dcf.asl.steps import (
     TOLERATED,
@@ -262,14 +263,9 @@ class EngineCall:
 
     def _fail(self, arrival: Arrival, state: Fail) -> None:
         here, entry = arrival.place, arrival.entry
-        around = self.around(here, entry)
-        document = state.flow.document(entry.raw, around)
-        words = [None if source is None else source.render(document, around) for source in (state.error, state.cause)]
-        if not all(word is None or isinstance(word, str) for word in words):
-            wrong = "States.QueryEvaluationError" if state.flow.jsonata else RUNTIME
-            raise StateError(wrong, "The Error and the Cause of a Fail state must be strings.")
+        error, cause = failure(state, entry.raw, self.around(here, entry))
         self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
-        self._broke(here, words[0], words[1])
+        self._broke(here, error, cause)
 
     def _through(self, arrival: Arrival, *, ended: bool = False) -> None:
         """Run a state that nobody works on, and go on; `ended` says that it was entered in an earlier call."""

@@ -13,36 +13,12 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import ClassVar
 
-from dcf.asl.choice import Rule
 from dcf.asl.flow import Flow
-from dcf.asl.paths import Path
+from dcf.asl.state_parts import Batcher, Branch, Catcher, ItemReader, Retrier, Writer
 from dcf.asl.state_paths import inside, join, open_scope
 from dcf.asl.templates import Template
 from dcf.errors import Problem
 from dcf.values.json_text import Json
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retrier:
-    """Which errors are tried again, how often and how soon. Without jitter the delay is exact."""
-
-    errors: tuple[str, ...]
-    interval: int
-    max_attempts: int
-    rate: float
-    max_delay: int | None
-    jitter: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Catcher:
-    """Which errors lead to another state, and with what data; `result_path` None discards the Error Output."""
-
-    errors: tuple[str, ...]
-    next: str
-    result_path: Path | None
-    output: Template | None
-    assign: Template | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,34 +120,6 @@ class Parallel(Workable):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ItemReader:
-    """Where a Map's items come from when not from its input."""
-
-    resource: str
-    arguments: Template | None
-    config: Mapping[str, Json]
-    max_items: Template | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Batcher:
-    """How items are put together before they are worked on."""
-
-    max_items: Template | None
-    max_bytes: Template | None
-    shared: Template | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Writer:
-    """Where the results of a Map go when not into its output."""
-
-    resource: str | None
-    arguments: Template | None
-    config: Template | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Map(Workable):
     """One machine that runs once for every item."""
 
@@ -210,16 +158,6 @@ class Wait(Onward):
     field: str
 
     rests: ClassVar[bool] = True
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Branch:
-    """A Choice rule, where it leads, and what it does with data when it is taken."""
-
-    rule: Rule
-    next: str
-    output: Template | None
-    assign: Template | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,10 +11,11 @@ from dcf.asl.fields import kind
 from dcf.asl.flow import render
 from dcf.asl.jsonata import QUERY_ERROR, Query
 from dcf.asl.limits import MAX_ITEMS, bounded
-from dcf.asl.machine import Batcher, Map
+from dcf.asl.machine import Map
 from dcf.asl.paths import MISSING, Path
 from dcf.asl.reading import reader_failure
 from dcf.asl.retrying import RUNTIME
+from dcf.asl.state_parts import Batcher
 from dcf.asl.steps import Tolerance
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.templates import Template

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
-from dcf.asl.machine import Catcher, Retrier
+from dcf.asl.state_parts import Catcher, Retrier
 from dcf.asl.surroundings import SECOND, Chance
 
 RUNTIME: Final = "States.Runtime"

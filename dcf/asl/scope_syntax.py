@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Final
 from dcf.asl.failure_syntax import read_catchers, read_retriers
 from dcf.asl.fields import DefinitionFields
 from dcf.asl.flow_syntax import read_flow
-from dcf.asl.machine import Batcher, ItemReader, Machine, Map, Parallel, Writer
+from dcf.asl.machine import Machine, Map, Parallel
+from dcf.asl.state_parts import Batcher, ItemReader, Writer
 from dcf.asl.templates import Template
 from dcf.values.text_pieces import clip
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 
 from dcf.asl.flow import Flow, assigned, place, render, select
 from dcf.asl.limits import bounded
-from dcf.asl.machine import Catcher, Choice, Pass, Succeed, Wait
+from dcf.asl.machine import Choice, Fail, Pass, Succeed, Wait
 from dcf.asl.places import Place
+from dcf.asl.retrying import RUNTIME
+from dcf.asl.state_parts import Catcher
 from dcf.asl.surroundings import Surroundings
 from dcf.errors import StateError
 from dcf.values.json_text import Json
@@ -28,6 +30,16 @@ def silent(here: Place, raw: Json, around: Surroundings) -> tuple[Json, str | No
         case Succeed():
             return state.flow.plain_output(raw, around), None, {}
     raise TypeError(f"{type(state).__name__} is no silent state")
+
+
+def failure(state: Fail, raw: Json, around: Surroundings) -> tuple[str | None, str | None]:
+    """Work out the error and the cause that a Fail state ends with."""
+    document = state.flow.document(raw, around)
+    error, cause = (None if word is None else word.render(document, around) for word in (state.error, state.cause))
+    if not all(word is None or isinstance(word, str) for word in (error, cause)):
+        wrong = "States.QueryEvaluationError" if state.flow.jsonata else RUNTIME
+        raise StateError(wrong, "The Error and the Cause of a Fail state must be strings.")
+    return error, cause
 
 
 def caught_output(

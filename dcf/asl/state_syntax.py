@@ -13,8 +13,9 @@ from dcf.asl.failure_syntax import read_catchers, read_retriers
 from dcf.asl.fields import MAX_SECONDS, DefinitionFields
 from dcf.asl.flow_syntax import read_assign, read_flow
 from dcf.asl.intrinsic_syntax import Call
-from dcf.asl.machine import Branch, Choice, Fail, Machine, Pass, State, Succeed, Task, Wait
+from dcf.asl.machine import Choice, Fail, Machine, Pass, State, Succeed, Task, Wait
 from dcf.asl.scope_syntax import MAP, MAP_JSONPATH, PARALLEL, WORK, WORK_JSONATA, WORK_JSONPATH, read_map, read_parallel
+from dcf.asl.state_parts import Branch
 from dcf.asl.templates import Literal, Template
 from dcf.asl.timestamps import instant
 from dcf.values.json_text import Json
