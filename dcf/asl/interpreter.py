@@ -230,7 +230,7 @@ class EngineCall:
             self._broke(here, RUNTIME, why_not)
             return
         if is_enough(self.work) and not isinstance(here.state, Task | Wait):
-            kind = type(here.state).__name__
+            kind = here.state.kind()
             self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=kind))
             return
         try:
