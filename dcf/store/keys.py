@@ -24,6 +24,7 @@
 | `cp:idx:workers:<id>` | JSON | creating and deleting the agents of a run: who was made for which state | with the run's retention, or a month |
 | `cp:idx:keys:<key id>` | JSON | `dcf keys`: scopes, agent, expiry and the digest of an API key, never the key | for ever |
 | `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
+| `cp:idx:time` | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | for ever |
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after | the last 100 000 entries |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
@@ -49,6 +50,7 @@ LIVE = "cp:idx:live"
 KEY_INDEX = "cp:idx:keys"
 AUDIT_TRAIL = "cp:idx:audit"
 BARRIER = "cp:idx:barrier"
+SERVER_TIME = "cp:idx:time"
 
 
 @lru_cache(maxsize=1024)
