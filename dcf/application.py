@@ -40,6 +40,7 @@ from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
+from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
 from dcf.validation.schema import configured_schema, read_schema
 from dcf.values.json_text import Json
@@ -115,6 +116,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         )
         outbox = Outbox(connections)
         notifications = Notifications(plane, outbox, ToldRecords(connections), _guarded(platform))
+        deliveries = resources.enter_context(_open_deliveries(notifications, platform))
         yield Application(
             settings=settings,
             control_plane=plane,
@@ -127,7 +129,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             documents=JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
-            clock=RunClock(plane, index, outbox, resources.enter_context(_open_deliveries(notifications, platform))),
+            clock=RunClock(plane, index, outbox, deliveries, ServerTime(connections)),
             sweep=Sweep(Listings(connections)),
             history=history,
             keys=AccessKeys(connections, wait_replicas=replicas),

@@ -15,13 +15,12 @@ _NAMED: Final = 3
 """Agents of a pool that are named."""
 
 _PARTS: Final = {"Parallel": ("branch", "branches"), "Map": ("iteration", "iterations")}
-NOT_LEASED: Final = frozenset({"Parallel", "Map", "Wait"})
-"""States that nobody leases, so that attempts say nothing."""
 
 
 def attempts(doc: Mapping[str, Json]) -> str:
     """Tell how often a state was leased, where it is leased at all."""
-    return "" if doc.get("type") in NOT_LEASED else clean(doc["attempts"])
+    goes_on_by_itself = doc.get("type") not in (None, "Task")
+    return "" if goes_on_by_itself else clean(doc["attempts"])
 
 
 def duration(doc: Mapping[str, Json], now: datetime) -> str:
@@ -41,7 +40,8 @@ def note(doc: Mapping[str, Json], now: datetime) -> str:
     if status == "running":
         told = _wait(doc, now) if kind == "Wait" else counts(doc) if kind in _PARTS else _holder(doc, now)
     elif status == "pending":
-        told = _pending(doc, now)
+        is_paused = kind is not None and not doc.get("last_error")
+        told = "goes on now, in the middle of a long chain" if is_paused else _pending(doc, now)
     else:
         told = doc.get("last_error") or (counts(doc) if kind in _PARTS and status == "succeeded" else "")
     return clean(told)

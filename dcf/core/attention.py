@@ -52,7 +52,7 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
         return Decision(answer=Owed(fired="waited", size=None if doc.scope is None else doc.scope.size))
     if doc.tries >= meta.max_attempts:
         return Decision(answer=Owed(fired="exhausted"))
-    if meta.has_planner and not meta.is_started and doc.lease.token is None and not doc.attempts:
+    if meta.has_planner and _waits_for_start(doc, meta):
         return _remind_planner(state, doc, now)
     return _remind(state, doc, meta, now)
 
@@ -74,6 +74,19 @@ def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
     return Decision(answer=Owed(states=(state,)), changes=Changes(timers={state: now}))
 
 
+def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
+    """Return until when the clock must have looked at an open state, whatever was planned."""
+    if doc.lease.is_live(now) and doc.lease.expires_at is not None:
+        return doc.attention(doc.lease.expires_at)
+    if doc.not_before is not None and doc.not_before > now:
+        return doc.attention(doc.not_before)
+    if doc.is_scope and doc.status is Status.RUNNING:
+        return now + JOIN_DELAY
+    if not _waits_for_start(doc, meta):
+        return doc.attention(now + _delay(doc.reminders))
+    return doc.attention(now + _start_delay(doc.start_reminders)) if meta.has_planner else NEVER
+
+
 def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
     """Owe one more notification; its number makes the event id new, so that receivers do not drop it."""
     number = doc.reminders + 1
@@ -85,14 +98,13 @@ def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
             Notice(type=NoticeKind.UNTAKEN.value, state=None, epoch=doc.lease.epoch, reason="not_taken", about=state)
         )
         events.append(Event(type="StateUntaken", state=state, data={"epoch": doc.lease.epoch, "reminders": number}))
-    delay = _HOUR if number >= MOST_REMINDERS else min(REMINDER_DELAY << min(number, _MOST_DOUBLINGS), _LONGEST_DELAY)
     return Decision(
         answer=Owed(states=(state,), fired="reminded"),
         changes=Changes(
             states={state: replace(doc, reminders=number)},
             events=events,
             notices=notices,
-            timers={state: doc.attention(now + delay)},
+            timers={state: doc.attention(now + _delay(number))},
         ),
     )
 
@@ -101,13 +113,28 @@ def _remind_planner(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
     """Tell the planner that the run it created waits to be started."""
     number = doc.start_reminders + 1
     kind = NoticeKind.UNSTARTED.numbered(number)
-    delay = min(START_DELAY << min(number, _MOST_DOUBLINGS), _HOUR)
     return Decision(
         answer=Owed(fired="reminded"),
         changes=Changes(
             states={state: replace(doc, start_reminders=number)},
             events=[Event(type="PlannerReminded", data={"reason": "not_started", "reminders": number})],
             notices=[Notice(type=kind, state=None, epoch=doc.lease.epoch, reason="not_started")],
-            timers={state: doc.attention(now + delay)},
+            timers={state: doc.attention(now + _start_delay(number))},
         ),
     )
+
+
+def _waits_for_start(doc: StateDoc, meta: Meta) -> bool:
+    """Return True if its run was not kicked off, and nobody took it all the same."""
+    return not meta.is_started and doc.lease.token is None and not doc.attempts
+
+
+def _delay(number: int) -> int:
+    """Return how long after so many reminders the next one comes, in microseconds."""
+    if number >= MOST_REMINDERS:
+        return _HOUR
+    return min(REMINDER_DELAY << min(number, _MOST_DOUBLINGS), _LONGEST_DELAY)
+
+
+def _start_delay(number: int) -> int:
+    return min(START_DELAY << min(number, _MOST_DOUBLINGS), _HOUR)

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from dcf.core import receipts, refusals
 from dcf.core.answers import Leased, Released
 from dcf.core.attention import REMINDER_DELAY
-from dcf.core.codec import write_lease
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.healing import healed
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
@@ -75,8 +75,8 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal |
     refusal = _why_not(doc, meta, request, snapshot)
     if refusal is None:
         return _unless_used(snapshot, doc, request) or _grant(snapshot, doc, request)
-    if refusal.code == "lease_held" and _outlives_its_ttl(doc.lease, snapshot.now):
-        return _heal(doc, request.state, snapshot.now)
+    if refusal.code == "lease_held" and (mended := healed(doc, snapshot.now)) != doc:
+        return _heal(mended, request.state, snapshot.now)
     return Decision(answer=refusal)
 
 
@@ -166,6 +166,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         lease=lease,
         started_at=snapshot.now,
         not_before=None,
+        delay_s=None,
         claim=fingerprint(request.token) if request.claims else None,
         reminders=0,
         start_reminders=0,
@@ -244,22 +245,13 @@ def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refus
     return None
 
 
-def _outlives_its_ttl(lease: Lease, now: int) -> bool:
-    """Return True if the lease ends over 1 s later than its TTL allows: the server clock moved back since the grant."""
-    if lease.expires_at is None or lease.ttl_s is None:
-        return False
-    return lease.expires_at > now + (lease.ttl_s + 1) * SECOND
-
-
-def _heal(doc: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
+def _heal(mended: StateDoc, state: str, now: int) -> Decision[Leased | Refusal | More]:
     """Bound a lease that a backward step of the server's clock would make last far too long."""
-    assert doc.lease.ttl_s is not None, "checked by the caller"
-    bound = now + doc.lease.ttl_s * SECOND
-    healed = replace(doc, lease=replace(doc.lease, expires_at=bound))
-    event = Event(type="LeaseHealed", state=state, data={"epoch": doc.lease.epoch, "lease": _public(healed.lease)})
+    event = Event(type="TimesHealed", state=state, data={"epoch": mended.lease.epoch})
+    look = mended.attention(mended.lease.expires_at or now)
     return Decision(
-        answer=refusals.lease_held(state, healed, now),
-        changes=Changes(states={state: healed}, events=[event], timers={state: healed.attention(bound)}),
+        answer=refusals.lease_held(state, mended, now),
+        changes=Changes(states={state: mended}, events=[event], timers={state: look}),
     )
 
 
@@ -294,7 +286,3 @@ def _owner_differs(doc: StateDoc, owner: str | None) -> bool:
 def _meta(snapshot: Snapshot) -> Meta:
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     return snapshot.meta
-
-
-def _public(lease: Lease) -> dict[str, object]:
-    return write_lease(replace(lease, token=None))

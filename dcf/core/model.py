@@ -121,8 +121,9 @@ class StateDoc:
 
     `kind` is set for an open state that nobody leases (a Wait, a Parallel, a Map, a Task that is to be entered
     again, or a state of any type before which a long chain paused); `deadline` and `heartbeat_s` are a Task's timeouts.
-    `scope` is there once a Parallel or Map has opened what is inside it; inside, `scope_epoch` is the epoch of the
-    scope's document at that time.
+    When they were set, `not_before` of a retry was `delay_s` ahead, and `deadline` was `timeout_s` after that. `scope`
+    is there once a Parallel or Map has opened what is inside it; inside, `scope_epoch` is the epoch of the scope's
+    document at that time.
 
     `receipt` is that of the last request that was applied; older ones are kept beside the document. `claim` is the
     fingerprint of the token that claimed the state. `reminders` counts how often its agents were told again since it
@@ -138,8 +139,10 @@ class StateDoc:
     last_error: str | None = None
     waits_for: Mapping[str, int] = field(default_factory=dict)
     not_before: int | None = None
+    delay_s: int | None = None
     kind: str | None = None
     deadline: int | None = None
+    timeout_s: int | None = None
     heartbeat_s: int | None = None
     scope_epoch: int | None = None
     scope: ScopeBounds | None = None

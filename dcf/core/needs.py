@@ -12,7 +12,7 @@ from dcf.asl.machine import Machine
 from dcf.asl.mapping import MAX_CONCURRENCY
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join, open_scope, split_scope
-from dcf.asl.states import Map, Parallel, Task
+from dcf.asl.states import Map, Parallel, Task, Workable
 from dcf.asl.templates import Literal
 from dcf.core.decision import More, Reads
 from dcf.core.definition import Definition
@@ -186,7 +186,7 @@ def _inside(definition: Definition, place: Place, size: int | None = None) -> It
 
 
 def _waits(machine: Machine, name: str) -> bool:
-    return isinstance(machine.states[name], Task | Parallel | Map)
+    return isinstance(machine.states[name], Workable)
 
 
 def _bears_failures(state: object) -> bool:

@@ -27,6 +27,7 @@
 | `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
 | `cp:idx:sweep` | string | whoever looks through all lists for what is wrong with them, so that nobody else does | an hour |
+| `cp:idx:time` | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after | the last 100 000 entries |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
@@ -52,6 +53,7 @@ KEY_INDEX = "cp:idx:keys"
 AUDIT_TRAIL = "cp:idx:audit"
 BARRIER = "cp:idx:barrier"
 SWEEP = "cp:idx:sweep"
+SERVER_TIME = "cp:idx:time"
 
 
 @lru_cache(maxsize=1024)

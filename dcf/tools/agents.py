@@ -35,8 +35,8 @@ _MAX_TAG = 100
 class CreateWorkerAgents(Arguments):
     """Create one agent per Task of a workflow after you created its run, and assign them.
 
-    Repeating the call returns the agents that exist. When one cannot be made, those made by this call are deleted
-    again and the answer says so.
+    Repeating the call returns the agents that exist, and makes those again that are gone. When one cannot be made,
+    those made by this call are deleted again and the answer says so.
     """
 
     workflow_json: JsonObject | None = Field(

@@ -131,11 +131,11 @@ def _states(app: Application, args: ReadWorkflowControlPlane, named: tuple[str, 
 
 
 class UpdateWorkflowControlPlane(Arguments):
-    """Write the result of a state you hold, when you are done with it or have partial output.
+    """Write the result of a state you hold, when you are done or have partial output.
 
     new_status 'succeeded' with output_json completes it and makes what follows ready; 'failed' with error_name and
     error_message fails it; 'pending' gives it back, and the attempt counts. Without new_status it stores partial
-    output. Repeating a completion is safe. With claim_next you also get the lease on the next state, if it is yours.
+    output. Repeating it is safe. With claim_next you also get the lease on the next state, if it is yours.
     """
 
     workflow_id: WorkflowId
