@@ -46,7 +46,7 @@ def _durability(report: Mapping[str, Json], *, embedded: bool) -> tuple[bool, st
     if fsync == "always":
         return (
             True,
-            "appendonly is yes and appendfsync is always: what was acknowledged survives a kill and a power loss.",
+            "appendonly is yes and appendfsync is always: nothing acknowledged is lost.",
         )
     if fsync is None:
         return True, "appendonly is yes; this user may not ask how often it is synced to disk."
