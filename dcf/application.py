@@ -40,6 +40,7 @@ from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
+from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
 from dcf.validation.schema import configured_schema, read_schema
 from dcf.values.json_text import Json
@@ -97,7 +98,7 @@ def open_application(settings: Settings) -> Iterator[Application]:
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
         resources.callback(connections.close)
-        facts = inspect_server(connections)
+        facts = inspect_server(connections, wait_replicas=settings.wait_replicas)
         items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
         replicas = settings.wait_replicas
         store = RunStore(connections, wait_replicas=replicas)
@@ -115,6 +116,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         )
         outbox = Outbox(connections)
         notifications = Notifications(plane, outbox, ToldRecords(connections), _guarded(platform))
+        deliveries = resources.enter_context(_open_deliveries(notifications, platform))
         yield Application(
             settings=settings,
             control_plane=plane,
@@ -127,7 +129,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             documents=JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
-            clock=RunClock(plane, index, outbox, resources.enter_context(_open_deliveries(notifications, platform))),
+            clock=RunClock(plane, index, outbox, deliveries, ServerTime(connections)),
             sweep=Sweep(Listings(connections)),
             history=history,
             keys=AccessKeys(connections, wait_replicas=replicas),
@@ -192,7 +194,12 @@ def _own_server(settings: Settings) -> dict[str, Json]:
     """Say how agents elsewhere reach this server, and with which key."""
     key = settings.api_key
     headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
-    return {"name": "dcf", "transport": "streamable_http", "url": settings.server_url, "headers": headers}
+    return {
+        "name": settings.server_name,
+        "transport": "streamable_http",
+        "url": settings.server_url,
+        "headers": headers,
+    }
 
 
 def open_equipment(settings: Settings, platform: AgentPlatform, documents: Documents) -> Equipment:

@@ -103,6 +103,11 @@ class Settings(BaseSettings):
         pattern=r"^https?://",
         description="the MCP server that workers and planners call",
     )
+    server_name: str = Field(
+        default="dcf",
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$",
+        description="what that MCP server is called on a Letta server",
+    )
     workflows_dir: Path = Field(default=Path("workflows"), description="directory that af_imports must lie below")
     manifests_dir: Path = Field(
         default=Path("generated/manifests"), description="directory that skill_imports must lie below"
@@ -155,10 +160,10 @@ class Settings(BaseSettings):
         default=None, validation_alias="LETTA_EMBEDDING", description="embedding in place of the template's"
     )
     letta_run_deadline_s: float = Field(
-        default=300.0,
+        default=420.0,
         ge=1,
         validation_alias="LETTA_RUN_DEADLINE_S",
-        description="seconds after which a run of an agent counts as lost",
+        description="seconds after which a run of an agent counts as lost; longer than a lease and what goes before it",
     )
     agents_dir: Path = Field(default=Path("agents"), description="directory of agent templates (.af files)")
     skills_catalog: Path = Field(

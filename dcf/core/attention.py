@@ -9,7 +9,7 @@ from dataclasses import replace
 from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.model import Meta, StateDoc, Status
-from dcf.core.notices import NoticeKind
+from dcf.core.notices import NoticeKind, stop_notices
 from dcf.values.instants import SECOND
 
 REMINDER_DELAY = 15 * SECOND
@@ -36,8 +36,7 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
     """Find out what to do about an open state whose time has come."""
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
     if doc is None or meta is None or meta.status.value != "running" or doc.status.is_terminal:
-        closed = {state: doc} if doc is not None and state in snapshot.void else {}
-        return Decision(answer=Owed(fired="closed"), changes=Changes(states=closed, timers={state: None}))
+        return _close(snapshot, state, doc)
     if snapshot.timers.get(state, NEVER) > now:
         return Decision(answer=Owed(fired="not_due"))  # another clock was here first
     if doc.timed_out(now) is not None:
@@ -53,9 +52,16 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
         return Decision(answer=Owed(fired="waited", size=None if doc.scope is None else doc.scope.size))
     if doc.tries >= meta.max_attempts:
         return Decision(answer=Owed(fired="exhausted"))
-    if meta.has_planner and not meta.is_started and doc.lease.token is None and not doc.attempts:
+    if meta.has_planner and _waits_for_start(doc, meta):
         return _remind_planner(state, doc, now)
     return _remind(state, doc, meta, now)
+
+
+def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owed]:
+    """Look no more at a state that is closed; one whose scope is over is written down as such."""
+    closed = {state: doc} if doc is not None and state in snapshot.void else {}
+    notices = stop_notices({state: snapshot.void[state]} if closed else {})
+    return Decision(answer=Owed(fired="closed"), changes=Changes(states=closed, notices=notices, timers={state: None}))
 
 
 def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
@@ -66,6 +72,19 @@ def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
     if meta.has_planner and not meta.is_started:
         return Decision(answer=Owed())  # its start will announce it
     return Decision(answer=Owed(states=(state,)), changes=Changes(timers={state: now}))
+
+
+def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
+    """Tell until when the clock must have looked at an open state, whatever was planned."""
+    if doc.lease.is_live(now) and doc.lease.expires_at is not None:
+        return doc.attention(doc.lease.expires_at)
+    if doc.not_before is not None and doc.not_before > now:
+        return doc.attention(doc.not_before)
+    if doc.is_scope and doc.status is Status.RUNNING:
+        return now + JOIN_DELAY
+    if not _waits_for_start(doc, meta):
+        return doc.attention(now + _delay(reminders(doc)))
+    return doc.attention(now + _start_delay(_counted(doc, "start_reminders"))) if meta.has_planner else NEVER
 
 
 def reminders(doc: StateDoc) -> int:
@@ -84,14 +103,13 @@ def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
             Notice(type=NoticeKind.UNTAKEN.value, state=None, epoch=doc.lease.epoch, reason="not_taken", about=state)
         )
         events.append(Event(type="StateUntaken", state=state, data={"epoch": doc.lease.epoch, "reminders": number}))
-    delay = _HOUR if number >= MOST_REMINDERS else min(REMINDER_DELAY << min(number, _MOST_DOUBLINGS), _LONGEST_DELAY)
     return Decision(
         answer=Owed(states=(state,), fired="reminded"),
         changes=Changes(
             states={state: _with_count(doc, "reminders", number)},
             events=events,
             notices=notices,
-            timers={state: doc.attention(now + delay)},
+            timers={state: doc.attention(now + _delay(number))},
         ),
     )
 
@@ -100,16 +118,31 @@ def _remind_planner(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
     """Tell the planner that the run it created waits to be started."""
     number = _counted(doc, "start_reminders") + 1
     kind = NoticeKind.UNSTARTED.numbered(number)
-    delay = min(START_DELAY << min(number, _MOST_DOUBLINGS), _HOUR)
     return Decision(
         answer=Owed(fired="reminded"),
         changes=Changes(
             states={state: _with_count(doc, "start_reminders", number)},
             events=[Event(type="PlannerReminded", data={"reason": "not_started", "reminders": number})],
             notices=[Notice(type=kind, state=None, epoch=doc.lease.epoch, reason="not_started")],
-            timers={state: doc.attention(now + delay)},
+            timers={state: doc.attention(now + _start_delay(number))},
         ),
     )
+
+
+def _waits_for_start(doc: StateDoc, meta: Meta) -> bool:
+    """Tell whether its run was not kicked off, and nobody took it all the same."""
+    return not meta.is_started and doc.lease.token is None and not doc.attempts
+
+
+def _delay(number: int) -> int:
+    """Tell how long after so many reminders the next one comes."""
+    if number >= MOST_REMINDERS:
+        return _HOUR
+    return min(REMINDER_DELAY << min(number, _MOST_DOUBLINGS), _LONGEST_DELAY)
+
+
+def _start_delay(number: int) -> int:
+    return min(START_DELAY << min(number, _MOST_DOUBLINGS), _HOUR)
 
 
 def _counted(doc: StateDoc, what: str) -> int:

@@ -14,7 +14,7 @@ from dcf.values.json_text import Json, dump, load
 _STATE_FIELDS = frozenset(
     {
         "status", "attempts", "lease", "started_at", "finished_at", "last_error", "waits_for", "not_before", "last",
-        "type", "deadline", "heartbeat_s", "scope_epoch", "scope",
+        "type", "deadline", "heartbeat_s", "scope_epoch", "scope", "delay_s", "timeout_s",
     }
 )  # fmt: skip
 
@@ -48,7 +48,9 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
     rare = {
         "type": doc.kind,
         "not_before": _text(doc.not_before),
+        "delay_s": doc.delay_s,
         "deadline": _text(doc.deadline),
+        "timeout_s": doc.timeout_s,
         "heartbeat_s": doc.heartbeat_s,
         "scope_epoch": doc.scope_epoch,
         "scope": None if doc.scope is None else _write_scope(doc.scope),
@@ -80,8 +82,10 @@ def read_state(document: Json) -> StateDoc:
         last_error=_string(found.get("last_error")),
         waits_for={name: _count(epoch) for name, epoch in _object(found.get("waits_for")).items()},
         not_before=from_text(found.get("not_before")),
+        delay_s=_count(found.get("delay_s")) or None,
         kind=_string(found.get("type")),
         deadline=from_text(found.get("deadline")),
+        timeout_s=_count(found.get("timeout_s")) or None,
         heartbeat_s=_count(found.get("heartbeat_s")) or None,
         scope_epoch=_count(found.get("scope_epoch")) or None,
         scope=_read_scope(found.get("scope")),

@@ -61,7 +61,7 @@ class Snapshot:
     """What was found, and the server's time in microseconds. What does not exist is absent.
 
     `inputs` are what workers see, `entries` what entering the states fixed, and `items` the items of Maps by Map and
-    number. `void` names the states that are shown as cancelled, since the scope around them is over;
+    number. `void` are the states that are shown as cancelled, since the scope around them is over, as they stand;
     `page` counts the open states that were looked at.
     """
 
@@ -75,7 +75,7 @@ class Snapshot:
     scopes: Mapping[str, StateInput] = field(default_factory=dict)
     items: Mapping[tuple[str, int], Json] = field(default_factory=dict)
     tallies: Mapping[str, Tally] = field(default_factory=dict)
-    void: frozenset[str] = frozenset()
+    void: Mapping[str, StateDoc] = field(default_factory=dict)
     page: int = 0
     meta_document: Mapping[str, Json] | None = None
     audit: Mapping[str, Json] | None = None

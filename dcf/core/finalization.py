@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dcf.core.answers import Finalized
-from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.notices import stop_notices
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 
@@ -53,6 +54,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
             states=closed,
             audit=audit,
             events=events,
+            notices=_stopping(snapshot, closed),
             timers=dict.fromkeys(closed),
             claims=_forgotten(closed),
             listed=True,  # for the clock, which lets its keys expire
@@ -67,8 +69,13 @@ def skip_unreached(snapshot: Snapshot) -> Decision[int]:
     skipped = _closing(snapshot, close_open=True, run_over=True)
     if not skipped:
         return Decision(answer=0)
-    events, claims = _closing_events(skipped), _forgotten(skipped)
-    changes = Changes(states=skipped, events=events, timers=dict.fromkeys(skipped), claims=claims)
+    changes = Changes(
+        states=skipped,
+        events=_closing_events(skipped),
+        notices=_stopping(snapshot, skipped),
+        timers=dict.fromkeys(skipped),
+        claims=_forgotten(skipped),
+    )
     return Decision(answer=len(skipped), changes=changes)
 
 
@@ -85,6 +92,11 @@ def _closing(snapshot: Snapshot, close_open: bool, *, run_over: bool) -> dict[st
         elif close_open:
             closed[name] = _cancelled(doc, snapshot.now, run_over=run_over)
     return closed
+
+
+def _stopping(snapshot: Snapshot, closed: Mapping[str, StateDoc]) -> list[Notice]:
+    """Tell those who work on what is closed that they may stop."""
+    return stop_notices({name: snapshot.void.get(name, snapshot.states[name]) for name in closed})
 
 
 def _cancelled(doc: StateDoc, now: int, *, run_over: bool) -> StateDoc:

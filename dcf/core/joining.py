@@ -18,6 +18,7 @@ from dcf.core.decision import Changes, Decision, Event, More, Remaining, Snapsho
 from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.notices import stop_notices
 from dcf.core.progress import Update, claimant_of
 from dcf.core.scopes import NOTHING_KEPT, opened_scope, visits_of
 from dcf.core.transition import Claimant, clock_of
@@ -170,7 +171,14 @@ def sweep(snapshot: Snapshot) -> Decision[int]:
     events = [Event(type="StateCancelled", state=path, data={"epoch": doc.lease.epoch}) for path, doc in void.items()]
     claims: dict[str, str | None] = {mark: None for doc in void.values() for mark in forgotten_claim(doc)}
     return Decision(
-        answer=len(void), changes=Changes(states=void, events=events, timers=dict.fromkeys(void), claims=claims)
+        answer=len(void),
+        changes=Changes(
+            states=void,
+            events=events,
+            notices=stop_notices(snapshot.void),
+            timers=dict.fromkeys(void),
+            claims=claims,
+        ),
     )
 
 

@@ -7,9 +7,10 @@ drop by their id.
 from dcf.core.answers import Owed
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.healing import is_ahead
 from dcf.core.model import RunStatus
 from dcf.core.refusals import run_closed
-from dcf.values.instants import SECOND, to_text
+from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
@@ -37,6 +38,16 @@ def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> D
             listed=True,
         ),
     )
+
+
+def heal_deadline(snapshot: Snapshot, timeout_s: int | None) -> Decision[bool]:
+    """Begin the run's own timeout anew, where the server's clock stepped back after it was set."""
+    meta, limit = snapshot.meta, from_text((snapshot.meta_document or {}).get("deadline"))
+    if meta is None or meta.status is not RunStatus.RUNNING or limit is None or timeout_s is None:
+        return Decision(answer=False)
+    if not is_ahead(limit, snapshot.now, timeout_s):
+        return Decision(answer=False)
+    return Decision(answer=True, changes=Changes(meta=deadline(snapshot.now, timeout_s)))
 
 
 def _started(now: int, timeout_s: int | None) -> dict[str, Json]:

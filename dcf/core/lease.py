@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from dcf.core import refusals
 from dcf.core.answers import Leased, Released
 from dcf.core.attention import REMINDER_DELAY
-from dcf.core.codec import write_lease
 from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.healing import healed
 from dcf.core.model import Lease, Meta, RunStatus, StateDoc, Status
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
@@ -77,8 +77,8 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
     refusal = _why_not(doc, meta, request, snapshot.now)
     if refusal is None:
         return _grant(snapshot, doc, request)
-    if refusal.code == "lease_held" and _outlives_its_ttl(doc.lease, snapshot.now):
-        return _heal(doc, request.state, snapshot.now)
+    if refusal.code == "lease_held" and (mended := healed(doc, snapshot.now)) != doc:
+        return _heal(mended, request.state, snapshot.now)
     return Decision(answer=refusal)
 
 
@@ -168,6 +168,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         lease=lease,
         started_at=snapshot.now,
         not_before=None,
+        delay_s=None,
         last={**without_claim(doc.last), **({"claim": fingerprint(request.token)} if request.claims else {})},
     )
     event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
@@ -229,22 +230,13 @@ def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refus
     return None
 
 
-def _outlives_its_ttl(lease: Lease, now: int) -> bool:
-    """Tell whether the server's clock stepped back after the grant; a second is let pass."""
-    if lease.expires_at is None or lease.ttl_s is None:
-        return False
-    return lease.expires_at > now + (lease.ttl_s + 1) * SECOND
-
-
-def _heal(doc: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
+def _heal(mended: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
     """Bound a lease that a backward step of the server's clock would make last far too long."""
-    assert doc.lease.ttl_s is not None, "checked by the caller"
-    bound = now + doc.lease.ttl_s * SECOND
-    healed = replace(doc, lease=replace(doc.lease, expires_at=bound))
-    event = Event(type="LeaseHealed", state=state, data={"epoch": doc.lease.epoch, "lease": _public(healed.lease)})
+    event = Event(type="TimesHealed", state=state, data={"epoch": mended.lease.epoch})
+    look = mended.attention(mended.lease.expires_at or now)
     return Decision(
-        answer=refusals.lease_held(state, healed, now),
-        changes=Changes(states={state: healed}, events=[event], timers={state: healed.attention(bound)}),
+        answer=refusals.lease_held(state, mended, now),
+        changes=Changes(states={state: mended}, events=[event], timers={state: look}),
     )
 
 
@@ -279,7 +271,3 @@ def _owner_differs(doc: StateDoc, owner: str | None) -> bool:
 def _meta(snapshot: Snapshot) -> Meta:
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     return snapshot.meta
-
-
-def _public(lease: Lease) -> dict[str, object]:
-    return write_lease(replace(lease, token=None))

@@ -91,8 +91,9 @@ class StateDoc:
     """One state of a run. `waits_for` maps each state it waits for to the epoch that settled it, or 0.
 
     `kind` is set for an open state that nobody leases (a Wait, a Parallel, a Map, a Task that is to be entered
-    again); `deadline` and `heartbeat_s` are a Task's timeouts. `scope` is there once a Parallel or Map has opened
-    what is inside it; inside, `scope_epoch` is the epoch of the scope's document at that time.
+    again); `deadline` and `heartbeat_s` are a Task's timeouts. When they were set, `not_before` of a retry was
+    `delay_s` ahead, and `deadline` was `timeout_s` after that. `scope` is there once a Parallel or Map has opened what
+    is inside it; inside, `scope_epoch` is the epoch of the scope's document at that time.
     """
 
     status: Status = Status.PENDING
@@ -103,8 +104,10 @@ class StateDoc:
     last_error: str | None = None
     waits_for: Mapping[str, int] = field(default_factory=dict)
     not_before: int | None = None
+    delay_s: int | None = None
     kind: str | None = None
     deadline: int | None = None
+    timeout_s: int | None = None
     heartbeat_s: int | None = None
     scope_epoch: int | None = None
     scope: ScopeBounds | None = None

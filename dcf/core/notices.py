@@ -1,9 +1,13 @@
-"""What notifications are owed for, as words in the outbox and in event ids. Words only.
+"""What notifications are owed for, as words in the outbox and in event ids, and the one that tells holders to stop.
 
-A kind may be followed by a number, as in `reminder-2`, which makes the event id of each repetition new.
+A kind may be followed by a number, as in `reminder-2`, which makes the event id of each repetition new. Pure.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
+
+from dcf.core.decision import Notice
+from dcf.core.model import StateDoc
 
 
 class NoticeKind(StrEnum):
@@ -26,3 +30,13 @@ class NoticeKind(StrEnum):
     def numbered(self, number: int) -> str:
         """Name the repetition of this number."""
         return f"{self}-{number}"
+
+
+def stop_notices(states: Mapping[str, StateDoc]) -> list[Notice]:
+    """Owe those who hold these states, which are taken from them, the news that they may stop."""
+    kind = NoticeKind.CANCELLED.value
+    return [
+        Notice(type=kind, state=state, epoch=doc.lease.epoch, reason=kind, agent_id=doc.lease.owner_agent_id)
+        for state, doc in states.items()
+        if doc.lease.token is not None and doc.lease.owner_agent_id is not None
+    ]

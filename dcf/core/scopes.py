@@ -34,11 +34,11 @@ def fenced(snapshot: Snapshot) -> Snapshot:
 
     The scopes around a state must have been read with it.
     """
-    void = frozenset(
-        path
+    void = {
+        path: doc
         for path, doc in snapshot.states.items()
         if "/" in path and not doc.status.is_terminal and not _is_live(path, doc, snapshot.states)
-    )
+    }
     if not void:
         return snapshot
     shown = {path: cancelled(doc, snapshot.now) if path in void else doc for path, doc in snapshot.states.items()}

@@ -204,7 +204,9 @@ class Transition:
         doc = self.current(step.path)
         assert doc is not None, "only what was entered ends"
         if doc.status is Status.RUNNING:
-            self.writes.states[step.path] = replace(doc, status=Status.SUCCEEDED, finished_at=self.now, not_before=None)
+            self.writes.states[step.path] = replace(
+                doc, status=Status.SUCCEEDED, finished_at=self.now, not_before=None, delay_s=None
+            )
         if step.path in self.writes.opened:  # and over at once: nobody will count or open anything inside
             self.writes.opened.remove(step.path)
             self.writes.ended.pop(step.path, None)
@@ -218,7 +220,7 @@ class Transition:
         doc = self._opened(step.path, step.source, Status.PENDING)
         if step.timeout_s is not None or step.heartbeat_s is not None:
             deadline = None if step.timeout_s is None else self.now + step.timeout_s * SECOND
-            doc = replace(doc, deadline=deadline, heartbeat_s=step.heartbeat_s)
+            doc = replace(doc, deadline=deadline, timeout_s=step.timeout_s, heartbeat_s=step.heartbeat_s)
         self.entered = (*self.entered, step.path)
         self.writes.inputs[step.path] = self._given(step.entry, step.effective)
         self._tell("StateEntered", step.path, self._origin(step.source))
@@ -255,10 +257,12 @@ class Transition:
             status=Status.PENDING,
             finished_at=None,
             not_before=step.not_before,
+            delay_s=-(-(step.not_before - self.now) // SECOND),
             last_error=_last_error(step),
             kind=None if task is not None else doc.kind or "Task",
             lease=Lease(epoch=max(doc.lease.epoch, self.epoch)),
             deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
+            timeout_s=None if task is None else task.timeout_s,
             last={**doc.last, "retried": retried, "tries_from": doc.attempts},
         )
         self.writes.states[step.path] = again
@@ -290,6 +294,7 @@ class Transition:
             started_at=doc.started_at or self.now,
             finished_at=self.now,
             not_before=None,
+            delay_s=None,
             last_error=_last_error(step),
         )
         self.writes.timers[step.path] = None

@@ -5,37 +5,50 @@ at once, and nothing depends on it but time itself. It never waits for an agent 
 """
 
 import logging
+from collections.abc import Callable
+from typing import Final
 
 from dcf.errors import DcfError, NotFound, StoreUnavailable
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Attention, Outbox
+from dcf.store.server_time import ServerTime
 
 _log = logging.getLogger(__name__)
+
+_HEALER: Final = "clock"
 
 
 class RunClock:
     """Looks at live runs, and hands what they owe to `deliveries`."""
 
-    def __init__(self, plane: ControlPlane, index: RunIndex, outbox: Outbox, deliveries: DeliveryThreads) -> None:
+    def __init__(
+        self, plane: ControlPlane, index: RunIndex, outbox: Outbox, deliveries: DeliveryThreads, time: ServerTime
+    ) -> None:
         self._plane = plane
         self._index = index
         self._outbox = outbox
         self._deliveries = deliveries
+        self._time = time
 
     def pulse(self) -> int:
         """Look once at every live run; how many things were done."""
-        return sum(map(self._try_tick, self._index.live()))
+        if self._time.has_stepped_back():
+            _log.warning("pulse: the time of Redis went backwards; times of live runs are brought back")
+            for workflow_id in self._index.live():
+                self._try(self._heal, workflow_id)
+            self._time.begin_anew()
+        return sum(self._try(self._tick, workflow_id) for workflow_id in self._index.live())
 
     def finish(self, timeout_s: float) -> int:
         """Wait until what was handed over is delivered, or for so long; how many notifications were dealt with."""
         return self._deliveries.wait(timeout_s)
 
-    def _try_tick(self, workflow_id: str) -> int:
-        """One tick of one run; what is wrong with its documents must not stop the clock of the others."""
+    def _try(self, do: Callable[[str], int], workflow_id: str) -> int:
+        """Do it for one run; what is wrong with its documents must not stop the clock of the others."""
         try:
-            return self._tick(workflow_id)
+            return do(workflow_id)
         except StoreUnavailable:
             raise
         except DcfError as error:
@@ -44,6 +57,11 @@ class RunClock:
         except Exception:  # noqa: BLE001 - a defect met in one run must not stop the clock of the others
             _log.exception("pulse: run %s", workflow_id)
             return 0
+
+    def _heal(self, workflow_id: str) -> int:
+        """Bring back what was to happen by a time that has become the future."""
+        self._outbox.begin_anew(workflow_id, _HEALER)
+        return self._plane.heal(workflow_id)
 
     def _tick(self, workflow_id: str) -> int:
         attention = self._outbox.attention(workflow_id)

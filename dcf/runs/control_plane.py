@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
+from dcf.asl.machine import Wait
 from dcf.asl.places import Place
 from dcf.asl.state_paths import name_of
-from dcf.core import attention, claim, creation, finalization, kickoff, lease, needs, progress
+from dcf.core import attention, claim, creation, finalization, healing, kickoff, lease, needs, progress
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
@@ -200,6 +201,19 @@ class ControlPlane:
         decide = partial(attention.hasten, state=path)
         return self._transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
 
+    def heal(self, workflow_id: str) -> int:
+        """Bring back times that lie further ahead than they can, since the server's clock stepped back.
+
+        Each state is a transaction of its own; returns how many had to be changed.
+        """
+
+        def decide(run: Run, snapshot: Snapshot) -> Decision[bool]:
+            return kickoff.heal_deadline(snapshot, run.definition.machine.timeout_s)
+
+        self._transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
+        definition = self.run(workflow_id).definition
+        return sum(self._heal(workflow_id, definition, path) for path in self._store.open_states(workflow_id))
+
     def announce_again(self, workflow_id: str, names: Collection[str]) -> None:
         """Have what is open of these states announced at the clock's next look, in a run that was started."""
         meta = self.read(workflow_id, (), whole_meta=False).meta if names else None
@@ -263,6 +277,13 @@ class ControlPlane:
         if states is not None:
             return tuple(self.path(workflow_id, state) for state in states)
         return tuple(dict.fromkeys((*run.definition.paths, *self._store.open_states(workflow_id))))
+
+    def _heal(self, workflow_id: str, definition: Definition, path: str) -> bool:
+        place = needs.place_of(definition, path)
+        is_moment = place is not None and isinstance(place.state, Wait) and place.state.timestamp is not None
+        reads = Reads(states=with_scopes([path]), timers=(path,))
+        decide = partial(healing.heal, state=path, is_moment=is_moment)
+        return self._store.transact(workflow_id, reads, lambda snapshot: decide(fenced(snapshot)))
 
     def _end_by_itself(self, workflow_id: str, path: str, end: Ending, size: int | None = None) -> None:
         """End a state that nobody writes the end of, if its time has really come."""

@@ -147,6 +147,10 @@ class RunViews:
         keys = self._store.keys(workflow_id)
         return [keys.meta, keys.definition, *map(keys.state, states)]
 
+    def input_key(self, workflow_id: str, path: str) -> str:
+        """Name the key of what a state was given."""
+        return self._store.keys(workflow_id).input(path)
+
     def _summary(self, workflow_id: str) -> RunSummary | None:
         """Read one line of the list; a run whose keys were damaged by hand must not hide the others."""
         try:

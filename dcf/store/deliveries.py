@@ -16,6 +16,12 @@ TURN_MS: Final = 90_000
 """Longer than a delivery may take by the timeouts of the slowest platform (Letta: 75 s)."""
 
 _REMEMBERED_S: Final = 24 * 3600
+_TAKE: Final = """
+if redis.call('PTTL', KEYS[1]) > ARGV[2] + 1000 then
+  redis.call('DEL', KEYS[1])  -- it was taken before the server's clock stepped back
+end
+return redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2])
+"""
 _GIVE_BACK: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
 
 
@@ -30,7 +36,7 @@ class SharedDeliveries:
     def turn(self, agent_id: str) -> Iterator[bool]:
         """Take the turn at once or not at all; the block is told which, and gives it back."""
         key, token = keys.turn(agent_id), secrets.token_hex(16)
-        (taken,) = self._connections.send(("SET", key, token, "NX", "PX", self._turn_ms))
+        (taken,) = self._connections.send(("EVAL", _TAKE, 1, key, token, self._turn_ms))
         mine = taken is not None
         try:
             yield mine

@@ -20,8 +20,11 @@ class ServerFacts:
     warnings: tuple[str, ...]
 
 
-def inspect_server(connections: Connections) -> ServerFacts:
-    """Ask the server; raise one clear sentence when it cannot be used."""
+def inspect_server(connections: Connections, *, wait_replicas: int = 0) -> ServerFacts:
+    """Ask the server; raise one clear sentence when it cannot be used.
+
+    `wait_replicas` is how many replicas must have a write before it is answered.
+    """
     (info,) = connections.send(("INFO", "everything"))
     found = _fields(info.decode())
     modules = tuple(_module_names(info.decode()))
@@ -36,7 +39,10 @@ def inspect_server(connections: Connections) -> ServerFacts:
         appendonly=appendonly,
         appendfsync=fsync,
         maxmemory_policy=policy,
-        warnings=tuple(_warnings(policy, fsync, appendonly=appendonly)),
+        warnings=(
+            *_warnings(policy, fsync, appendonly=appendonly),
+            *_of_replicas(int(found.get("connected_slaves", 0)), wait_replicas),
+        ),
     )
 
 
@@ -50,6 +56,13 @@ def _warnings(policy: str, fsync: str | None, *, appendonly: bool) -> list[str]:
     if policy != _EVICTION_FREE:
         warnings.append(f"maxmemory-policy is {policy}: Redis may drop documents (set noeviction)")
     return warnings
+
+
+def _of_replicas(connected: int, wait_replicas: int) -> list[str]:
+    if not connected or wait_replicas:
+        return []
+    there = "a replica is" if connected == 1 else f"{connected} replicas are"
+    return [f"{there} there and DCF_WAIT_REPLICAS is 0: a failover may take back what was answered (set it to 1)"]
 
 
 def _appendfsync(connections: Connections) -> str | None:

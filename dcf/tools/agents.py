@@ -1,4 +1,4 @@
-"""Tools on agents: making those of a run, finding one, deleting one, and asking what is one's to do."""
+"""Tools on agents: making those of a run, finding one, and deleting one."""
 
 from typing import Annotated, Any
 
@@ -17,7 +17,6 @@ from dcf.tools.registry import (
     Arguments,
     JsonArray,
     JsonObject,
-    StateName,
     WorkflowId,
     refuse_other,
     tool,
@@ -25,7 +24,6 @@ from dcf.tools.registry import (
 from dcf.values.digest import definition_sha256
 from dcf.values.identifiers import check_id
 from dcf.values.json_text import Json, parse
-from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
 from dcf.workforce.crew.names import WORKER_TAG, runs_of
 from dcf.workforce.crew.templates import read_staffing
 from dcf.workforce.crew.workers import CrewWish, MadeWorkers, Staffed
@@ -37,8 +35,8 @@ _MAX_TAG = 100
 class CreateWorkerAgents(Arguments):
     """Create one agent per Task of a workflow after you created its run, and assign them.
 
-    Repeating the call returns the agents that exist. When one cannot be made, those made by this call are deleted
-    again and the answer says so.
+    Repeating the call returns the agents that exist, and makes those again that are gone. When one cannot be made,
+    those made by this call are deleted again and the answer says so.
     """
 
     workflow_json: JsonObject | None = Field(
@@ -179,110 +177,6 @@ def _crew(workflow_id: str, crew: MadeWorkers) -> WorkersCreated:
 
 def _staffed(one: Staffed) -> dict[str, str]:
     return {"state": one.state, "agent_id": one.agent_id, "agent_name": one.agent_name}
-
-
-class GetMyAssignment(Arguments):
-    """Get what is yours to do, before you work: your state, its input, your skills, and the next calls to make.
-
-    Follow `next` in its order. Nothing is changed by asking; ask again whenever you are unsure.
-    """
-
-    agent_id: AgentId
-    workflow_id: WorkflowId | None = Field(
-        default=None, description="Id of the run, as in the event; may be left out while you work for one run only."
-    )
-    state: StateName | None = Field(default=None, description="One state, as in the event; default: all of yours.")
-
-
-class MyAssignment(Answer):
-    """States with input, skills and lease (never its token); `next` are the calls to make, in order.
-
-    `context` and `tools` are what your record holds; without a run, `candidates` are the runs you work for.
-    """
-
-    agent_id: str | None = None
-    workflow_id: str | None = None
-    run_status: str | None = None
-    states: list[dict[str, Any]] = Field(default_factory=list)
-    more_states: int = 0
-    loaded_skills: list[dict[str, Any]] = Field(default_factory=list)
-    context: list[dict[str, Any]] = Field(default_factory=list)
-    tools: list[dict[str, Any]] = Field(default_factory=list)
-    next: list[dict[str, Any]] = Field(default_factory=list)
-    candidates: list[str] = Field(default_factory=list)
-
-
-@tool(
-    toolset="agents",
-    scope=Scope.READ,
-    profiles=("worker", "operator"),
-    arguments=GetMyAssignment,
-    answer=MyAssignment,
-    read_only=True,
-)
-def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
-    """Tell an agent what is its to do."""
-    found = app.desk.ask(args.agent_id, args.workflow_id, args.state)
-    return MyAssignment(
-        status=_summary(found),
-        agent_id=args.agent_id,
-        workflow_id=found.workflow_id,
-        run_status=found.run_status,
-        states=list(map(_state, found.states)),
-        more_states=max(found.more, 0),
-        loaded_skills=[
-            {"manifestId": one.manifest_id, "skillName": one.name, "skillVersion": one.version} for one in found.loaded
-        ],
-        context=[dict(one) for one in found.context],
-        tools=[dict(one) for one in found.tools],
-        next=[one.as_json() for one in found.steps],
-        candidates=list(found.candidates),
-        hint="Call again with the workflow_id of one of the candidates." if found.candidates else None,
-    )
-
-
-def _summary(found: Assignment) -> str:
-    if found.candidates:
-        return f"You work for {len(found.candidates)} runs."
-    if found.workflow_id is None:
-        return "No run that is not over has work for you."
-    held = [one.state for one in found.states if one.held]
-    ready = [one.state for one in found.states if one.ready]
-    if held:
-        return f"You hold '{held[0]}'."
-    return f"'{ready[0]}' is ready for you." if ready else "Nothing is ready for you now."
-
-
-def _state(one: StateAtHand) -> dict[str, Any]:
-    return {
-        "state": one.state,
-        "status": one.doc.status.value,
-        "ready": one.ready,
-        "held_by_you": one.held,
-        "attempts": one.doc.attempts,
-        "last_error": one.doc.last_error,
-        "input": one.given,
-        "lease": one.lease(),
-        "skills": list(map(_skill, one.skills)),
-        "next": [step.as_json() for step in one.steps],
-    }
-
-
-def _skill(one: SkillAtHand) -> dict[str, Any]:
-    manifest = one.manifest
-    if manifest is None:
-        return {"reference": one.reference, "problem": one.problem}
-    return {
-        "reference": one.reference,
-        "manifestId": manifest.manifest_id,
-        "skillName": manifest.name,
-        "skillVersion": manifest.version,
-        "loaded": one.loaded,
-        "directives": manifest.directives,
-        "tools": [
-            {"name": tool.name, "description": tool.description, "required": tool.required} for tool in manifest.tools
-        ],
-    }
 
 
 class ResolveAgentNameToId(Arguments):

@@ -10,6 +10,7 @@ from typing import Final, get_args
 from dcf.errors import InvalidArgument
 from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     agents,
+    assignments,
     authoring,
     execution,
     files,

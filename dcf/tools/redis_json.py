@@ -21,8 +21,8 @@ from dcf.values.json_paths import MISSING, JsonSteps, find, parse_path, spell
 from dcf.values.json_text import Json, dump, parse
 from dcf.values.refusal import Refusal
 
-_PAGE: Final = 64 * 1024
-"""Characters of a value that one answer holds."""
+_PAGE: Final = 32 * 1024
+"""Characters of a value that one answer holds: Letta cuts what a tool returns after 50,000 (measured), escapes too."""
 
 _GROWTH: Final = 8
 """How much longer a character can become in an answer, written as bytes and escaped."""

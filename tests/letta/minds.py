@@ -19,17 +19,22 @@ Step = Callable[[Conversation], Reply | None]
 WORKFLOW: dict[str, Json] = json.loads(
     (Path(__file__).parents[2] / "workflows" / "order_processing.json").read_text("utf-8")
 )
+TRIES = 3
 LEASE_S = 40
 """Shorter than the instructions say, so that what a fault leaves behind is over soon."""
 
 
 def first(seen: Conversation, steps: Iterable[Step]) -> Reply:
-    """The first reply among the steps."""
+    """The call whose result was lost once more, up to three times; else the first reply among the steps."""
+    if len(seen.lost) > TRIES:
+        return say(f"{seen.lost[0].tool} fails again and again.")
+    if seen.lost:
+        return use(seen.lost[0].tool, **seen.lost[0].arguments)
     return next(reply for step in steps if (reply := step(seen)) is not None)
 
 
 def is_ok(answer: dict[str, Json]) -> bool:
-    return answer.get("code", "ok") == "ok" and answer.get("ok", True) is True
+    return answer.get("code") == "ok" and answer.get("ok", True) is True
 
 
 # The worker

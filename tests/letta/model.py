@@ -4,6 +4,7 @@ A mind is asked what to do next in a conversation and answers with tool calls or
 agents, restarts and retries can share one. The first mind that has an answer gives it; with none the answer is "ok".
 """
 
+import itertools
 import json
 import threading
 import time
@@ -32,15 +33,29 @@ class Result:
     def answer(self) -> dict[str, Json]:
         return json_in(self.text)
 
+    @property
+    def is_lost(self) -> bool:
+        """Whether the call never reached its tool: Letta says that it failed, and no tool says why.
+
+        It makes a client for the model per call and never closes it; a late close ends a connection to an MCP server
+        that got the same file descriptor (measured).
+        """
+        answer = self.answer
+        return not answer or (answer.get("status") == "Failed" and "code" not in answer)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Conversation:
-    """What the model sees: the system prompt, the last message, the results since, and the tools on offer."""
+    """What the model sees: the system prompt, the last message, the results since, and the tools on offer.
+
+    `lost` are results at the end that say nothing, so that the call before them is to be made again.
+    """
 
     system: str
     message: str
     results: tuple[Result, ...]
     tools: tuple[str, ...]
+    lost: tuple[Result, ...] = ()
 
     @property
     def event(self) -> dict[str, Json]:
@@ -162,7 +177,9 @@ def read_conversation(body: Mapping[str, Json]) -> Conversation:
             name, arguments = asked.get(turn["tool_call_id"], ("", {}))
             results.append(Result(tool=name, text=text, arguments=arguments))
     offered = tuple(tool["function"]["name"] for tool in body.get("tools") or ())
-    return Conversation(system=system, message=message, results=tuple(results), tools=offered)
+    heard = tuple(result for result in results if not result.is_lost)
+    lost = tuple(itertools.takewhile(lambda result: result.is_lost, reversed(results)))
+    return Conversation(system=system, message=message, results=heard, tools=offered, lost=lost)
 
 
 def write_completion(reply: Reply) -> dict[str, Json]:
@@ -202,7 +219,7 @@ def _written(call: Call) -> dict[str, Json]:
 
 def _handler(model: ScriptedModel) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+        protocol_version = "HTTP/1.0"  # Letta closes its clients late: no connection is there for it to mistake
         disable_nagle_algorithm = True
 
         def log_message(self, *_: object) -> None:

@@ -35,12 +35,17 @@ def _run_id(seen: Conversation) -> str:
 
 
 def _document(seen: Conversation) -> dict[str, Json]:
-    """The order workflow, with the skills that were found."""
+    """The document that the instructions show, with the states of the order workflow and the skills that were found."""
+    shown: dict[str, Json] = json.loads(seen.system.split("```json\n")[1].split("```")[0])
     found = {skill["skillName"]: skill for skill in seen.last("get_skillset")["available_skills"]}
     states = json.loads(json.dumps(WORKFLOW["asl"]["States"]))
     for state, name in zip(states.values(), NEEDED, strict=True):
         state["AgentBinding"]["skills"] = [f"skill://{name}@{found[name]['skillVersion']}"]
-    return WORKFLOW | {"workflow_id": _run_id(seen), "asl": WORKFLOW["asl"] | {"States": states}}
+    return shown | {
+        "workflow_id": _run_id(seen),
+        "skill_imports": [{"uri": found[name]["path"]} for name in NEEDED],
+        "asl": WORKFLOW["asl"] | {"States": states},
+    }
 
 
 def _discover(seen: Conversation) -> Reply | None:
@@ -69,7 +74,7 @@ def _hire(seen: Conversation) -> Reply | None:
     if tries and is_ok(seen.last("create_worker_agents")):
         return None
     if tries < 3:
-        return use("create_worker_agents", workflow_json=_document(seen))
+        return use("create_worker_agents", workflow_id=_run_id(seen))
     return say("The workers could not be made.")
 
 

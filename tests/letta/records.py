@@ -69,6 +69,6 @@ Run with:
 
 def _versions() -> list[str]:
     pins = dict(line.split("==") for line in packages.PINS.read_text().splitlines() if "==" in line and line[0] != "#")
-    used = f"dcf {version('dcf')}, letta-client {version('letta-client')}, mcp {version('mcp')}"
+    used = f"dcf-mcp {version('dcf-mcp')}, letta-client {version('letta-client')}, mcp {version('mcp')}"
     machine = f"Python {platform.python_version()} on {platform.system()} {platform.machine()}, {os.cpu_count()} CPUs"
     return [f"{used}, {machine}", "server: " + ", ".join(f"{name} {pins[name]}" for name in _SHOWN)]

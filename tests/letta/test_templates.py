@@ -1,20 +1,26 @@
 """The shipped agents: what they are told to call exists, and their files say what their instructions say."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from mcp.client import Client
 
+from dcf.adapters.letta import LettaOptions
 from dcf.adapters.letta.bundles import read_agent
-from dcf.application import open_application
+from dcf.application import _own_server, open_application
 from dcf.settings import Settings
+from dcf.tools.leases import AcquireStateLease
 from dcf.tools.registry import TOOLS
 from dcf.tools.server import build_server
+from dcf.validation.document import validate_document
+from dcf.workforce.crew.templates import read_staffing
 from tests.letta.templates import AGENTS, DESCRIPTIONS, SERVER, calls, document
 from tests.support.restricted import RestrictedRedis
 
+ROOT = AGENTS.parent
 CALLS = [(template, *call) for template in DESCRIPTIONS for call in calls(template)]
 
 
@@ -42,6 +48,40 @@ def test_a_template_can_be_made_into_an_agent(template: str) -> None:
     assert [block["label"] for block in blueprint.blocks] == ["persona"]
     assert {tool.server for tool in blueprint.tools} == {SERVER}
     assert {tool.name for tool in blueprint.tools} == {name for name, _ in calls(template)}
+
+
+def shown_document() -> dict[str, Any]:
+    """The workflow document that the planner's instructions show."""
+    block = (AGENTS / "planner.md").read_text("utf-8").split("```json\n")[1].split("```")[0]
+    document: dict[str, Any] = json.loads(block)
+    return document
+
+
+def test_the_document_that_a_planner_is_shown_is_valid_and_can_be_staffed() -> None:
+    """It lacked what the schema asks for, so that a planner who followed it was refused."""
+    verdict = validate_document(
+        shown_document(),
+        imports_base_dir=ROOT / "workflows",
+        skills_base_dir=ROOT / "generated" / "manifests",
+        agents_dir=AGENTS,
+    )
+    assert verdict.problems == ()
+    staffing = read_staffing(shown_document(), import_dirs=(AGENTS,), agents_dir=AGENTS, suffix=".af")
+    assert [(one.state, one.template is not None) for one in staffing] == [("Check", True)]
+
+
+def test_who_keeps_to_the_lease_it_is_told_to_take_is_not_taken_for_lost() -> None:
+    """With both at 300 s a worker that did not renew got a second message beside the first."""
+    advised = re.search(r"with your id and (\d+) seconds", (AGENTS / "worker.md").read_text("utf-8"))
+    assert advised is not None
+    assert int(advised[1]) == AcquireStateLease.model_fields["lease_ttl_s"].default
+    assert Settings.model_fields["letta_run_deadline_s"].default >= int(advised[1]) + 60
+    assert LettaOptions(base_url="http://letta").run_deadline_s == Settings.model_fields["letta_run_deadline_s"].default
+
+
+def test_the_server_that_templates_call_dcf_has_the_name_that_the_settings_give() -> None:
+    settings = Settings.model_validate({"server_name": "dcf-two"})
+    assert _own_server(settings)["name"] == "dcf-two"
 
 
 def untyped(schema: Any, path: str) -> Iterator[str]:

@@ -115,6 +115,7 @@ def test_after_finalizing_nothing_in_the_run_changes_any_more(world: World) -> N
     run = world.create(chain("A", "B"), agents={"A": "w"})
     token = world.acquire(run, "A")
     world.finalize(run)
+    world.notifications.pulse()  # its holder is told to stop
     before = world.docs(run), world.events(run)
     codes = [
         getattr(answer, "code", None)
@@ -133,7 +134,7 @@ def test_after_finalizing_nothing_in_the_run_changes_any_more(world: World) -> N
     world.make_due(run, "A")
     world.notifications.pulse()
     assert (world.docs(run), world.events(run)) == before
-    assert world.messages("w") == []
+    assert [event["reason"] for event in world.messages("w")] == ["cancelled"]
 
 
 def test_states_left_open_on_purpose_stay_as_they_are_but_nobody_may_go_on(world: World) -> None:

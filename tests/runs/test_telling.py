@@ -11,7 +11,8 @@ from dcf.ports import Delivery, Undelivered
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.notifications import STALLED_S
 from dcf.store.told import NEVER_TOLD, PLANNER, Told
-from tests.support.machines import chain
+from tests.support.machines import chain, workflow
+from tests.support.scopes import each, task
 from tests.support.waiting import wait_until
 from tests.support.world import Relay, World
 
@@ -314,6 +315,48 @@ def test_a_defect_in_one_delivery_does_not_stop_the_others(
 def test_without_threads_it_is_delivered_at_once() -> None:
     deliveries: Callable[[str], int] = DeliveryThreads(lambda _: 4, 0).hand_over
     assert deliveries("one") == 4
+
+
+# Those who hold what is cancelled
+
+
+def cancelled(world: World, agent: str) -> list[tuple[str, str]]:
+    return [(event["target_state"], event["type"]) for event in world.messages(agent) if event["reason"] == "cancelled"]
+
+
+def test_whoever_holds_a_state_of_a_run_that_is_cancelled_is_told_to_stop(world: World) -> None:
+    run = world.create(chain("A", "B"), agents={"A": ("one", "two")})
+    world.acquire(run, "A", "two")
+    world.finalize(run)
+    world.notifications.pulse()
+    assert cancelled(world, "two") == [("A", "workflow_event")]
+    assert world.messages("one") == []
+    assert all(map(world.notifications.is_current, world.messages("two"))), "it is handed out"
+    world.notifications.pulse()
+    assert not world.is_live(run)
+
+
+@pytest.mark.parametrize("how", ["a branch failed", "the run was closed"])
+def test_whoever_works_inside_a_scope_that_is_over_is_told_to_stop(world: World, how: str) -> None:
+    run = world.create(workflow({"Each": each({"In": task()})}), run_input=[1, 2, 3])
+    token = world.acquire(run, "Each/0/In", "one")
+    world.acquire(run, "Each/1/In", "two")
+    if how == "a branch failed":
+        world.fail(run, "Each/0/In", token)
+    else:
+        world.finalize(run)
+    world.notifications.pulse()
+    assert cancelled(world, "two") == [("Each/1/In", "workflow_event")]
+    assert cancelled(world, "one") == ([] if how == "a branch failed" else [("Each/0/In", "workflow_event")])
+
+
+def test_an_agent_that_was_deleted_with_its_run_is_no_news(world: World) -> None:
+    run = world.create(chain("A"), agents={"A": "a"})
+    world.acquire(run, "A", "a")
+    world.finalize(run)
+    world.relay(Elsewhere(a=GONE)).pulse()
+    assert failures(world, run) == []
+    assert world.owed(run) == 0
 
 
 # A planner that has to know

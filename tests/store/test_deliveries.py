@@ -36,6 +36,13 @@ def test_a_turn_ends_by_itself_and_a_late_holder_does_not_end_the_next(real: Wor
             assert deliveries_over is not None
 
 
+def test_a_turn_from_before_the_clock_stepped_back_keeps_nobody_out(world: World) -> None:
+    deliveries, agent = SharedDeliveries(world.connections), world.name()
+    world.ask("SET", f"cp:idx:turn:{agent}", "dead", "PX", 3600_000)
+    with deliveries.turn(agent) as mine:
+        assert mine
+
+
 def test_what_an_agent_was_sent_is_remembered_for_a_day(world: World) -> None:
     deliveries, agent = SharedDeliveries(world.connections), world.name()
     assert deliveries.find(agent, "e1") is None

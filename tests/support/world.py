@@ -31,6 +31,7 @@ from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
+from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
 from dcf.values.refusal import Refusal
 from tests.support.ahead import Ahead
@@ -46,7 +47,7 @@ class Relay(Notifications):
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
         super().__init__(world.plane, world.outbox, world.told, platform)
         self.deliveries = DeliveryThreads(lambda run: len(self.deliver(run, stalled=True)), threads)
-        self.clock = RunClock(world.plane, world.index, world.outbox, self.deliveries)
+        self.clock = RunClock(world.plane, world.index, world.outbox, self.deliveries, ServerTime(world.connections))
 
     def pulse(self) -> int:
         return self.clock.pulse()

@@ -169,6 +169,34 @@ async def test_an_assignment_has_input_skills_directives_and_what_the_record_hol
     assert after["tools"][-1]["server"]["url"] == "http://stub.example:8765/mcp"
 
 
+async def test_a_long_input_cuts_nothing_off_from_what_to_do_about_it(tools: Tools, run_id: str) -> None:
+    """Letta cuts an answer after 50,000 characters: it did so within the input, and the calls to make were lost."""
+    long = {"text": ["a line of the input"] * 10_000}
+    await tools.ok("create_workflow_control_plane", workflow_json=workflow(run_id), input_json=long)
+    agent = (await tools.ok("create_worker_agents", workflow_id=run_id))["agents_map"]["A"]
+    answer = await tools.ok("get_my_assignment", agent_id=agent, workflow_id=run_id)
+    assert len(answer.text) < 50_000
+    (state,) = answer["states"]
+    assert state["input"] is None
+    assert [one["tool"] for one in answer["next"]][:2] == ["load_skill", "acquire_state_lease"]
+    key = state["input_left_out"].partition('redis_key="')[2].partition('"')[0]
+    found, cursor = [], 0
+    while cursor is not None:
+        part = await tools.ok("json_read", redis_key=key, path="text", cursor=cursor)
+        assert len(part.text) < 50_000
+        found += json.loads(part["value_json"])
+        cursor = part["next_cursor"]
+    assert found == long["text"]
+
+
+async def test_the_input_comes_last_in_what_is_shown_of_a_state(tools: Tools, run_id: str) -> None:
+    agent = (await staffed(tools, run_id))["agents_map"]["A"]
+    answer = await tools.ok("get_my_assignment", agent_id=agent, workflow_id=run_id)
+    assert list(answer["states"][0])[-1] == "input"
+    names = list(json.loads(answer.text))
+    assert names.index("next") < names.index("states")
+
+
 async def test_nobody_is_told_a_lease_token_not_even_its_holder(tools: Tools, run_id: str) -> None:
     """D-12: asking again must not let a second process of the same agent go on with the first one's lease."""
     crew = await staffed(tools, run_id)

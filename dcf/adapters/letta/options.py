@@ -19,7 +19,8 @@ class LettaOptions:
     says how Letta reaches the MCP servers that templates name (`{"dcf": {"name": "dcf", "transport":
     "streamable_http", "url": ...}}`): a template's own addresses are never used, since a template may come from a
     workflow document. A run older than `run_deadline_s` counts as lost: Letta forgets its running runs when it is
-    restarted and calls them `created` for ever.
+    restarted and calls them `created` for ever. It is longer than the lease that workers are told to take (300 s), or
+    one that does not renew it would get its second message beside the first.
     """
 
     base_url: str
@@ -31,7 +32,7 @@ class LettaOptions:
     connect_timeout_s: float = 3.0
     read_timeout_s: float = 10.0
     write_timeout_s: float = 30.0
-    run_deadline_s: float = 300.0
+    run_deadline_s: float = 420.0
     max_steps: int = 50
     message_role: Literal["user", "system"] = "user"
 

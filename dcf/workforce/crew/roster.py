@@ -67,7 +67,7 @@ def allot(roster: Roster, parts: Iterable[str], token: str, now: int) -> tuple[R
         member = roster.get(part)
         if member is not None and member.phase is MemberPhase.MADE and member.agent_id is not None:
             made[part] = member.agent_id
-        elif member is not None and member.phase is MemberPhase.MAKING and member.token != token and member.until > now:
+        elif member is not None and _is_being_made(member, now) and member.token != token:
             others.append(part)
         else:
             mine.append(part)
@@ -76,6 +76,11 @@ def allot(roster: Roster, parts: Iterable[str], token: str, now: int) -> tuple[R
                 changed[part] = Member(phase=MemberPhase.MAKING, token=token, until=now + HOLD, former=former)
     after = {**roster, **changed} if changed else roster
     return after, Allotted(made=made, mine=tuple(mine), others=tuple(others))
+
+
+def _is_being_made(member: Member, now: int) -> bool:
+    """Tell whether somebody may be at it; a hold longer than any is one from before the server's clock stepped back."""
+    return member.phase is MemberPhase.MAKING and now < member.until <= now + HOLD + SECOND
 
 
 def lose(roster: Roster, lost: Mapping[str, str]) -> Roster:

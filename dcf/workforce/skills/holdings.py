@@ -203,7 +203,7 @@ def begin_removal(
     own = holdings.find(reference)
     if own is None:
         return holdings, Settled(None)
-    if own.phase is not SkillPhase.LOADED and own.token != token and own.until > now:
+    if own.phase is not SkillPhase.LOADED and own.token != token and not _is_stale(own, now):
         return holdings, Busy()
     if own.phase is SkillPhase.UNLOADING and own.token == token:
         return holdings, Reserved(own)
@@ -234,7 +234,8 @@ def give_up_removal(holdings: Holdings, manifest_id: str, token: str) -> Holding
 
 
 def _is_stale(one: Holding, now: int) -> bool:
-    return one.phase is not SkillPhase.LOADED and one.until <= now
+    """Tell whether nobody is at it; a hold longer than any is one from before the server's clock stepped back."""
+    return one.phase is not SkillPhase.LOADED and not now < one.until <= now + HOLD + SECOND
 
 
 def _keeps(one: Holding, tool: str) -> bool:

@@ -199,9 +199,9 @@ def test_a_lease_made_immortal_by_the_clock_is_cut_to_its_length() -> None:
     assert decision.answer.retry_after_s == TTL
     assert decision.changes is not None
     healed = decision.changes.states["A"]
-    assert healed == replace(held(), lease=replace(held().lease, expires_at=back + TTL * SECOND))
+    assert healed == replace(held(), lease=replace(held().lease, ts=back, expires_at=back + TTL * SECOND))
     assert decision.changes.timers == {"A": back + TTL * SECOND}
-    assert [event.type for event in decision.changes.events] == ["LeaseHealed"]
+    assert [event.type for event in decision.changes.events] == ["TimesHealed"]
     assert "t1" not in str(decision.changes.events)
     again = acquire(snapshot(healed, now=back), Acquire(state="A", owner="bob", token="t2", ttl_s=TTL))
     assert again.changes is None

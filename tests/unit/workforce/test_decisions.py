@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from dcf.values.instants import SECOND
 from dcf.workforce.crew import roster
 from dcf.workforce.crew.names import agent_name, default_prefix
-from dcf.workforce.crew.roster import Allotted, Member
+from dcf.workforce.crew.roster import Allotted, Member, MemberPhase
 from dcf.workforce.skills import holdings
 from dcf.workforce.skills.holdings import Busy, HeldTool, Holding, Holdings, Repair, Reserved, Settled, SkillPhase
 
@@ -43,6 +44,17 @@ def test_a_skill_waits_for_one_that_is_loading_the_same_tool() -> None:
     loading = held("a", "x", phase=SkillPhase.LOADING, until=NOW + 1)
     assert isinstance(reserve(having(loading), held("b", "x")), Busy)
     assert isinstance(reserve(having(loading), held("b", "y")), Reserved)
+
+
+def test_a_hold_from_before_the_clock_stepped_back_keeps_nobody_out() -> None:
+    loading = held("a", "x", phase=SkillPhase.LOADING, until=NOW + holdings.HOLD + 3600 * SECOND)
+    wish = replace(held("a", "x"), token="another")
+    assert isinstance(holdings.reserve(having(loading), wish, NONE, NOW)[1], Repair)
+    assert isinstance(holdings.begin_removal(having(loading), "a", "t", NOW)[1], Reserved)
+    making = Member(phase=MemberPhase.MAKING, token="dead", until=NOW + roster.HOLD + 3600 * SECOND)
+    assert roster.allot({"A": making}, ("A",), "mine", NOW)[1] == Allotted(mine=("A",))
+    alive = replace(making, until=NOW + roster.HOLD)
+    assert roster.allot({"A": alive}, ("A",), "mine", NOW)[1] == Allotted(others=("A",))
 
 
 def test_a_skill_waits_for_one_that_is_taking_its_tool_away() -> None:

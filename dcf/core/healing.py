@@ -1,0 +1,74 @@
+"""After the server's clock stepped back: times that lie further ahead than they can, brought back. Pure.
+
+Every time in a document was set as "now, and so long from it". One that lies further ahead than so long was set before
+the step, and begins anew; nothing else is touched, so this may be done at any time and any number of times. A Wait for
+a moment that the workflow names waits for that moment, whatever the clock said before.
+"""
+
+from dataclasses import replace
+from typing import Final
+
+from dcf.core.attention import latest_look
+from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.model import Lease, RunStatus, StateDoc
+from dcf.values.instants import SECOND
+
+_SLACK: Final = SECOND
+"""What is let pass: clocks are set by less all the time."""
+
+
+def is_ahead(at: int, now: int, span_s: int = 0) -> bool:
+    """Tell whether a time lies further ahead than something that was set to come after so many seconds can."""
+    return at > now + span_s * SECOND + _SLACK
+
+
+def heal(snapshot: Snapshot, state: str, *, is_moment: bool = False) -> Decision[bool]:
+    """Bring back the times of one open state, and when the clock looks at it; tell whether they had to be.
+
+    `is_moment` says that the state is a Wait for a moment that the workflow names.
+    """
+    doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
+    due = snapshot.timers.get(state)
+    if doc is None or due is None or meta is None or meta.status is not RunStatus.RUNNING or doc.status.is_terminal:
+        return Decision(answer=False)
+    mended = healed(doc, now, is_moment=is_moment)
+    latest = latest_look(mended, meta, now)
+    at = latest if is_ahead(due, latest) else due
+    if mended == doc and at == due:
+        return Decision(answer=False)
+    event = Event(type="TimesHealed", state=state, data={"epoch": doc.lease.epoch})
+    states = {} if mended == doc else {state: mended}
+    return Decision(answer=True, changes=Changes(states=states, events=[event], timers={state: at}))
+
+
+def healed(doc: StateDoc, now: int, *, is_moment: bool = False) -> StateDoc:
+    """Bring back the times of a document."""
+    begun = doc.not_before if is_moment else _not_before(doc, now)
+    return replace(doc, lease=_lease(doc.lease, now), not_before=begun, deadline=_deadline(doc, max(now, begun or 0)))
+
+
+def _lease(lease: Lease, now: int) -> Lease:
+    if lease.token is None or lease.ts is None:
+        return lease
+    granted = min(lease.ts, now) if is_ahead(lease.ts, now) else lease.ts
+    if lease.expires_at is not None and lease.ttl_s is not None and is_ahead(lease.expires_at, now, lease.ttl_s):
+        return replace(lease, ts=min(granted, now), expires_at=now + lease.ttl_s * SECOND)
+    return replace(lease, ts=granted)
+
+
+def _not_before(doc: StateDoc, now: int) -> int | None:
+    """Bring back when a retry is due, or a Wait over, which was entered when it began to wait."""
+    at = doc.not_before
+    if at is None:
+        return None
+    if doc.kind == "Wait" and doc.started_at is not None:
+        return now + at - doc.started_at if is_ahead(doc.started_at, now) else at
+    if doc.delay_s is not None and is_ahead(at, now, doc.delay_s):
+        return now + doc.delay_s * SECOND
+    return at
+
+
+def _deadline(doc: StateDoc, begins: int) -> int | None:
+    if doc.deadline is None or doc.timeout_s is None or not is_ahead(doc.deadline, begins, doc.timeout_s):
+        return doc.deadline
+    return begins + doc.timeout_s * SECOND

@@ -1,0 +1,139 @@
+"""The tool by which an agent asks what is its to do. Thin: ask, present; what may be long comes last."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from pydantic import Field
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.tools.registry import AgentId, Answer, Arguments, StateName, WorkflowId, tool
+from dcf.values.json_text import dump
+from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
+
+_INPUT_CHARS: Final = 20_000
+"""How much input one assignment shows, in characters of JSON: Letta cuts what a tool returns after 50,000 characters,
+wherever that is (measured), and the rest of an assignment needs room as well."""
+
+_LEFT_OUT: Final = (
+    "It has {size} characters. acquire_state_lease answers with all of it; where long answers reach you cut off, read "
+    'it in parts: json_read(redis_key="{key}", cursor=0), then again with next_cursor.'
+)
+
+
+class GetMyAssignment(Arguments):
+    """Get what is yours to do, before you work: your state, its input, your skills, and the next calls to make.
+
+    Follow `next` in its order. Nothing is changed by asking; ask again whenever you are unsure.
+    """
+
+    agent_id: AgentId
+    workflow_id: WorkflowId | None = Field(
+        default=None, description="Id of the run, as in the event; may be left out while you work for one run only."
+    )
+    state: StateName | None = Field(default=None, description="One state, as in the event; default: all of yours.")
+
+
+class MyAssignment(Answer):
+    """`next` are the calls to make, in order; `states` have input, skills and lease (never its token).
+
+    Of a long input, `input_left_out` says how to read it. `context` and `tools` are what your record holds; without a
+    run, `candidates` are the runs you work for. What may be long comes last, where a platform may cut it.
+    """
+
+    agent_id: str | None = None
+    workflow_id: str | None = None
+    run_status: str | None = None
+    next: list[dict[str, Any]] = Field(default_factory=list)
+    candidates: list[str] = Field(default_factory=list)
+    loaded_skills: list[dict[str, Any]] = Field(default_factory=list)
+    tools: list[dict[str, Any]] = Field(default_factory=list)
+    more_states: int = 0
+    states: list[dict[str, Any]] = Field(default_factory=list)
+    context: list[dict[str, Any]] = Field(default_factory=list)
+
+
+@tool(
+    toolset="agents",
+    scope=Scope.READ,
+    profiles=("worker", "operator"),
+    arguments=GetMyAssignment,
+    answer=MyAssignment,
+    read_only=True,
+)
+def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
+    """Tell an agent what is its to do."""
+    found = app.desk.ask(args.agent_id, args.workflow_id, args.state)
+    return MyAssignment(
+        status=_summary(found),
+        agent_id=args.agent_id,
+        workflow_id=found.workflow_id,
+        run_status=found.run_status,
+        states=list(_states(app, found)),
+        more_states=max(found.more, 0),
+        loaded_skills=[
+            {"manifestId": one.manifest_id, "skillName": one.name, "skillVersion": one.version} for one in found.loaded
+        ],
+        context=[dict(one) for one in found.context],
+        tools=[dict(one) for one in found.tools],
+        next=[one.as_json() for one in found.steps],
+        candidates=list(found.candidates),
+        hint="Call again with the workflow_id of one of the candidates." if found.candidates else None,
+    )
+
+
+def _summary(found: Assignment) -> str:
+    if found.candidates:
+        return f"You work for {len(found.candidates)} runs."
+    if found.workflow_id is None:
+        return "No run that is not over has work for you."
+    held = [one.state for one in found.states if one.held]
+    ready = [one.state for one in found.states if one.ready]
+    if held:
+        return f"You hold '{held[0]}'."
+    return f"'{ready[0]}' is ready for you." if ready else "Nothing is ready for you now."
+
+
+def _states(app: Application, found: Assignment) -> Iterator[dict[str, Any]]:
+    """Show the states, each with its input at the end, as long as there is room for inputs."""
+    room = _INPUT_CHARS
+    for one in found.states:
+        size = len(dump(one.given))
+        if size > room:
+            assert found.workflow_id is not None, "states are of a run"
+            key = app.runs.input_key(found.workflow_id, one.state)
+            yield _state(one) | {"input": None, "input_left_out": _LEFT_OUT.format(size=size, key=key)}
+        else:
+            room -= size
+            yield _state(one) | {"input": one.given}
+
+
+def _state(one: StateAtHand) -> dict[str, Any]:
+    return {
+        "state": one.state,
+        "status": one.doc.status.value,
+        "ready": one.ready,
+        "held_by_you": one.held,
+        "attempts": one.doc.attempts,
+        "last_error": one.doc.last_error,
+        "lease": one.lease(),
+        "skills": list(map(_skill, one.skills)),
+        "next": [step.as_json() for step in one.steps],
+    }
+
+
+def _skill(one: SkillAtHand) -> dict[str, Any]:
+    manifest = one.manifest
+    if manifest is None:
+        return {"reference": one.reference, "problem": one.problem}
+    return {
+        "reference": one.reference,
+        "manifestId": manifest.manifest_id,
+        "skillName": manifest.name,
+        "skillVersion": manifest.version,
+        "loaded": one.loaded,
+        "directives": manifest.directives,
+        "tools": [
+            {"name": tool.name, "description": tool.description, "required": tool.required} for tool in manifest.tools
+        ],
+    }
