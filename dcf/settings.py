@@ -52,7 +52,7 @@ class Settings(BaseSettings):
     data_dir: Path = Field(default_factory=_default_data_dir, description="where the embedded server keeps its data")
     appendfsync: Literal["everysec", "always"] = Field(
         default="everysec",
-        description="how often the embedded server syncs its log to disk; always survives a power loss",
+        description="how often the embedded server syncs its log to disk; only always survives a kill or a power loss",
     )
     mcp_host: str = Field(default="127.0.0.1", description="address that the HTTP transport binds")
     mcp_port: int = Field(default=8337, ge=0, le=65535, description="port of the HTTP transport; 0 takes a free one")

@@ -44,11 +44,15 @@ def _durability(report: Mapping[str, Json], *, embedded: bool) -> tuple[bool, st
     if not report["appendonly"]:
         return False, "appendonly is no: every run is lost when Redis stops. Set appendonly yes in its configuration."
     if fsync == "always":
-        return True, "appendonly is yes and appendfsync is always: what was acknowledged survives a power loss."
+        return (
+            True,
+            "appendonly is yes and appendfsync is always: nothing acknowledged is lost.",
+        )
     if fsync is None:
         return True, "appendonly is yes; this user may not ask how often it is synced to disk."
     remedy = "Set DCF_APPENDFSYNC=always" if embedded else "Set appendfsync always in its configuration"
-    return False, f"appendfsync is {fsync}: a power loss may take the last second of work. {remedy} to survive it."
+    what = "a killed redis-server or a power loss may take the last two seconds of work"
+    return False, f"appendfsync is {fsync}: {what}. {remedy} to lose nothing."
 
 
 def _eviction(policy: str) -> tuple[bool, str]:

@@ -51,7 +51,8 @@ def _warnings(policy: str, fsync: str | None, *, appendonly: bool) -> list[str]:
     if not appendonly:
         warnings.append("appendonly is off: every run is lost when the server stops (set appendonly yes)")
     elif fsync is not None and fsync != "always":
-        warnings.append(f"appendfsync is {fsync}: a power loss may take the last second (set appendfsync always)")
+        what = "a kill or a power loss may take the last two seconds"
+        warnings.append(f"appendfsync is {fsync}: {what} (set appendfsync always)")
     if policy != _EVICTION_FREE:
         warnings.append(f"maxmemory-policy is {policy}: Redis may drop documents (set noeviction)")
     return warnings

@@ -198,7 +198,7 @@ def test_doctor_says_in_words_what_it_found(dcf_alone: Dcf) -> None:
     assert len(lines) == 7
     assert all(line[0] in "✔!" and line.endswith(".") for line in lines)
     (warning,) = (line for line in lines if line.startswith("!"))
-    assert "everysec" in warning
+    assert "everysec: a killed redis-server or a power loss may take the last two seconds" in warning
     assert "DCF_APPENDFSYNC=always" in warning
     lines = dcf_alone("doctor", DCF_APPENDFSYNC="always").stdout.splitlines()
     assert all(line.startswith("✔") for line in lines)
