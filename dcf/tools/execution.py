@@ -140,9 +140,7 @@ class UpdateWorkflowControlPlane(Arguments):
 
     workflow_id: WorkflowId
     state: StateName
-    lease_token: LeaseToken | None = Field(
-        default=None, description="The lease_token you hold; required for every write."
-    )
+    lease_token: LeaseToken | None = Field(default=None, description="The lease_token you hold; every write needs it.")
     new_status: str | None = Field(
         default=None,
         max_length=20,
@@ -153,7 +151,7 @@ class UpdateWorkflowControlPlane(Arguments):
         default=None, description="The state's output: any JSON value, or JSON text (for null the text 'null')."
     )
     error_name: str | None = Field(
-        default=None, max_length=200, description="Name of the failure, for example OrderRejected."
+        default=None, max_length=200, description="Name of the failure, such as OrderRejected."
     )
     error_message: str | None = Field(default=None, max_length=20_000, description="What went wrong, in words.")
     claim_next: bool = Field(
