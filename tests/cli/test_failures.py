@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import redis
 from typer.testing import Result
 
 from dcf.cli.child_processes import ChildProcesses
@@ -20,6 +21,7 @@ from dcf.tools.client import connect
 from dcf.values.json_text import Json
 from dcf.worker import FUNCTIONS, TaskFunction
 from tests.cli.conftest import Dcf, Seed, plain_redis
+from tests.support.servers import redis_server
 
 WORKFLOW = "workflows/order_processing.json"
 
@@ -295,6 +297,15 @@ def test_a_wrong_password_is_not_repeated(dcf: Dcf, short_directory: Path) -> No
         told(result, 4, "store_unavailable", "refused the user name or password")
         assert "canary" not in result.output
         told(dcf("ls", REDIS_URL=f"unix://{path}"), 4, "refused the user name or password")
+
+
+def test_a_redis_that_is_full_is_told_apart_from_one_that_will_not_do(dcf: Dcf, tmp_path: Path) -> None:
+    with redis_server(tmp_path) as port, redis.Redis(port=port) as admin:
+        url = f"redis://127.0.0.1:{port}"
+        admin.config_set("maxmemory", 1)
+        told(dcf("keys", "create", "--scope", "read", REDIS_URL=url), 4, "store_unavailable", "memory is full (OOM)")
+        admin.config_set("maxmemory", 0)
+        assert dcf("keys", "create", "--scope", "read", REDIS_URL=url).exit_code == 0
 
 
 def test_a_redis_without_the_json_module(dcf: Dcf, short_directory: Path) -> None:

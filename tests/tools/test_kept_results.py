@@ -15,6 +15,7 @@ import pytest
 import redis
 
 from dcf.application import Application, open_application
+from dcf.errors import ToolCallFailed
 from dcf.settings import Settings
 from dcf.store.runs import RunStore
 from dcf.tools.client import ToolClient, connect
@@ -110,6 +111,26 @@ def test_a_result_finished_while_redis_is_in_trouble_is_delivered_afterwards_and
     events = [happening.type for happening in site.application.history.after("run")]
     assert events.count("StateSucceeded") == 1
     assert "given up" not in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("trouble", "said"),
+    [
+        (full, "Redis refuses writes: its memory is full (OOM)."),
+        (read_only, "Redis refuses writes: this server is a replica"),
+    ],
+)
+def test_what_passes_is_told_with_its_reason_through_a_tool(
+    site: Site, trouble: Callable[[Server], Callable[[], object]], said: str
+) -> None:
+    end = trouble(site.redis)
+    with pytest.raises(ToolCallFailed) as raised:
+        site.tools.call("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id="run")
+    assert raised.value.code == "store_unavailable"
+    assert raised.value.message.startswith(said)
+    end()
+    again = site.tools.call("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id="run")
+    assert again["code"] == "ok"
 
 
 def status_of(tools: ToolClient) -> str:
