@@ -120,7 +120,7 @@ def time_out(
     error = doc.timed_out(snapshot.now)
     if meta is None or error is None:
         return Decision(answer=None)
-    return _end_by_itself(snapshot, state, definition, context, (error, f"State '{state}' did not end in time."))
+    return _end_by_itself(snapshot, state, definition, context, (error, None))
 
 
 def wake(
@@ -163,7 +163,7 @@ def _end_by_itself(
     state: str,
     definition: Definition,
     context: Mapping[str, Json],
-    failure: tuple[str, str] | None,
+    failure: tuple[str, str | None] | None,
 ) -> Decision[RunStatus | More | None]:
     """End a state without a holder's write: with a failure (error, cause), or because its time has come (None)."""
     doc, now = snapshot.states[state], snapshot.now
@@ -216,8 +216,7 @@ def _advance(snapshot: Snapshot, request: Update, definition: Definition, contex
     if request.status is Status.SUCCEEDED:
         result = request.output if request.has_output else snapshot.outputs.get(state)
         return engine.complete(definition.machine, state, visits, result, context, clock)
-    error, cause = request.error or "States.TaskFailed", request.cause or ""
-    return engine.fail(definition.machine, state, visits, error, cause, context, clock)
+    return engine.fail(definition.machine, state, visits, request.error, request.cause, context, clock)
 
 
 def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
@@ -354,9 +353,7 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
 
 
 def _error_text(request: Update) -> str | None:
-    if request.error is None:
-        return request.cause
-    return f"{request.error}: {request.cause or ''}"
+    return ": ".join(filter(None, (request.error, request.cause))) or None
 
 
 def _owner_refusal(doc: StateDoc, request: Update) -> Refusal | None:

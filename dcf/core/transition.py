@@ -360,7 +360,7 @@ class Transition:
 
 
 def _last_error(step: Retried | Caught | Broke) -> str:
-    return f"{step.error or 'error'}: {step.cause or ''}"
+    return ": ".join(filter(None, (step.error or "failed", step.cause)))
 
 
 def clock_of(now: int, epoch: int) -> Clock:
