@@ -11,7 +11,7 @@ from typing import Final
 from dcf.asl import mapping
 from dcf.asl.branching import Live, opened_map, opened_parallel
 from dcf.asl.entering import opened_task, surroundings
-from dcf.asl.limits import AT_ONCE, MAX_IN_A_ROW, TASKS_AT_ONCE, bounded
+from dcf.asl.limits import AT_ONCE, TASKS_AT_ONCE, bounded, refuse_endless
 from dcf.asl.machine import Machine
 from dcf.asl.places import Place, join, open_scope, resolve, split_scope
 from dcf.asl.retrying import HEARTBEAT, RUNTIME, TIMEOUT, Retrying, delay_micros, met
@@ -224,8 +224,7 @@ class EngineCall:
             self.steps.append(OpenWait(path=here.path, source=arrival.source, entry=entry, until=now))
             return
         try:
-            if entry.passed >= MAX_IN_A_ROW:
-                raise _endless()
+            refuse_endless(entry.passed)
             self._run(arrival)
         except StateError as error:
             self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
@@ -394,8 +393,3 @@ class EngineCall:
     def _open(self, opened: OpenScope) -> None:
         self.steps.append(opened)
         self.live[opened.path] = Live(opened=opened, results=[None] * opened.size, left=opened.size)
-
-
-def _endless() -> StateError:
-    cause = f"Control came through {MAX_IN_A_ROW} states in a row, and in none of them anybody worked or waited."
-    return StateError(RUNTIME, cause)

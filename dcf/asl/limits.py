@@ -35,6 +35,13 @@ def bounded(value: Json) -> Json:
     return value
 
 
+def refuse_endless(passed: int) -> None:
+    """Raise StateError States.Runtime when control came through too many states without anybody working or waiting."""
+    if passed >= MAX_IN_A_ROW:
+        cause = f"Control came through {MAX_IN_A_ROW} states in a row, and in none of them anybody worked or waited."
+        raise StateError("States.Runtime", cause)
+
+
 def refuse_too_much(variables: Mapping[str, Json]) -> None:
     """Raise StateError States.DataLimitExceeded when all the variables together are too large to be stored."""
     # Each was bounded when it was assigned, so that few of them are never too much, and most runs have few.

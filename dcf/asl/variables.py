@@ -11,7 +11,7 @@ from dcf.values.text_pieces import clip
 
 
 @dataclass(slots=True, kw_only=True)
-class _Scope:
+class _ScopeVariables:
     """The variables that the states of one machine set, by where they do; `own` are those of the state that is read."""
 
     assigned: tuple[tuple[str, str], ...]
@@ -34,12 +34,12 @@ class _Scope:
 class Scopes:
     """The variables set by the scopes around the place that is read now, outermost first."""
 
-    around: list[_Scope] = field(default_factory=list)
+    around: list[_ScopeVariables] = field(default_factory=list)
 
     @contextmanager
     def entered(self, machine: DefinitionFields, states: Mapping[str, Json]) -> Iterator[None]:
         """Check one machine's variables; its states, and the machines inside them, are read meanwhile."""
-        here = _Scope(assigned=tuple(_assigned(states)))
+        here = _ScopeVariables(assigned=tuple(_assigned(states)))
         self._check_outer(machine, here.assigned)
         self.around.append(here)
         reads = machine.findings.reads

@@ -11,7 +11,7 @@ from dcf.asl.state_paths import split_scope
 from dcf.asl.steps import Advance, BranchFailed, Visit, exceeds, next_item
 from dcf.core.decision import More, Snapshot, Tally
 from dcf.core.definition import Definition
-from dcf.core.scopes import NOTHING_KEPT, missing, opened_scope, visits_of
+from dcf.core.scopes import entry_of, missing, opened_scope, visits_of
 from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.values.json_text import Json
 
@@ -93,4 +93,4 @@ def epoch_of(snapshot: Snapshot, state: str) -> int:
 
 def visits_to_leave(snapshot: Snapshot, state: str) -> dict[str, Visit]:
     """Give the engine what was kept of the state's entry, and of the scopes around it."""
-    return {**visits_of(snapshot, state), state: snapshot.entries.get(state, NOTHING_KEPT)}
+    return {**visits_of(snapshot, state), state: entry_of(snapshot, state, snapshot.entries.get(state))}

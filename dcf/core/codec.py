@@ -14,7 +14,7 @@ from dcf.values.json_text import Json, dump, load
 _STATE_FIELDS = frozenset(
     {
         "status", "attempts", "lease", "started_at", "finished_at", "last_error", "waits_for", "not_before", "last",
-        "type", "deadline", "heartbeat_s", "scope_epoch", "scope",
+        "type", "deadline", "heartbeat_s", "scope_epoch", "scope", "retries", "passed",
     }
 )  # fmt: skip
 
@@ -52,6 +52,8 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
         "heartbeat_s": doc.heartbeat_s,
         "scope_epoch": doc.scope_epoch,
         "scope": None if doc.scope is None else _write_scope(doc.scope),
+        "retries": list(doc.retries) or None,
+        "passed": doc.passed or None,
     }
     return written | {name: value for name, value in rare.items() if value is not None}
 
@@ -85,18 +87,18 @@ def read_state(document: Json) -> StateDoc:
         heartbeat_s=_count(found.get("heartbeat_s")) or None,
         scope_epoch=_count(found.get("scope_epoch")) or None,
         scope=_read_scope(found.get("scope")),
+        retries=_counts(found.get("retries")),
+        passed=_count(found.get("passed")),
         last=_replies(found.get("last")),
         extra={name: value for name, value in found.items() if name not in _STATE_FIELDS},
     )
 
 
 def write_entry(entry: Entry) -> dict[str, Json]:
-    """Write what entering a state fixed, for when it is left."""
+    """Write what entering a state fixed, for when it is left; its counters stand in the state's own document."""
     written: dict[str, Json] = {"raw": entry.raw, "entered_at": entry.entered_at}
     if entry.variables:
         written["variables"] = dict(entry.variables)
-    if entry.retries:
-        written["retries"] = list(entry.retries)
     if entry.item is not None:
         written["item"] = list(entry.item)
     return written
@@ -110,7 +112,6 @@ def read_entry(document: Json) -> Entry:
         raw=found.get("raw"),
         variables=_object(found.get("variables")),
         entered_at=str(found.get("entered_at")),
-        retries=tuple(_count(number) for number in found.get("retries") or ()),
         item=(item[0], item[1]) if isinstance(item, list) and len(item) == _ITEM else None,
     )
 
@@ -176,6 +177,10 @@ def _replies(text: Json) -> dict[str, Any]:
         return _object(load(text))
     except (TypeError, ValueError):
         return {}
+
+
+def _counts(value: Json) -> tuple[int, ...]:
+    return tuple(map(_count, value)) if isinstance(value, list) else ()
 
 
 def _count(value: Json) -> int:

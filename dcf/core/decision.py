@@ -137,13 +137,14 @@ class Changes:
 class Remaining:
     """What a commit leaves to do, written nowhere: whoever dies before doing it leaves it to the clock.
 
-    The states inside `closed` scopes are to be cancelled, Maps in `reading` (by epoch) wait for items, and the counts
-    of the scopes in `counting` tell after the commit whether they are over. A run that is over (`run_over`) has states
-    that control never reached.
+    The states inside `closed` scopes are to be cancelled, Maps in `reading` (by epoch) wait for items, the states in
+    `waking` (by epoch) go on at once, and the counts of the scopes in `counting` tell after the commit whether they are
+    over. A run that is over (`run_over`) has states that control never reached.
     """
 
     closed: list[str] = field(default_factory=list)
     reading: dict[str, int] = field(default_factory=dict)
+    waking: dict[str, int] = field(default_factory=dict)
     counting: dict[str, StateDoc] = field(default_factory=dict)
     run_over: bool = False
 

@@ -12,7 +12,7 @@ from dcf.asl.machine import Machine, every_state
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join
-from dcf.asl.states import State, Task, Workable
+from dcf.asl.states import Task
 from dcf.errors import InvalidDefinition, Problem
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
@@ -49,7 +49,7 @@ class Definition:
         """Tell whether a state, or a scope around it, may be visited more than once."""
         around = (resolve(self.machine, owner) for owner in here.parents)
         return any(
-            place.name in place.machine.revisitable or (place is not here and _is_retried(place.state))
+            place.name in place.machine.revisitable or (place is not here and bool(place.state.retriers))
             for place in (here, *around)
         )
 
@@ -73,10 +73,6 @@ def read_definition(document: Json) -> Definition:
         skills={name: _skills(state) for name, state in every_state(machine) if isinstance(state, Task)},
         stateful=_is_stateful(document.get("asl")),
     )
-
-
-def _is_retried(state: State) -> bool:
-    return isinstance(state, Workable) and bool(state.retriers)
 
 
 def _is_stateful(asl: Json) -> bool:

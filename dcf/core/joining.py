@@ -1,4 +1,4 @@
-"""What whoever ended the last branch does next: join the scope, close it after a failure too many, give it its items.
+"""What a commit leaves to whoever made it: join a scope, close it after a failure too many, give it its items, go on.
 
 Each is a transaction of its own after the commit that made it due, for nobody knows before the commit whether it was
 the last. Anybody may repeat each of them; only the first finds the scope open. Pure.
@@ -19,7 +19,7 @@ from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.progress import Update, claimant_of
-from dcf.core.scopes import NOTHING_KEPT, opened_scope, visits_of
+from dcf.core.scopes import entry_of, opened_scope, visits_of
 from dcf.core.transition import Claimant, clock_of
 from dcf.errors import StateError
 from dcf.values.digest import fingerprint
@@ -28,15 +28,16 @@ from dcf.values.json_text import Json
 Context = Mapping[str, Json]
 
 
-What: TypeAlias = Literal["join", "overflow", "read", "sweep", "skip"]
-"""What a commit may leave to do: join a scope, close it, give it items, cancel what is inside; close the run."""
+What: TypeAlias = Literal["join", "overflow", "read", "wake", "sweep", "skip"]
+"""What a commit may leave to do: join a scope, close it, give it items, go on with a state; cancel what is inside a
+scope; close the run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FollowUp:
-    """Something that a commit left to do about a scope, or about the whole run (`skip`).
+    """Something that a commit left to do about a state, or about the whole run (`skip`).
 
-    `epoch` is that of the scope's visit, for it may be over and entered again meanwhile; `size` is the scope's.
+    `epoch` is that of the state's visit, for it may be over and entered again meanwhile; `size` is the scope's.
     """
 
     what: What
@@ -77,6 +78,7 @@ def completer_of(request: Update, answer: Updated) -> Completer | None:
 def follow_ups(remaining: Remaining, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
     """List what a commit leaves to do; `counts` are those of the scopes it added to, as they then were."""
     found = [FollowUp(what="read", path=path, epoch=epoch) for path, epoch in remaining.reading.items()]
+    found += [FollowUp(what="wake", path=path, epoch=epoch) for path, epoch in remaining.waking.items()]
     found += [FollowUp(what="sweep", path=path) for path in remaining.closed]
     found += [due for path, tally in counts.items() if (due := follow_up(path, remaining.counting[path], tally))]
     if remaining.run_over:
@@ -95,7 +97,7 @@ def follow_up(path: str, doc: StateDoc, tally: Tally) -> FollowUp | None:
 
 
 def is_visit(snapshot: Snapshot, wanted: FollowUp) -> bool:
-    """Tell whether the scope is still in the visit that this was left to do about."""
+    """Tell whether the state is still in the visit that this was left to do about."""
     doc = snapshot.states.get(wanted.path)
     return doc is not None and doc.lease.epoch == wanted.epoch
 
@@ -162,6 +164,23 @@ def supply(
     return _go_on(snapshot, path, definition, context, ask, by)
 
 
+def wake(
+    snapshot: Snapshot, path: str, definition: Definition, context: Context, by: Completer | None = None
+) -> Decision[Joined | More | None]:
+    """Go on after a Wait, with a state not begun yet, or with another try of one; None: it is not time, or over."""
+    doc, meta = snapshot.states[path], snapshot.meta
+    is_open = meta is not None and meta.status is RunStatus.RUNNING and not doc.status.is_terminal
+    is_due = doc.kind is not None and (doc.not_before or 0) <= snapshot.now
+    was_woken = doc.is_scope and doc.status is Status.RUNNING
+    if not is_open or not is_due or was_woken:
+        return Decision(answer=None)
+
+    def ask(visits: Mapping[str, Visit], clock: Clock) -> Advance:
+        return engine.wake(definition.machine, path, visits, context, clock)
+
+    return _go_on(snapshot, path, definition, context, ask, by)
+
+
 def sweep(snapshot: Snapshot) -> Decision[int]:
     """Write down of states in scopes that are over that they are cancelled."""
     void = {path: snapshot.states[path] for path in snapshot.void}
@@ -189,12 +208,14 @@ def _go_on(
 ) -> Decision[Joined | More | None]:
     doc, now = snapshot.states[path], snapshot.now
     epoch = doc.lease.next_epoch(now)
-    here: Visit = _entry(snapshot, path) if doc.scope is None else opened_scope(snapshot, path)
+    was_open = doc.is_open_scope
+    here: Visit = opened_scope(snapshot, path) if was_open else _entry(snapshot, path)
     advance = ask({**visits_of(snapshot, path), path: here}, clock_of(now, epoch))
     step = open_transition(snapshot, path, epoch, definition)
-    # What a Map opens that read its items before the run was kicked off, kicking it off announces.
-    step.starting = doc.scope is None and snapshot.meta is not None and not snapshot.meta.is_started
+    # What goes on by itself before the run was kicked off, kicking it off announces.
+    step.starting = not was_open and snapshot.meta is not None and not snapshot.meta.is_started
     step.writes.states[path] = replace(doc, lease=Lease(epoch=epoch))
+    step.writes.timers[path] = None
     more = take(step, snapshot, path, advance, definition, context, None if by is None else by.claimant)
     if more is not None:
         return Decision(answer=more)
@@ -234,4 +255,4 @@ def _waits_for_items(doc: StateDoc) -> bool:
 
 def _entry(snapshot: Snapshot, path: str) -> Entry:
     kept = snapshot.scopes.get(path)
-    return NOTHING_KEPT if kept is None else kept.entry
+    return entry_of(snapshot, path, snapshot.entries.get(path) if kept is None else kept.entry)

@@ -92,7 +92,8 @@ class StateDoc:
 
     `kind` is set for an open state that nobody leases (a Wait, a Parallel, a Map, a Task that is to be entered
     again); `deadline` and `heartbeat_s` are a Task's timeouts. `scope` is there once a Parallel or Map has opened
-    what is inside it; inside, `scope_epoch` is the epoch of the scope's document at that time.
+    what is inside it; inside, `scope_epoch` is the epoch of the scope's document at that time. `retries` and `passed`
+    are those of the visit's `Entry`: what changes between visits stands here, where entering the state writes anyway.
     """
 
     status: Status = Status.PENDING
@@ -108,6 +109,8 @@ class StateDoc:
     heartbeat_s: int | None = None
     scope_epoch: int | None = None
     scope: ScopeBounds | None = None
+    retries: tuple[int, ...] = ()
+    passed: int = 0
     last: Mapping[str, Json] = field(default_factory=dict)
     extra: Mapping[str, Json] = field(default_factory=dict)
 
@@ -176,7 +179,7 @@ class StateInput:
     def must_keep_entry(self) -> bool:
         """Whether leaving the state needs more than its input says."""
         kept = self.entry
-        return self.stateful or kept.raw is not self.effective or bool(kept.variables or kept.retries)
+        return self.stateful or kept.raw is not self.effective or bool(kept.variables)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

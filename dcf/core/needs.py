@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain, islice
 
-from dcf.asl.machine import Machine
 from dcf.asl.mapping import MAX_CONCURRENCY
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join, open_scope, split_scope
-from dcf.asl.states import Map, Parallel, Task
+from dcf.asl.states import Map
 from dcf.asl.templates import Literal
 from dcf.core.decision import More, Reads
 from dcf.core.definition import Definition
@@ -39,27 +38,36 @@ def to_update(definition: Definition, request: Update) -> Reads:
         return Reads()
     if request.status not in (Status.SUCCEEDED, Status.FAILED):
         return Reads(states=with_scopes([request.state]))
-    is_task = isinstance(here.state, Task)
     return to_leave(
         definition,
         here,
         fails=request.status is Status.FAILED,
-        entries=(here.path,) if is_task and definition.needs_entry(here) else (),
+        entries=(here.path,) if here.state.is_leased and definition.needs_entry(here) else (),
         outputs=() if request.has_output else (here.path,),
         agents=_to_claim(definition, here) if request.claim_ttl_s is not None else (),
     )
 
 
-def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
-    """List what ending a state needs that nobody writes the end of.
+def to_end(
+    definition: Definition, path: str, size: int | None = None, by: str | None = None, *, claims: bool = False
+) -> Reads:
+    """List what ending a state needs that nobody writes the end of, or going on with one.
 
-    A Parallel or Map is ended so when it waited to be entered again; `size` is how many branches or iterations it had,
-    where that is known.
+    A Parallel or Map is gone on with when it waited to be entered; `size` is how many branches or iterations it had,
+    where that is known. `by` is the state whose completion led to it.
     """
     here = place_of(definition, path)
     if here is None:
         return Reads()
-    return to_leave(definition, here, fails=True, entries=(path,), opened=_inside(definition, here, size))
+    needed = to_leave(
+        definition,
+        here,
+        fails=True,
+        entries=(path,),
+        agents=_to_claim(definition, here) if claims else (),
+        opened=_inside(definition, here, size),
+    )
+    return needed if by is None else replace(needed, states=tuple(dict.fromkeys((*needed.states, by))))
 
 
 def to_leave(
@@ -159,28 +167,20 @@ def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
 
 def _may_have_been_open(definition: Definition, here: Place) -> bool:
     """Tell whether a Map that is about to be opened may have been open before: in a loop, or before a retry."""
-    return definition.may_be_entered_again(here) or (isinstance(here.state, Map) and bool(here.state.retriers))
+    return definition.may_be_entered_again(here) or bool(here.state.retriers)
 
 
 def _inside(definition: Definition, place: Place, size: int | None = None) -> Iterator[str]:
     """List the states that opening a scope opens with it; `size` is how many branches or iterations it has."""
-    state = place.state
-    if isinstance(state, Parallel):
-        machines = list(state.branches)
-    elif isinstance(state, Map):
-        machines = [state.processor] * min(_concurrency(state), _concurrency(state) if size is None else size)
-    else:
-        return
+    state, machines = place.state, place.state.machines
+    if isinstance(state, Map):
+        machines *= min(_concurrency(state), _concurrency(state) if size is None else size)
     for index, machine in enumerate(machines):
         start = machine.start_at
-        for name in (start,) if _waits(machine, start) else machine.next_open(start)[0]:
+        for name in (start,) if machine.states[start].stays else machine.next_open(start)[0]:
             path = join(open_scope(place.path, index), name)
             yield path
             yield from _inside(definition, resolve(definition.machine, path))
-
-
-def _waits(machine: Machine, name: str) -> bool:
-    return isinstance(machine.states[name], Task | Parallel | Map)
 
 
 def _bears_failures(state: object) -> bool:

@@ -92,7 +92,7 @@ def exhaust(
     if meta is None or not doc.is_claimable(snapshot.now) or doc.tries < meta.max_attempts:
         return Decision(answer=None)
     cause = f"State '{state}' was leased {doc.attempts} times and no holder finished it."
-    return _end_by_itself(snapshot, state, definition, context, ("DCF.AttemptsExhausted", cause))
+    return _fail_by_itself(snapshot, state, definition, context, ("DCF.AttemptsExhausted", cause))
 
 
 def time_out(
@@ -103,19 +103,7 @@ def time_out(
     error = doc.timed_out(snapshot.now)
     if meta is None or error is None:
         return Decision(answer=None)
-    return _end_by_itself(snapshot, state, definition, context, (error, f"State '{state}' did not end in time."))
-
-
-def wake(
-    snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
-) -> Decision[RunStatus | More | None]:
-    """Go on after a Wait whose time has come; None: no longer so."""
-    doc, meta = _open_state(snapshot, state)
-    is_due = doc.kind is not None and (doc.not_before or 0) <= snapshot.now
-    was_woken = doc.is_scope and doc.status is Status.RUNNING
-    if meta is None or not is_due or was_woken:
-        return Decision(answer=None)
-    return _end_by_itself(snapshot, state, definition, context, None)
+    return _fail_by_itself(snapshot, state, definition, context, (error, None))
 
 
 def time_out_run(snapshot: Snapshot, definition: Definition) -> Decision[RunStatus | None]:
@@ -136,22 +124,19 @@ def _open_state(snapshot: Snapshot, state: str) -> tuple[StateDoc, Meta | None]:
     return doc, meta if is_open else None
 
 
-def _end_by_itself(
+def _fail_by_itself(
     snapshot: Snapshot,
     state: str,
     definition: Definition,
     context: Mapping[str, Json],
-    failure: tuple[str, str] | None,
+    failure: tuple[str, str | None],
 ) -> Decision[RunStatus | More | None]:
-    """End a state that nobody writes the end of: it failed in this way, or its time has come."""
+    """Fail, in this way, a state that nobody writes the end of."""
     doc, now = snapshot.states[state], snapshot.now
     epoch = doc.lease.next_epoch(now)
     visits = visits_to_leave(snapshot, state)
     clock = clock_of(now, epoch)
-    if failure is None:
-        advance = engine.wake(definition.machine, state, visits, context, clock)
-    else:
-        advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
+    advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
     step = open_transition(snapshot, state, epoch, definition)
     step.writes.states[state] = replace(doc, lease=Lease(epoch=epoch), last=without_claim(doc.last))
     step.writes.timers[state] = None
@@ -191,8 +176,7 @@ def _advance(snapshot: Snapshot, request: Update, definition: Definition, contex
     if request.status is Status.SUCCEEDED:
         result = request.output if request.has_output else snapshot.outputs.get(state)
         return engine.complete(definition.machine, state, visits, result, context, clock)
-    error, cause = request.error or "States.TaskFailed", request.cause or ""
-    return engine.fail(definition.machine, state, visits, error, cause, context, clock)
+    return engine.fail(definition.machine, state, visits, request.error, request.cause, context, clock)
 
 
 def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
@@ -323,9 +307,7 @@ def _write(doc: StateDoc, request: Update, now: int) -> Decision[Updated | Refus
 
 
 def _error_text(request: Update) -> str | None:
-    if request.error is None:
-        return request.cause
-    return f"{request.error}: {request.cause or ''}"
+    return ": ".join(filter(None, (request.error, request.cause))) or None
 
 
 def _owner_refusal(doc: StateDoc, request: Update) -> Refusal | None:

@@ -52,6 +52,12 @@ def cancelled(doc: StateDoc, now: int) -> StateDoc:
     )
 
 
+def entry_of(snapshot: Snapshot, path: str, kept: Entry | None) -> Entry:
+    """Make the record of a visit from what was kept of it, if that was read, and the counters in its document."""
+    doc = snapshot.states[path]
+    return replace(NOTHING_KEPT if kept is None else kept, retries=doc.retries, passed=doc.passed)
+
+
 def visits_of(snapshot: Snapshot, path: str) -> dict[str, Visit]:
     """Make what the engine must know of the scopes around a state."""
     return {owner: opened_scope(snapshot, owner) for owner in ancestors(path)} if "/" in path else {}
@@ -64,7 +70,7 @@ def opened_scope(snapshot: Snapshot, path: str) -> OpenScope:
     return OpenScope(
         path=path,
         source=None,
-        entry=NOTHING_KEPT if kept is None else kept.entry,
+        entry=entry_of(snapshot, path, None if kept is None else kept.entry),
         kind="Map" if doc.kind == "Map" else "Parallel",
         effective=None if kept is None else kept.effective,
         items={index: value for (owner, index), value in snapshot.items.items() if owner == path},

@@ -115,7 +115,7 @@ class Transition:
             case OpenWait():
                 self._wait(step)
             case Entered():
-                opened = self._opened(step.path, step.source, Status.RUNNING)
+                opened = self._opened(step.path, step.source, Status.RUNNING, step.entry)
                 self.writes.states[step.path] = replace(opened, attempts=1, started_at=self.now)
             case Ended():
                 self._succeed(step)
@@ -156,7 +156,8 @@ class Transition:
         doc = self.current(step.path)
         entered = doc is not None and doc.status is Status.RUNNING and doc.kind == step.kind and doc.scope is None
         if doc is None or not entered:
-            doc = replace(self._opened(step.path, step.source, Status.RUNNING), kind=step.kind, started_at=self.now)
+            opened = self._opened(step.path, step.source, Status.RUNNING, step.entry)
+            doc = replace(opened, kind=step.kind, started_at=self.now)
             self._tell("StateEntered", step.path, self._origin(step.source))
         scope = ScopeBounds(size=step.size, concurrency=step.concurrency, tolerance=step.tolerance)
         self.writes.states[step.path] = replace(doc, scope=scope)
@@ -169,9 +170,9 @@ class Transition:
 
     def _await_items(self, step: NeedItems) -> None:
         """Enter a Map whose items must be read first."""
-        doc = self._opened(step.path, step.source, Status.RUNNING)
+        doc = self._opened(step.path, step.source, Status.RUNNING, step.entry)
         self.writes.states[step.path] = replace(doc, kind="Map", started_at=self.now)
-        self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw)
+        self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw, keep=True)
         self.writes.timers[step.path] = self.now + JOIN_DELAY
         self._tell("StateEntered", step.path, self._origin(step.source))
         self.remaining.reading[step.path] = doc.lease.epoch
@@ -190,7 +191,7 @@ class Transition:
             if within(path, owner) and not doc.status.is_terminal:
                 writes.states[path] = cancelled(doc, self.now)
                 writes.timers[path] = None
-        for listed in (writes.items, writes.ended, self.remaining.reading):
+        for listed in (writes.items, writes.ended, self.remaining.reading, self.remaining.waking):
             for path in [path for path in listed if path == owner or within(path, owner)]:
                 del listed[path]
         writes.opened[:] = [path for path in writes.opened if path != owner and not within(path, owner)]
@@ -215,7 +216,7 @@ class Transition:
         self._tell("StateSucceeded", step.path, {"epoch": self.epoch})
 
     def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
-        doc = self._opened(step.path, step.source, Status.PENDING)
+        doc = self._opened(step.path, step.source, Status.PENDING, step.entry)
         if step.timeout_s is not None or step.heartbeat_s is not None:
             deadline = None if step.timeout_s is None else self.now + step.timeout_s * SECOND
             doc = replace(doc, deadline=deadline, heartbeat_s=step.heartbeat_s)
@@ -239,17 +240,21 @@ class Transition:
         return known and self.claimed is None and self.meta.may_take(path, claimant.owner)
 
     def _wait(self, step: OpenWait) -> None:
-        doc = self._opened(step.path, step.source, Status.RUNNING)
+        """Enter a Wait, or leave a state that is not begun yet to the transaction that follows, or to the clock."""
+        doc = self._opened(step.path, step.source, Status.RUNNING, step.entry)
         self.writes.states[step.path] = replace(doc, kind="Wait", started_at=self.now, not_before=step.until)
-        self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw)
         self.writes.timers[step.path] = step.until
-        self._tell("StateEntered", step.path, self._origin(step.source))
+        is_left = step.until <= self.now
+        self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw, keep=is_left)
+        if is_left:
+            self.remaining.waking[step.path] = doc.lease.epoch
+        else:
+            self._tell("StateEntered", step.path, self._origin(step.source))
 
     def _retry(self, step: Retried) -> None:
         """Give a failed Task back until its time has come; the clock then announces it, or enters the state again."""
         doc, task = self.current(step.path), step.task
         assert doc is not None, "only what was entered is tried again"
-        retried = int(doc.last.get("retried", 0)) + 1
         again = replace(
             doc,
             status=Status.PENDING,
@@ -259,17 +264,20 @@ class Transition:
             kind=None if task is not None else doc.kind or "Task",
             lease=Lease(epoch=max(doc.lease.epoch, self.epoch)),
             deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
-            last={**doc.last, "retried": retried, "tries_from": doc.attempts},
+            retries=step.entry.retries,
+            passed=step.entry.passed,
+            last={**doc.last, "tries_from": doc.attempts},
         )
         self.writes.states[step.path] = again
         effective = step.entry.raw if task is None else task.effective
-        self.writes.inputs[step.path] = self._given(step.entry, effective)
+        self.writes.inputs[step.path] = self._given(step.entry, effective, keep=task is None)
         self.writes.timers[step.path] = step.not_before
-        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": retried}
+        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": sum(step.entry.retries)}
         self._tell("StateRetried", step.path, told)
 
-    def _given(self, entry: Entry, effective: Json) -> StateInput:
-        return StateInput(entry=entry, effective=effective, stateful=self.stateful)
+    def _given(self, entry: Entry, effective: Json, *, keep: bool = False) -> StateInput:
+        """Make what is stored of an entry; `keep` it whole where what an earlier visit kept may still be there."""
+        return StateInput(entry=entry, effective=effective, stateful=self.stateful or keep)
 
     def _claim(self, state: str, doc: StateDoc, claimant: Claimant) -> None:
         token = next_token(claimant.token, state)
@@ -303,9 +311,14 @@ class Transition:
         self.writes.events.append(event)
         self.writes.notices.append(Notice(type="run_finished", state=None, epoch=self.epoch, reason=status.value))
 
-    def _opened(self, state: str, source: str | None, status: Status) -> StateDoc:
-        """Begin a fresh visit of a state: everything of an earlier one goes but its last replies and foreign fields."""
+    def _opened(self, state: str, source: str | None, status: Status, entry: Entry | None = None) -> StateDoc:
+        """Begin a fresh visit of a state: everything of an earlier one goes but its last replies and foreign fields.
+
+        A visit that waited to be begun, or to be tried again, still knows where control came from.
+        """
         earlier = self.current(state) or StateDoc()
+        goes_on = earlier.kind is not None and not earlier.status.is_terminal
+        came_from = earlier.waits_for if goes_on else {}
         finished = self.now if status.is_terminal else None
         return StateDoc(
             status=status,
@@ -313,9 +326,11 @@ class Transition:
             lease=Lease(epoch=max(self.epoch, earlier.lease.epoch)),
             started_at=finished,
             finished_at=finished,
-            waits_for={source: self.epoch} if source else {},
+            waits_for={source: self.epoch} if source else came_from,
             scope_epoch=self._scope_epoch(state),
-            last=earlier.last,
+            retries=() if entry is None else entry.retries,
+            passed=0 if entry is None else entry.passed,
+            last={word: told for word, told in earlier.last.items() if word != "tries_from"},
             extra=earlier.extra,
         )
 
@@ -334,7 +349,7 @@ class Transition:
 
 
 def _last_error(step: Retried | Caught | Broke) -> str:
-    return f"{step.error or 'error'}: {step.cause or ''}"
+    return ": ".join(filter(None, (step.error or "failed", step.cause)))
 
 
 def clock_of(now: int, epoch: int) -> Clock:

@@ -12,11 +12,11 @@ from functools import partial
 from typing import TypeAlias, TypeVar
 
 from dcf.asl.places import Place
-from dcf.core import attention, claim, creation, finalization, kickoff, lease, needs, progress
+from dcf.core import attention, claim, creation, finalization, joining, kickoff, lease, needs, progress
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.joining import NOTHING_JOINED, completer_of
+from dcf.core.joining import NOTHING_JOINED, Joined, completer_of
 from dcf.core.model import RunStatus
 from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import UnknownState
@@ -36,11 +36,13 @@ _PAGES = (4, 32, 128)
 _ALL = 1_000_000
 _NO_ITEMS = NoItems()
 
-Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
+Ending: TypeAlias = Callable[
+    [Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | Joined | More | None]
+]
 _ENDINGS: Mapping[Fired | None, Ending] = {
     "exhausted": progress.exhaust,
     "timed_out": progress.time_out,
-    "waited": progress.wake,
+    "waited": joining.wake,
 }
 """What becomes of a state by what the clock found."""
 
@@ -258,7 +260,7 @@ class ControlPlane:
     def _end_by_itself(self, workflow_id: str, path: str, end: Ending, size: int | None = None) -> None:
         """End a state that nobody writes the end of, if its time has really come."""
 
-        def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | More | None]:
+        def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | Joined | More | None]:
             return end(snapshot, path, run.definition, run.context)
 
         committed = self._transactions.by_definition(

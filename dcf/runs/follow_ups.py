@@ -1,7 +1,7 @@
-"""What commits leave to do: scopes to join, close, open or sweep, and what a run that ended leaves open.
+"""What commits leave to do: scopes to join, close, open or sweep, states to go on with, and what a run leaves open.
 
 Each is a transaction of its own, done by whoever committed; whoever dies before leaves it to the clock, which looks
-at every open scope. It decides nothing.
+at every open state. It decides nothing.
 """
 
 import logging
@@ -101,6 +101,8 @@ class FollowUps:
                 return self._go_on(workflow_id, wanted, partial(joining.join, by=by), by)
             case "overflow":
                 return self._go_on(workflow_id, wanted, partial(joining.overflow, by=by), by)
+            case "wake":
+                return self._go_on(workflow_id, wanted, partial(joining.wake, by=by), by)
             case "read":
                 return self._supply(workflow_id, wanted, by)
             case "sweep":
@@ -115,6 +117,8 @@ class FollowUps:
         def reads(run: Run) -> Reads:
             told = None if by is None else by.path
             opens = wanted.what == "read"
+            if wanted.what == "wake":
+                return needs.to_end(run.definition, wanted.path, by=told, claims=claims)
             return needs.to_join(run.definition, wanted.path, wanted.size, told, claims=claims, opens=opens)
 
         def guarded(run: Run, snapshot: Snapshot) -> Decision[FollowedUp | More]:

@@ -201,7 +201,7 @@ class Crew:
 
 
 def trace(world: World, run: str) -> list[dict[str, Any]]:
-    """The states entered, left and failed, as far as the run's history tells."""
+    """The states entered, left, tried again and failed, as far as the run's history tells."""
     found: list[dict[str, Any]] = []
     inside: set[str] = set()
 
@@ -210,12 +210,14 @@ def trace(world: World, run: str) -> list[dict[str, Any]]:
 
     for happening in world.history_of(run):
         path = happening.state or ""
-        if happening.type not in {"StateEntered", "StateSucceeded", "StateFailed"}:
+        if happening.type not in {"StateEntered", "StateSucceeded", "StateFailed", "StateRetried"}:
             continue
         if path not in inside:
             inside.add(path)
             note("entered", path)
-        if happening.type != "StateEntered":
+        if happening.type == "StateRetried":
+            note("retried", path)
+        elif happening.type != "StateEntered":
             inside.discard(path)
             well = happening.type == "StateSucceeded" or "caught_by" in happening.data
             note("exited" if well else "failed", path)

@@ -382,12 +382,12 @@ def test_a_failure_fails_the_state_and_the_run() -> None:
     assert code(made.acquire("B", "t2")) == "terminal"
 
 
-def test_a_failure_without_a_name_is_a_failed_task() -> None:
+def test_a_failure_without_a_name_and_a_cause_has_neither() -> None:
     made = started()
     made.update("A", "t1", status=Status.FAILED)
     assert made.meta_document is not None
-    assert made.meta_document["error"] == "States.TaskFailed"
-    assert made.states["A"].last_error == "States.TaskFailed: "
+    assert (made.meta_document["error"], made.meta_document["cause"]) == (None, None)
+    assert made.states["A"].last_error == "failed"
 
 
 BAD_DATA_FLOW = [
