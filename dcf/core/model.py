@@ -51,8 +51,8 @@ class RunStatus(StrEnum):
 class Lease:
     """Who may write a state until when. Times in server microseconds, `ttl_s` in seconds.
 
-    `epoch` is the fencing token that outside systems can compare: it only grows. Each entered state starts from the epoch
-    of the completion that entered it (docs/decisions/fencing.md).
+    `epoch` is the fencing token that outside systems can compare: it only grows. Each entered state starts from the
+    epoch of the completion that entered it (docs/decisions/fencing.md).
     """
 
     token: str | None = None
