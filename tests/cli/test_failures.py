@@ -109,6 +109,7 @@ def test_every_problem_of_a_definition_is_listed(dcf: Dcf, file: File) -> None:
         lines = [line for line in result.stderr.splitlines() if line.startswith(f"     {place}")]
         assert lines
         assert len(set(lines)) == len(lines), "a problem is told once"
+    assert len(result.stderr.splitlines()) == 2 + result.stderr.count("\n     /"), "a head, the problems, a hint"
 
 
 # Task functions

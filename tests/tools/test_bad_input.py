@@ -93,8 +93,9 @@ def _cases() -> Iterator[Any]:
 
 
 def _arguments(tool: str, workflow_id: str) -> dict[str, Any]:
-    """A call that would be right, but for its token."""
+    """A call that would be right, but for its token and its skill."""
     known = {"workflow_id": workflow_id, "state": "A", "owner_agent_id": "worker-1", "agent_id": "worker-1"}
+    known |= {"skill_json": "skill://none@1.0.0", "manifest_id": "skill.none@1.0.0"}
     found = smallest(tool)
     if "workflow_id" in TOOLS[tool].arguments.model_fields:
         found["workflow_id"] = workflow_id
