@@ -1,4 +1,4 @@
-"""Machines drawn from a seed: Parallel and Map in each other, with retries, catchers and waits.
+"""Machines drawn from a seed: Parallel and Map in each other, with retries, catchers, waits, timeouts and loops.
 
 Which task answers first can never matter: a task fails always, or less often than whoever retries it allows.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.support.machines import Document
-from tests.support.scopes import broken, case, catching, each, parallel, retrying, task
+from tests.support.scopes import broken, case, catching, distributed, each, parallel, retrying, task, when
 
 _ENDLESS = 400
 
@@ -45,8 +45,8 @@ class _Draw:
 
     def state(self, depth: int) -> tuple[str, Document]:
         """A state without its Next, after which control stands at the last of those that come with it."""
-        kinds = [self.work, self.unlucky, self.wait]
-        scopes = [self.branches, self.iterations, self.iterations, self.shaky]
+        kinds = [self.work, self.unlucky, self.wait, self.slow]
+        scopes = [self.branches, self.iterations, self.iterations, self.shaky, self.rounds, self.tolerant]
         return self.luck.choice(kinds if depth >= 3 else kinds[:2] + scopes)(depth)
 
     def work(self, depth: int) -> tuple[str, Document]:
@@ -54,7 +54,7 @@ class _Draw:
         name = self.name("Work")
         if self.luck.random() < 0.4:
             self.mocks[name] = [broken("Busy")] * self.luck.randint(1, 3)
-            return name, self.bare(name, task(Retry=retrying("Busy", MaxAttempts=4)))
+            return name, self.bare(name, task(Retry=retrying("Busy", MaxAttempts=4), ResultPath=f"$.{name}"))
         return name, self.bare(name, task())
 
     def unlucky(self, depth: int) -> tuple[str, Document]:
@@ -63,6 +63,51 @@ class _Draw:
         self.mocks[name] = [broken()] * _ENDLESS
         mend = {"Type": "Pass", "Result": name, "ResultPath": "$.mended"}
         return name, {name: task(after, Catch=catching(after, ResultPath="$.error")), after: mend}
+
+    def slow(self, depth: int) -> tuple[str, Document]:
+        """A task that never answers, in one of the ways that this is noticed; it is caught without a word of why."""
+        name, after = self.name("Slow"), self.name("Mend")
+        self.mocks[name] = [{"never": True}] * _ENDLESS
+        limit = self.luck.choice(({"TimeoutSeconds": 7}, {"HeartbeatSeconds": 5}))
+        handled = self.luck.choice((["States.Timeout"], ["States.ALL"]))
+        catch = [{"ErrorEquals": handled, "ResultPath": "$.slow", "Next": after}]
+        return name, {name: task(after, Catch=catch, **limit), after: {"Type": "Pass"}}
+
+    def rounds(self, depth: int) -> tuple[str, Document]:
+        """A loop: the same states are visited a few times, with other data each time."""
+        name, add, keep = self.name("Begin"), self.name("Add"), self.name("Keep")
+        more, after = self.name("More"), self.name("After")
+        body, states = self.state(depth + 1)
+        states[next(reversed(states))]["Next"] = add
+        count = f"$.{name}"
+        plus = {
+            "Type": "Pass",
+            "Parameters": {"n.$": f"States.MathAdd({count}, 1)"},
+            "ResultPath": "$.sum",
+            "Next": keep,
+        }
+        return name, {
+            name: {"Type": "Pass", "Result": 0, "ResultPath": count, "Next": body},
+            **states,
+            add: plus,
+            keep: {"Type": "Pass", "InputPath": "$.sum.n", "ResultPath": count, "Next": more},
+            more: when(count, body, after, NumericLessThan=self.luck.randint(1, 3)),
+            after: {"Type": "Pass"},
+        }
+
+    def tolerant(self, depth: int) -> tuple[str, Document]:
+        """A distributed Map some of whose items fail, silently or by a task; sometimes one more than it bears."""
+        name, way, bad, good, after = (self.name(word) for word in ("Bear", "Way", "Bad", "Good", "Mend"))
+        states = {way: when("$", bad, good, NumericLessThan=2), good: task()}
+        silent = self.luck.random() < 0.5
+        states[bad] = {"Type": "Fail", "Error": "Broken"} if silent else task()
+        self.mocks[bad] = [broken(cause=None)] * _ENDLESS
+        limits = {"MaxConcurrency": self.luck.choice((0, 1, 2)), "ToleratedFailureCount": self.luck.choice((1, 2))}
+        give = {"Type": "Pass", "Result": self.luck.sample(range(5), 5), "ResultPath": "$.items"}
+        before, handled = self.name("Give"), catching(after, ResultPath="$.error")
+        state = distributed(states, ItemsPath="$.items", ResultPath="$.borne", Catch=handled, Next=after, **limits)
+        del state["End"]
+        return before, {before: {**give, "Next": name}, name: state, after: {"Type": "Pass"}}
 
     def wait(self, depth: int) -> tuple[str, Document]:
         name = self.name("Wait")

@@ -48,7 +48,7 @@ def when(variable: str, target: str, default: str, **test: Any) -> Document:
     return {"Type": "Choice", "Choices": [{"Variable": variable, **test, "Next": target}], "Default": default}
 
 
-def broken(name: str = "Broken", **more: Any) -> Document:
+def broken(name: str | None = "Broken", **more: Any) -> Document:
     return {"error": name, "cause": "why", **more}
 
 
