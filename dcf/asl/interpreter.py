@@ -235,7 +235,7 @@ class EngineCall:
         """Whether this call has done enough; what others lead to is counted before more machines are begun."""
         if state.is_leased:
             return self.work >= TASKS_AT_ONCE
-        return self.work + (len(self.pending) if state.machines else 0) >= AT_ONCE
+        return self.work + (len(self.pending) if state.is_scope else 0) >= AT_ONCE
 
     def _run(self, arrival: Arrival) -> None:
         here, source, entry = arrival.place, arrival.source, arrival.entry

@@ -58,6 +58,9 @@ class State:
     is_leased: ClassVar[bool] = False
     """Whether somebody works on it."""
 
+    is_scope: ClassVar[bool] = False
+    """Whether machines run inside it."""
+
     is_end: ClassVar[bool] = False
     """Whether its kind alone says that it ends the machine, without an End."""
 
@@ -118,6 +121,8 @@ class Parallel(Workable):
 
     branches: "tuple[Machine, ...]"
 
+    is_scope: ClassVar[bool] = True
+
     @property
     def machines(self) -> "tuple[Machine, ...]":
         """The branches."""
@@ -167,6 +172,8 @@ class Map(Workable):
     batcher: Batcher | None
     writer: Writer | None
     label: str | None
+
+    is_scope: ClassVar[bool] = True
 
     @property
     def machines(self) -> "tuple[Machine, ...]":

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
 
+from dcf.asl.states import KINDS
 from dcf.cli.text import clean
 from dcf.values.json_text import Json
 
@@ -12,7 +13,7 @@ _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600
 _DAY_S: Final = 86_400
 _PARTS: Final = {"Parallel": ("branch", "branches"), "Map": ("iteration", "iterations")}
-NOT_LEASED: Final = frozenset({"Parallel", "Map", "Wait"})
+NOT_LEASED: Final = frozenset(name for name, kind in KINDS.items() if kind.stays and not kind.is_leased)
 """States that nobody leases, so that attempts say nothing."""
 
 

@@ -140,7 +140,7 @@ def _run_row(found: Application, workflow_id: str) -> dict[str, Json] | None:
 
 def _is_scope(definition: Definition, path: str) -> bool:
     place = needs.place_of(definition, path)
-    return place is not None and bool(place.state.machines)
+    return place is not None and place.state.is_scope
 
 
 def _tally(tally: Tally) -> dict[str, Json]:

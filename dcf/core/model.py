@@ -10,6 +10,7 @@ from enum import StrEnum
 from hmac import compare_digest
 
 from dcf.asl.state_paths import name_of
+from dcf.asl.states import KINDS
 from dcf.asl.steps import Entry, Tolerance
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
@@ -132,7 +133,8 @@ class StateDoc:
     @property
     def is_scope(self) -> bool:
         """Whether it is a Parallel or Map that was entered."""
-        return self.kind in ("Parallel", "Map")
+        kind = KINDS.get(self.kind or "")
+        return kind is not None and kind.is_scope
 
     @property
     def is_open_scope(self) -> bool:

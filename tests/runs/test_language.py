@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from dcf.core.answers import Updated
 from dcf.core.model import RunStatus, Status
 from dcf.values.refusal import Refusal
@@ -116,8 +118,21 @@ def test_missed_heartbeats_are_caught_like_any_error(world: World) -> None:
 
     assert world.run_status(run) is RunStatus.RUNNING
     assert world.doc(run, "Mend").is_ready
+    assert world.given(run, "Mend") == {"Error": "States.Timeout", "Cause": None}
     late = world.renew(run, "Work", token)
     assert isinstance(late, Refusal)
+
+
+@pytest.mark.parametrize("text", ['"\\ud800"', "9223372036854775808", "1e999"])
+def test_a_text_that_stands_for_what_json_cannot_hold_fails_its_state_by_name(world: World, text: str) -> None:
+    catch = [{"ErrorEquals": ["States.IntrinsicFailure"], "Next": "Mend"}]
+    read = {"value.$": "States.StringToJson($.text)"}
+    run = world.create(workflow({"Work": task(ResultSelector=read, Catch=catch), "Mend": task(), "Done": DONE}))
+
+    told = world.do(run, "Work", output={"text": text})
+
+    assert (told.run_status, told.next_states) == (RunStatus.RUNNING, ("Mend",))
+    assert world.given(run, "Mend")["Error"] == "States.IntrinsicFailure"
 
 
 def test_variables_and_jsonata_travel_with_control(world: World) -> None:
