@@ -61,7 +61,8 @@ def validate_machine(definition: Json) -> Validation:
 def validate(definition: Json) -> dict[str, Any]:
     """Judge a plain ASL machine, or a Letta-ASL document apart from what it imports; text or native JSON.
 
-    Answers `{ok, exit_code, problems}` with everything that is wrong; never raises.
+    Answers `{ok, exit_code, problems}` with everything that is wrong; never raises. What only a run can show is not
+    judged: one that comes through 12,500 states in a row (25,000 events) without work or waiting fails, as in AWS.
     """
     document, refusal = _read(definition)
     if refusal is not None:
