@@ -1,6 +1,6 @@
-"""Choice rules as written, checked and compiled.
+"""Parses, checks and compiles Choice rules.
 
-The nesting of And, Or and Not is bounded here, so that neither this module nor a rule can exhaust the stack.
+The nesting of And, Or and Not is limited, so that neither parsing nor evaluating a rule can overflow the stack.
 """
 
 from typing import Final
