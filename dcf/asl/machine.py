@@ -82,7 +82,7 @@ class Machine:
         return known
 
     def tasks_after(self, name: str | None) -> tuple[str, ...]:
-        """List the names of the Tasks that may be entered next, also in scopes opened on the way; None: at the start."""
+        """List the Tasks that may be entered next, by name, also in scopes opened on the way; None: at the start."""
         known = self._tasks_after.get(name)
         if known is None:
             known = self._tasks_after[name] = tuple(dict.fromkeys(self._find_tasks_after(name)))
