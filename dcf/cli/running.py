@@ -1,4 +1,4 @@
-"""The command `dcf run`: everything that a run needs, started here, and ended with it."""
+"""The command `dcf run`: starts everything that a run needs, and stops it at the end."""
 
 from pathlib import Path
 from typing import Annotated
@@ -93,6 +93,6 @@ def _job(
 
 
 def _no_result(run_id: str | None, error: DcfError) -> dict[str, Json]:
-    """Make the object that `dcf run --json` prints when there is no result."""
+    """Return the object that `dcf run --json` prints when there is no result."""
     document: dict[str, Json] = {"workflow_id": run_id, "status": None, "output": None}
     return document | {"error": error.code, "cause": error.message, "states": {}}

@@ -1,4 +1,4 @@
-"""The command `dcf stub`: serve deterministic tools from a configuration. The MCP SDK is imported only when it runs."""
+"""The command `dcf stub`: serves deterministic tools from a configuration. It imports the MCP SDK only when it runs."""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,7 @@
-"""Answers that may be long, in pages: whole items only, so that no JSON is ever cut, and a cursor for the rest.
+"""Splits long answers into pages of whole items, so that no JSON is cut, with a cursor for the next page.
 
-A cursor is the name of the last item shown. So it stays right while items come and go, and needs no memory here.
+A cursor is the name of the last item shown. So it stays valid while items are added and removed, and the server
+stores nothing.
 """
 
 from typing import Annotated, Final
@@ -24,14 +25,14 @@ Limit = Annotated[int, Field(ge=1, le=1000, description="Items of one page (1 to
 
 
 class Room:
-    """The bytes that are left for items on a page. The first item always fits, however large."""
+    """The bytes left for items on a page. The first item always fits, however large."""
 
     def __init__(self, max_bytes: int, *beside: Json) -> None:
         self._left = max_bytes - _OVERHEAD - sum(map(_size, beside))
         self._empty = True
 
     def takes(self, item: Json) -> bool:
-        """Tell whether the item fits as well, and count it if so."""
+        """Return True, and count the item, if it fits on the page."""
         size = _size(item)
         if not self._empty and size > self._left:
             return False

@@ -1,4 +1,4 @@
-"""Tools on skills: what there is, whether a manifest is right, giving a skill to an agent and taking it back."""
+"""Tools on skills: list them, validate a manifest, load a skill into an agent and unload it."""
 
 from itertools import takewhile
 from pathlib import Path
@@ -69,7 +69,7 @@ class SkillManifestValidated(Answer):
     read_only=True,
 )
 def validate_skill_manifest(app: Application, args: ValidateSkillManifest) -> SkillManifestValidated:
-    """Judge a manifest."""
+    """Validate a manifest."""
     _refuse_other_schema(app, args.schema_path)
     judgement = _judged(app, args.skill_json)
     shown: dict[str, Any] = {

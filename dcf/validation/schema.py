@@ -125,7 +125,7 @@ def _properties(checker: Any, members: Json, instance: Json, _schema: Json) -> I
 
 
 def _others(checker: Any, schema: Json, instance: Json, parent: Json) -> Iterator[ValidationError]:
-    """Validate members that the schema does not name, such as all states, in order; the library does so in any order."""
+    """Check members that the schema does not name, such as all states, in order; the library's order varies."""
     if isinstance(schema, dict) and isinstance(instance, dict) and not parent.keys() & {"properties", _BY_PATTERN}:
         for name, member in instance.items():
             yield from checker.descend(member, schema, path=name)
