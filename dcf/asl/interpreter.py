@@ -81,7 +81,7 @@ class EngineCall:
     work: int = 0
 
     def advance(self) -> Advance:
-        """Execute states until every branch waits."""
+        """Execute states until every branch waits or the run is over."""
         while self.pending and self.outcome == "open":
             self._arrive(self.pending.pop())
         return Advance(steps=tuple(self.steps), outcome=self.outcome)

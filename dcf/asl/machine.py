@@ -72,7 +72,7 @@ class Machine:
         return known
 
     def next_open(self, name: str) -> tuple[tuple[str, ...], bool]:
-        """List the states that may wait next, with silent states between, and return True if the run may end first.
+        """List the states that may wait next, with silent states between, and whether the end may come first.
 
         The list includes the state itself where a loop of silent states leads back to it.
         """

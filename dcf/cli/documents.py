@@ -16,7 +16,7 @@ _MARK: Final = 4
 
 
 def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:
-    """Read a file, or the one of that name that dcf ships; read one byte more than allowed of a file that is too large."""
+    """Read a file, or the one of that name that dcf ships; a text over the limit is cut, but stays over it."""
     found = find_file(file)
     if found is None:
         raise InvalidArgument(f"There is no file {file}.", "Check the path.")

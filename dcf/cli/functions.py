@@ -40,7 +40,7 @@ def check_source(source: str) -> str:
 
 
 def default_source(workflow: Path) -> str:
-    """Return the name of the Python file beside a workflow document."""
+    """Return the Python file beside a workflow document; raise InvalidArgument when there is none."""
     beside = workflow.with_suffix(".py")
     found = find_file(beside)
     if found is None:

@@ -42,7 +42,7 @@ class Answers:
 
 
 def _read(mocks: Mocks) -> dict[str, list[Answer]]:
-    """Check and copy the answers; a single answer need not be in an array."""
+    """Check the answers and return them as arrays; a single answer need not be in one."""
     given = check(mocks, name="mocks", max_bytes=_ALL_MOCKS_BYTES)
     if not isinstance(given, dict):
         raise _wrong("mocks is not an object.")

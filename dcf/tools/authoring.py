@@ -164,7 +164,7 @@ def csv_to_stub_config(app: Application, args: CsvToStubConfig) -> StubConfigWri
 
 
 def _source(given: str, root: Path) -> str:
-    """Return a source's path, absolute or not, relative to its directory, where the reader confines it."""
+    """Return a source's path relative to its directory; a path elsewhere is unchanged, and refused by the reader."""
     try:
         real, inside = os.path.realpath(given), os.path.realpath(root)
     except ValueError:

@@ -148,7 +148,7 @@ def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
 
 
 def _told(spec: ToolSpec, name: str, wanted: Mapping[str, Json]) -> str | None:
-    """Return what the schema says of an argument; for ids also their format, which the schema gives as a pattern."""
+    """Return an argument's description and an example; for ids also their format, in the schema a pattern."""
     branches = wanted.get("anyOf", [wanted])
     rule = f"It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else None
     value = example_of(spec, name)
@@ -184,7 +184,7 @@ def _expected(schema: Mapping[str, Json]) -> str:
 
 
 def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the tool's own answer with the error, the ids that the caller sent, and nothing else."""
+    """Return the tool's own answer with only the error, its problems, and the ids that the caller sent."""
     told, hint = printable(f"{error.code}: {error.message}"), printable(error.hint)
     wait = error.retry_after_s if isinstance(error, PlatformUnavailable | RateLimited) else None
     answer = spec.answer(error=told, code=error.code, hint=hint, retry_after_s=wait, **_echo(spec, arguments))

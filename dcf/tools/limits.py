@@ -1,4 +1,4 @@
-"""Rate limits for each caller: calls per second and concurrent calls. Also the size limit of answers.
+"""Rate limits for each caller: calls per second and concurrent calls.
 
 Counts are kept in this process only. A limit protects the server that enforces it, and a request to Redis for every
 call would cost more than most calls. The local user has no limit: who starts the server can also stop it.
