@@ -29,7 +29,7 @@ _LONGEST_CAUSE = 20_000
 _RENEWALS_PER_LEASE = 3
 _LONGEST_PAUSE_S = 5.0
 _WAITED_FOR = PASSING - {"internal_error"}
-"""Codes of trouble that a finished result is kept through; a defect of the server would be met again and again."""
+"""Error codes after which a finished result is sent again; internal_error is none, since a bug would repeat it."""
 
 
 class TaskFailed(DcfError):
@@ -56,7 +56,7 @@ FUNCTIONS: dict[str, TaskFunction] = {}
 """The functions registered in this process, by state name."""
 
 _PLACES: dict[str, str] = {}
-"""Where each was registered."""
+"""The place in code where each function was registered, by state name."""
 
 
 def task(state: str) -> Callable[[Function], Function]:
@@ -218,7 +218,7 @@ class Worker:
             return _failure(failure.error, failure.cause)
         except InvalidArgument as error:
             return _failure("DCF.InvalidOutput", error.message)
-        except Exception as error:  # whatever a user's function raises is the state's failure, not the worker's
+        except Exception as error:  # an exception of a user's function fails the state, not the worker
             log.exception("%s/%s failed", work.workflow_id, work.state)
             return _failure("States.TaskFailed", _in_words(error))
         return {"new_status": "succeeded", "output_json": output}

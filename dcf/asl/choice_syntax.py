@@ -14,7 +14,7 @@ from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
 MAX_NESTING: Final = 32
-"""Levels of And, Or and Not; far beyond what anybody can read."""
+"""Limit on nested And, Or and Not; readable rules are far below it."""
 
 _COMBINED: Final = ("And", "Or", "Not")
 _TOP_ONLY: Final = ("Next", "Assign")

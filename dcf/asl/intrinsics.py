@@ -283,4 +283,4 @@ FUNCTIONS: Final = {
     "StringSplit": Function(work=_split, least=2, most=2, kinds=(_STRING, _STRING)),
     "UUID": Function(work=_uuid, least=0, most=0, returns_text=True),
 }
-"""By name, without the `States.` in front."""
+"""The functions by name, without the prefix `States.`."""

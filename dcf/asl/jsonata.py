@@ -23,10 +23,10 @@ from dcf.values.json_text import MAX_BYTES, Json, load
 QUERY_ERROR: Final = "States.QueryEvaluationError"
 MAX_TEXT: Final = 32_000
 MAX_STEPS: Final = 5_000_000
-"""Steps of one evaluation, counted by the library: the same expression on the same data always comes as far."""
+"""Limit of steps per evaluation. The library counts them, so equal expressions on equal data stop at the same step."""
 
 MAX_STEPS_MATCHING: Final = 100_000
-"""The same where there is a regular expression: each step of matching takes some hundred times as long."""
+"""The limit for expressions with a regular expression: a step of matching takes about a hundred times as long."""
 
 _LONG_NUMBER: Final = re.compile(r"\d{16}")
 _EXACT: Final = 2**53

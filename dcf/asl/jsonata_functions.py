@@ -44,7 +44,7 @@ PURE: Final[dict[str, tuple[Callable[..., Any], str | None]]] = {
     "hash": (_hash, None),
     "parse": (_parse, None),
 }
-"""Functions of their arguments alone, each with its JSONata signature."""
+"""Functions that depend only on their arguments, each with its JSONata signature."""
 
 
 def lucky(chance: Chance) -> dict[str, Callable[..., Any]]:

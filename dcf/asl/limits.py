@@ -11,10 +11,10 @@ from dcf.errors import StateError
 from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, Json, dump
 
 MAX_ITEMS: Final = 100_000
-"""Items of one Map."""
+"""Limit on the items of one Map."""
 
 MAX_VARIABLES_BYTES: Final = 10 * 1024 * 1024
-"""UTF-8 bytes of all variables that a state can see, names included."""
+"""Limit on the UTF-8 bytes of all variables that a state can read, names included."""
 
 
 def bounded(value: Json) -> Json:

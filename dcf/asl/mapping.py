@@ -23,12 +23,12 @@ from dcf.values.json_text import Json, dump
 from dcf.values.text_pieces import clip
 
 MAX_CONCURRENCY: Final = 40
-"""Iterations at once when the Map sets no limit."""
+"""Concurrent iterations when the Map sets no limit."""
 
 MAX_BATCH_BYTES: Final = 262_144
 _PERCENT: Final = 100
 _NUMERIC: Final = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?")
-"""Strings that AWS reads as numbers where a path leads to one."""
+"""Strings that AWS accepts as numbers at a path."""
 
 
 def read_from(state: Map, raw: Json, around: Surroundings) -> Mapping[str, Any] | None:

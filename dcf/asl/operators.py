@@ -13,7 +13,7 @@ from dcf.asl.wildcards import Pattern, parse_pattern
 from dcf.values.json_text import Json
 
 Test: TypeAlias = Callable[[Json, Json], bool]
-"""(value of the Variable, operand) to the verdict."""
+"""A function of the Variable's value and the operand that returns True if the test passes."""
 
 
 def text(value: Json) -> bytes | None:
@@ -110,4 +110,4 @@ def _catalog() -> dict[str, Operator]:
 
 
 OPERATORS = _catalog()
-"""All operators but IsPresent, which asks about the place and not the value."""
+"""All operators except IsPresent, which tests the path, not the value."""

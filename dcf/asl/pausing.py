@@ -9,13 +9,13 @@ from typing import Final
 from dcf.asl.steps import Entry
 
 AT_ONCE: Final = 500
-"""States in one call; it pauses before the next that would be executed silently."""
+"""States in one call; then it pauses before the next silent state."""
 
 MAX_EVENTS: Final = 25_000
-"""Events of states in a row without a Task or a wait among them, two for each as AWS counts: entered and exited."""
+"""Limit on events in a row without a Task or a wait, two per state as AWS counts: entered and exited."""
 
 MAX_WORK: Final = 50_000
-"""States in one call, those that do not pause included: what one Map may open at once."""
+"""Limit on states in one call, including those that do not pause: what one Map may open at once."""
 
 
 def is_enough(work: int) -> bool:

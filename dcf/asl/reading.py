@@ -15,7 +15,7 @@ from dcf.values.json_text import Json, parse
 from dcf.values.text_pieces import clip
 
 MAX_CELLS: Final = 2_000_000
-"""Cells of a table, absent ones included: a long header would make much out of many short rows."""
+"""Limit on the cells of a table, missing ones included: many short rows under a long header take much memory."""
 
 _NO_OTHER_LIMIT: Final = 2**60
 """The file's own limit was applied while it was read."""

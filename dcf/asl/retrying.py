@@ -24,7 +24,7 @@ class Retrying:
 
 
 def met(state: State, retries: tuple[int, ...], error: str | None) -> Retrying | Catcher | None:
-    """Return what handles an error: the first Retrier that names it, if it has attempts left, else a Catcher; or None."""
+    """Return the first Retrier that names the error, if it has attempts left; else a Catcher, or None."""
     at = _first(state.retriers, error)
     if at is not None:
         filled = retries + (0,) * (at + 1 - len(retries))

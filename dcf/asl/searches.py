@@ -17,7 +17,7 @@ from dcf.errors import StateError
 from dcf.values.json_text import Json
 
 Search: TypeAlias = Callable[[Json], list[Json]]
-"""From a value to everything found under it, in order."""
+"""A function that returns all matches in a value, in order."""
 
 MAX_FOUND: Final = 100_000
 MAX_TEXT: Final = 2_000

@@ -22,7 +22,7 @@ from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
 Nest = Callable[[DefinitionFields], Machine]
-"""Reads a machine that stands inside a state."""
+"""Parses a machine inside a state."""
 
 _COMMON: Final = frozenset({"Type", "Comment", "QueryLanguage"})
 _STEP: Final = _COMMON | {"Next", "End", "Assign"}

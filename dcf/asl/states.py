@@ -53,13 +53,13 @@ class State:
     catchers: tuple[Catcher, ...] = ()
 
     stays: ClassVar[bool] = False
-    """Whether control stays with it for a while: somebody works, time passes, or machines run inside."""
+    """True if a run waits in the state: for a worker, for a time, or for machines inside it."""
 
     is_leased: ClassVar[bool] = False
-    """Whether somebody works on it."""
+    """True if a worker takes a lease on the state."""
 
     is_end: ClassVar[bool] = False
-    """Whether its kind alone says that it ends the machine, without an End."""
+    """True if its type ends the machine, without the field End."""
 
     @classmethod
     def kind(cls) -> str:
@@ -246,4 +246,4 @@ class Fail(State):
 KINDS: Final[Mapping[str, type[State]]] = {
     kind.kind(): kind for kind in (Task, Parallel, Map, Pass, Wait, Choice, Succeed, Fail)
 }
-"""All kinds of states by their Type: a new one is a row here, and one in the tables of `state_syntax`."""
+"""The state types by Type. A new type is added here and in the tables of `state_syntax`."""

@@ -16,7 +16,7 @@ class _Tolerated:
 
 
 TOLERATED: Final = _Tolerated()
-"""Stands among the results of a Map for an iteration whose failure was tolerated; null is a result."""
+"""The result of an iteration whose failure its Map tolerated; null would be an ordinary result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import Final
 from dcf.values.json_text import Json
 
 SECOND: Final = 1_000_000
-"""Microseconds."""
+"""Microseconds per second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dcf.values.json_text import Json
 
 Instant: TypeAlias = tuple[datetime, str]
-"""The whole second, then the digits of the fraction without trailing zeros: together they sort by time."""
+"""The second, and the digits of its fraction without trailing zeros: such pairs sort by time."""
 
 _SPELLING = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})"

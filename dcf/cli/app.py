@@ -48,7 +48,7 @@ _EXIT_CODES = {
 _LAST_DELIVERIES_S = 60.0
 """How long `dcf pulse --once` waits for deliveries to an agent platform."""
 _MOST_FOR_PROGRAMS = 2_000
-"""Open states inside Parallel and Map that `dcf show --json` prints."""
+"""Limit on the open states inside Parallel and Map that `dcf show --json` prints."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -58,7 +58,7 @@ log = logging.getLogger(__name__)
 class _Commands(TyperGroup):
     """The group of commands; it prints an error of dcf as two sentences and exits with a code."""
 
-    def invoke(self, ctx: typer.Context) -> Json:  # type: ignore[override]  # typer's own name for the same class
+    def invoke(self, ctx: typer.Context) -> Json:  # type: ignore[override]  # typer names the same class differently
         """Run the command named by the arguments."""
         try:
             return super().invoke(ctx)
@@ -98,7 +98,7 @@ def main() -> NoReturn:
     """Run the program; this is the entry point of the console script."""
     logging.basicConfig(level=logging.WARNING, format="dcf: %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a mark an old encoding lacks is no failure
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # an old encoding may lack a character
     signal.signal(signal.SIGTERM, _terminate)
     _reach_loopback_directly()
     app()
@@ -195,7 +195,7 @@ def worker(
 
     Example:  dcf worker workflows/order_processing.py --agent-id pricing-1 --state CalculatePricing
     """
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # there is nothing to unwind
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing needs cleaning up
     check_id(agent_id, "--agent-id")
     if leash:
         hold_leash()

@@ -14,9 +14,9 @@ from dcf.errors import DcfError, InvalidArgument
 
 _POLL_S = 0.05
 _PATIENCE_S = 10
-_USAGE = 2  # the exit code of a command that was called in the wrong way: calling it again cannot help
+_USAGE = 2  # exit code of wrong usage: restarting cannot help
 _MOST_DEATHS = 5
-"""A process that has ended so often is not started again."""
+"""A process that has exited this often is not restarted."""
 
 _MARK, _HINT, _GREETING = "dcf: ", "     ", "dcf: worker "
 _LONGEST = 500

@@ -12,7 +12,7 @@ from dcf.values.json_text import MAX_BYTES, Json, parse, parse_workflow
 MAX_WORKFLOW: Final = 1024 * 1024
 _BEGINNINGS: Final = tuple('{["')
 _MARK: Final = 4
-"""Bytes that a byte order mark may add."""
+"""Extra bytes to read: a byte order mark, and one to exceed the limit."""
 
 
 def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:

@@ -26,7 +26,7 @@ def load_functions(source: str, states: Sequence[str]) -> Mapping[str, TaskFunct
     assert spec.loader is not None, "_find() refuses what has no code"
     try:
         spec.loader.exec_module(module)
-    except DcfError as error:  # ours, about how functions are registered
+    except DcfError as error:  # an error of dcf, about how functions are registered
         raise InvalidArgument(clean(f"{_place(error.__traceback__)}: {error.message}", 1000), error.hint) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's code raises while it is imported
         raise InvalidArgument(f"{clean(source)} cannot be imported: {_where(error)}", "Mend the file.") from None
@@ -70,7 +70,7 @@ def _find_module(name: str) -> ModuleSpec | None:
     _make_importable(Path.cwd())
     try:
         return importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # a package above it is missing or broken, or the name is no name
+    except (ImportError, ValueError):  # a parent package is missing or broken, or the name is invalid
         return None
 
 

@@ -104,7 +104,7 @@ def revoke(
         try:
             with _recorded(found, "keys revoke", {"key_id": key_id}):
                 pass
-        except StoreUnavailable as error:  # a full Redis must not keep a key alive
+        except StoreUnavailable as error:  # a key can be revoked even when Redis is full
             say(f"the audit trail does not tell of it: {error.message}")
     if as_json:
         typer.echo(json_text(_row(record, record.created_at), indent=2))

@@ -18,7 +18,7 @@ from dcf.runs.views import EACH
 from dcf.values.json_text import Json
 
 _AROUND = 3
-"""Lines of the heading, the names of the columns, and below the table."""
+"""Lines around the rows: the heading, the column names, and one below the table."""
 
 
 class LiveProgress:

@@ -12,7 +12,7 @@ _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600
 _DAY_S: Final = 86_400
 _NAMED: Final = 3
-"""Agents of a pool that are named."""
+"""Agents of a pool that are listed by name."""
 
 _PARTS: Final = {"Parallel": ("branch", "branches"), "Map": ("iteration", "iterations")}
 

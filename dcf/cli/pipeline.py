@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Show = Callable[[Mapping[str, Json]], None]
 
 _POLL_S = 0.1
-_PATIENCE_S = 3.0  # how long one call waits for a server that is being restarted before the processes are looked at
+_PATIENCE_S = 3.0  # seconds that a call retries while the server restarts, before the processes are checked
 _OWN_SERVER = {
     "DCF_MCP_HOST": "127.0.0.1",
     "DCF_MCP_ALLOWED_HOSTS": "",
@@ -45,7 +45,7 @@ _OWN_SERVER = {
     "DCF_PROFILE": "all",
     "DCF_AUTH": "off",  # it listens on loopback for this run's own processes
 }
-"""Settings that are meant for a server others use, and would keep this run's workers away from its own."""
+"""Settings of this run's own server. Those of the environment may be meant for a shared server and lock workers out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +145,7 @@ def _start(job: Job, logs: Path, deadline: float, stack: ExitStack) -> Planner:
         for agent_id in agent_ids:
             options = ["--agent-id", agent_id, "--state", state, "--lease-ttl", str(job.lease_ttl_s)]
             crew.start(agent_id, ["worker", "--leash", *options, "--", job.workers])
-    from dcf.tools.client import connect  # while the others start: it imports the MCP SDK as well
+    from dcf.tools.client import connect  # imports the MCP SDK while the other processes start
 
     return Planner(stack.enter_context(connect(url, deadline_s=_PATIENCE_S)), crew, deadline)
 

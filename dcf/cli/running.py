@@ -59,7 +59,7 @@ def run(
         if as_json:
             typer.echo(json_text(_no_result(run_id, error), indent=2))
         raise
-    except KeyboardInterrupt as stop:  # told only here, where the live table is gone and takes nothing along
+    except KeyboardInterrupt as stop:  # printed only here: the live table would overwrite it
         views.say(" ".join(["Interrupted.", *views.notes_of(stop)]))
         raise
     if as_json:

@@ -27,7 +27,7 @@ from dcf.tools.server import build_http_app, build_server
 from dcf.worker import TaskFunction, Worker
 
 Announce = Callable[[Mapping[str, object]], None]
-"""Tells a program that the process is ready."""
+"""Prints, for a program, that the process is ready."""
 
 
 def serve(transport: str, settings: Settings, fd: int | None, announce: Announce) -> None:

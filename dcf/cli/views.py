@@ -25,12 +25,12 @@ _MARKS = {
     "partial": ("◐", "yellow"),
 }
 _WIDE = 500
-"""Columns where nobody looks at a screen: a pipe or a file gets each row on one line."""
+"""Columns where there is no screen: a pipe or a file gets each row on one line."""
 
 _LONGEST = 5000
-_USUAL_NAME = 24  # up to here a state's name is not cut: the note beside it gives way
+_USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside it is
 _GAP = 2
-_ALWAYS = 2  # columns of `dcf ls` that are shown however narrow the terminal: the run and its status
+_ALWAYS = 2  # columns of `dcf ls` shown on any terminal: the run and its status
 _EXAMPLE = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
 _NOT_STARTED = (
     "Not started yet: no agent was told. notify_next_worker_agent without source_state starts it (whoever planned the"

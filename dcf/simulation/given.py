@@ -15,10 +15,10 @@ from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_BYTES, Json, check
 
 Answer: TypeAlias = Mapping[str, Json]
-"""What a Task answers to one call: `{output}`, `{error, cause}`, `{timed_out}` or `{never}`."""
+"""The answer of a Task to one call: `{output}`, `{error, cause}`, `{timed_out}` or `{never}`."""
 
 Mocks: TypeAlias = Mapping[str, Answer | Sequence[Answer]]
-"""By the name of a Task, what it answers call by call. With an `input` an answer serves a call of just that first."""
+"""The answers of each Task by its name, call by call. An answer with an `input` is used first for that input."""
 
 _KINDS: Final = frozenset({"output", "error", "cause", "timed_out", "never"})
 _ALL_MOCKS_BYTES: Final = 64 * MAX_BYTES

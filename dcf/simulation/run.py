@@ -261,7 +261,7 @@ class _Simulation:
 
     def _leave(self, path: str) -> None:
         if path not in self.visits:
-            return  # it was entered and left in one call
+            return  # entered and left in the same call of the engine
         self.visits.pop(path, None)
         self.due = [event for event in self.due if event.path != path]
         if self.scopes.pop(path, None) is None:

@@ -24,7 +24,7 @@ from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 
 MAX_EVENTS: Final = 1_000_000
-"""Entries of a trace; nested Maps of silent states could otherwise fill the memory."""
+"""Limit on the entries of a trace: nested Maps of silent states could otherwise fill the memory."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from dcf.store.access_keys import AccessKeys
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 _LOOKUPS: Final = 8
-"""Keys that are looked up at the same time; not on the threads of tools, which callers may fill."""
+"""Concurrent look-ups of keys. They do not use the threads of tools, which callers can exhaust."""
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _NOT_SHOWN: Final = "(not kept)"
@@ -69,7 +69,7 @@ class Unavailable:
             scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
         try:
             await self._app(scope, receive, send)
-        except DcfError:  # what exactly is wrong with Redis is nothing for strangers
+        except DcfError:  # unauthenticated callers do not get the details of a Redis error
             told = {"error": "temporarily_unavailable", "error_description": "Keys cannot be looked up now."}
             await JSONResponse(told, status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
 
@@ -95,7 +95,7 @@ def auth_settings(url: str) -> AuthSettings:
         issuer_url=resource,
         resource_server_url=resource,
         required_scopes=[Scope.READ.value],
-        validate_token_resource=False,  # a key is known to the Redis of this server only
+        validate_token_resource=False,  # a key is valid only at servers of the same Redis
     )
 
 

@@ -23,10 +23,10 @@ from dcf.values.json_text import Json
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 _LONGEST_ANSWER_S = 60.0
-"""A connection that is silent for this long is given up; await_workflow_event waits up to 50 s."""
+"""Timeout of a silent connection in seconds; the long poll await_workflow_event takes up to 50 s."""
 
 _CONNECT_S = 30.0
-_STREAM_S = 300.0  # how long an answer may take is said at each call
+_STREAM_S = 300.0  # each call sets its own timeout
 
 
 class ToolClient:
@@ -79,7 +79,7 @@ class ToolClient:
         try:
             client = self._opened()
             result: Any = self._portal.call(partial(client.call_tool, read_timeout_seconds=timeout_s), tool, arguments)
-        except Exception as error:  # whatever the transport raises (it is not one family): the server is not there
+        except Exception as error:  # transports raise unrelated types; all mean that the server is unreachable
             self._drop(client)
             raise _no_answer(self._status) from error
         payload: dict[str, Json] = result.structured_content or {}
@@ -126,7 +126,7 @@ def _no_answer(status: int) -> DcfError:
 
 
 def _failure(payload: Mapping[str, Json], content: Sequence[Any]) -> ToolCallFailed:
-    if "code" not in payload:  # not an answer of ours: the SDK's own, for example to a tool that does not exist
+    if "code" not in payload:  # an answer of the SDK, not of dcf: for example for an unknown tool
         text = " ".join(part.text for part in content if part.type == "text")
         return ToolCallFailed("error", text or "The server refused the call.", "Check that it serves this tool.")
     code = str(payload["code"])

@@ -68,7 +68,7 @@ async def call(
         return _within(spec, application, Reply(payload=answer.payload()))
     except DcfError as error:
         return Reply(payload=_failure(spec, error, arguments), broken=True)
-    except Exception:  # the edge of the process: a defect of ours must not show its insides to a caller
+    except Exception:  # a bug in dcf must not show internals to a caller
         log.exception("tool %s failed", spec.name)
         return Reply(payload=_failure(spec, InternalError(), arguments), broken=True)
 

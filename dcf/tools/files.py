@@ -16,7 +16,7 @@ from dcf.values.text_pieces import LONGEST, utf8_piece
 
 _PLACE = "Absolute, or relative where one directory is configured."
 _GROWTH = 8
-"""How much longer a byte can become in an answer: escaped, as a control character is."""
+"""Characters that one byte can take in an answer: a control character is escaped."""
 
 FilePath = Annotated[
     str, Field(min_length=1, max_length=4000, description=f"The path. {_PLACE}", examples=["notes/plan.md"])

@@ -18,12 +18,12 @@ from dcf.errors import RateLimited
 from dcf.settings import Settings
 
 _CALLERS = 10_000
-"""Callers remembered; whoever has not called for longest starts again with a full bucket."""
+"""Callers that are remembered; the one idle for longest is dropped and starts again with a full bucket."""
 
 _BUSY_RETRY_S = 1.0
 
 _THREADS = 16
-"""Calls of one caller that work at the same time; others of the same caller wait for these, and nobody else does."""
+"""Concurrent calls of one caller; its other calls wait for these, and other callers do not."""
 
 
 @dataclass(slots=True)

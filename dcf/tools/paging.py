@@ -12,14 +12,14 @@ from dcf.tools.registry import STATE_PATTERN
 from dcf.values.json_text import Json, dump
 
 _OVERHEAD: Final = 2048
-"""Bytes of an answer beside its items."""
+"""Bytes reserved for the parts of an answer besides its items."""
 
 Cursor = Annotated[
     str | None,
     Field(pattern=STATE_PATTERN, max_length=600, description="To go on: next_cursor of the answer before."),
 ]
 Place = Annotated[str | None, Field(pattern=r"^[0-9]{1,6}$", description="To go on: next_cursor of the answer before.")]
-"""A cursor that counts the items before."""
+"""A cursor that is the number of items before it."""
 
 Limit = Annotated[int, Field(ge=1, le=1000, description="Items of one page (1 to 1000); fewer come if they are large.")]
 

@@ -33,7 +33,7 @@ PROFILES: Final[Mapping[str, frozenset[str] | None]] = {
     },
     _ALL: None,
 }
-"""The tools of a profile by name; None: every one there is."""
+"""The names of the tools in each profile; None means all tools."""
 
 
 def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _ALL) -> list[ToolSpec]:

@@ -22,16 +22,16 @@ from dcf.values.json_text import Json, dump, parse
 from dcf.values.refusal import Refusal
 
 _PAGE: Final = 32 * 1024
-"""Characters of a value that one answer holds: Letta cuts what a tool returns after 50,000 (measured), escapes too."""
+"""Characters of a value in one answer: Letta cuts a tool's answer after 50,000, escapes included (measured)."""
 
 _GROWTH: Final = 8
-"""How much longer a character can become in an answer, written as bytes and escaped."""
+"""Bytes that one character can take in an answer when it is escaped."""
 
 _WHOLE: Final = 4 * 1024
-"""Up to here a changed document is shown as a whole."""
+"""A changed document up to this size is shown as a whole."""
 
 _NOT_ASKED: Final = {"request_id", "redis_key", "value_json", "default_json", "patch_json", "initial_json", "delta"}
-"""Arguments that say who asks, or whose checked value is looked at in their place."""
+"""Arguments left out of the digest of a request: its id, and those whose parsed value is in the digest instead."""
 
 _DONE: Final = {
     "json_create": "created",

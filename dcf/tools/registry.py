@@ -27,10 +27,10 @@ STATE_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 ID_RULE = "1 to 64 letters, digits, '_', '.' or '-', beginning with a letter or digit"
 
 Toolset = Literal["planning", "execution", "notification", "agents", "skills", "authoring", "redis_json", "files"]
-"""What tools are about, in the order in which clients see them."""
+"""The subjects of tools, in the order in which clients see them."""
 
 Profile = Literal["worker", "planner", "operator"]
-"""Who calls them."""
+"""The callers that tools are offered to."""
 
 WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.", examples=["order-42"])]
 AgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Your agent id.", examples=["pricing-1"])]
@@ -132,7 +132,7 @@ TOOLS: dict[str, ToolSpec] = {}
 """Every tool by name."""
 
 _AGENT_ARGUMENTS = ("owner_agent_id", "planner_agent_id", "agent_id")
-"""Arguments that say who calls, unless a tool is about other agents."""
+"""Arguments that name the calling agent, unless a tool is about other agents."""
 
 
 def tool(

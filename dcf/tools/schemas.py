@@ -8,7 +8,7 @@ from dcf.values.json_text import Json
 _TYPES = ("object", "array", "string", "number", "boolean", "null")
 _SAYS_TYPE = frozenset({"type", "anyOf", "$ref", "const", "enum"})
 _LEFT_OUT = frozenset({("title", str), ("default", type(None)), ("additionalProperties", bool), ("examples", list)})
-"""What says nothing to a model, or (examples) is shown only where it is needed; by type, since arguments have names."""
+"""Keywords that tell a model nothing, and examples, which hints show; by type, since an argument may be named so."""
 
 
 def answer_of(spec: ToolSpec) -> dict[str, Json]:

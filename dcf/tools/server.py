@@ -122,7 +122,7 @@ def build_http_app(application: Application, url: str | None = None) -> Starlett
 def over_http(server: MCPServer[None], application: Application, *, protected_url: str | None) -> Starlette:
     """Serve a server of `build_server` over HTTP; add tools to it before this call."""
     settings = application.settings
-    aside = anyio.CapacityLimiter(2)  # whether we are ready is answered however busy the tools are
+    aside = anyio.CapacityLimiter(2)  # its own thread: /readyz must answer even when all tool threads are busy
 
     async def healthz(_: Request) -> Response:
         return JSONResponse({"ok": True, "version": __version__})
@@ -159,14 +159,14 @@ def _route(server: MCPServer[None], path: str, handler: Callable[[Request], Awai
 
 async def keep_pulse(application: Application) -> None:
     """Look at all live runs periodically, to fire timers and deliver notifications; a failed look is logged."""
-    own = anyio.CapacityLimiter(1)  # the clock goes on however busy the tools are
+    own = anyio.CapacityLimiter(1)  # its own thread: the clock must run even when all tool threads are busy
     while True:
         try:
             await anyio.to_thread.run_sync(application.clock.pulse, limiter=own)
             await anyio.to_thread.run_sync(application.sweep.step, limiter=own)
         except DcfError as error:
             log.warning("pulse: %s: %s", error.code, error.message)
-        except Exception:  # a defect met while looking at one run must not stop the clock of all others
+        except Exception:  # a bug met in one run must not stop the clock of the others
             log.exception("pulse failed")
         await anyio.sleep(application.settings.pulse_interval_s)
 

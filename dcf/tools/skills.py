@@ -210,7 +210,7 @@ class SkillLoaded(Answer):
 def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
     """Load one skill."""
     if args.workflow_id is not None:
-        app.control_plane.run(args.workflow_id)  # before anything is done: it must exist
+        app.control_plane.run(args.workflow_id)  # raises early when there is no such run
         if args.state is not None:
             require_part(app, args.workflow_id, args.state)
     manifest = app.library.resolve(args.skill_json)

@@ -25,7 +25,7 @@ _VALID: Final[Json] = {
         "States": {"Greet": {"Type": "Task", "AgentBinding": {"agent_template_ref": {"name": "worker"}}, "End": True}},
     },
 }
-"""The smallest document that is right, with the template that is shipped."""
+"""The smallest valid document, with the agent template that dcf ships."""
 
 
 class ValidateWorkflow(Arguments):

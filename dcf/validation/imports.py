@@ -65,7 +65,7 @@ def load_imports(document: Mapping[str, Json], agents_dirs: Sequence[Path], skil
 
 
 _Index = Callable[[str, Json, Imported], dict[str, Json]]
-"""Indexes what a file holds and tells how much that was; raises Unreadable."""
+"""Indexes the content of a file and returns the record of the import; raises Unreadable."""
 
 
 def _load(document: Mapping[str, Json], name: str, bases: Sequence[Path], imported: Imported, index: _Index) -> None:

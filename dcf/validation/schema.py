@@ -29,10 +29,10 @@ _PACKAGE: Final = Path(__file__).parents[1]
 _PLACES: Final = (_PACKAGE / "data" / "schemas", _PACKAGE.parent / "schemas")
 
 _PLAIN: Final = frozenset({"description", "title", "default", "examples", "$comment", "type", "enum", "minLength"})
-"""Rules that are checked here when they hold; what breaks them is left to the library."""
+"""Schema keywords whose success is decided here; the library reports failures."""
 
 _Told = Iterator[tuple[tuple[str, ...], str, str, str]]
-"""What is wrong: steps below the place of the error, code, message, hint."""
+"""Problems: the steps below the place of the error, code, message, hint."""
 
 
 def check_schema(document: Json, schema: Mapping[str, Json] | None = None, name: str = SCHEMA_NAME) -> list[Finding]:

@@ -18,7 +18,7 @@ EXIT_CODES: Final[Mapping[Stage, int]] = {
     "input": 4,
 }
 _ORDER: Final = tuple(EXIT_CODES)
-"""The stages in the order of the pipeline; without readable input there is no other stage."""
+"""The stages in order; when the input cannot be parsed no other stage runs."""
 
 MAX_FINDINGS: Final = 1_000
 
