@@ -132,9 +132,9 @@ class EngineCall:
             self._broke(here, error.error, error.cause)
 
     def failed(self, here: Place, entry: Entry, error: str | None, cause: str | None) -> None:
-        """Decide what comes of a failure: another try, a Catcher, or the end of the scope around.
+        """Handle a failure of a state: retry it, catch it, or fail the scope around it.
 
-        Like AWS, a missed heartbeat is found by its own name and by that of a timeout, and told as a timeout.
+        As on AWS, a missed heartbeat matches rules for heartbeats and for timeouts, and is reported as a timeout.
         """
         state, told = here.state, TIMEOUT if error == HEARTBEAT else error
         match met(state, entry.retries, error):
@@ -349,7 +349,7 @@ class EngineCall:
             around = self.around(here, entry)
             task = opened_task(here, None, entry, around) if isinstance(here.state, Task) else None
         except StateError:
-            # The input of the work cannot be worked out now; entering the state again reports the same error.
+            # The input of the work cannot be worked out now; the retry enters the state again and tries again.
             task = None
         not_before = self.clock.micros + wait
         self.steps.append(

@@ -134,7 +134,7 @@ def compile_expression(text: str) -> Compiled:
         expression = Expression(text)
         strangers = {name: _nothing for name in called if not _is_builtin(name)}
         reads = expression.reads(strangers)
-        # Some functions fall back on the input, but only when they lack an argument: the empty object is that input.
+        # `input` is an empty object if only functions that lack an argument would fall back on it.
         whole = bool(reads.get("input")) and _reads_input(bare, strangers)
     except JlensError as error:
         raise ValueError(f"it is not JSONata: {error} ({error.code})") from None

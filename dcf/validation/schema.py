@@ -106,7 +106,7 @@ def _checker(schema: Mapping[str, Json]) -> Any:
 def _reference(
     local: Mapping[str, Json], checker: Any, target: Json, instance: Json, schema: Json
 ) -> Iterator[ValidationError]:
-    """Validate against one of the schema's own definitions, found by a dictionary look-up each time."""
+    """Validate against one of the schema's own definitions, found by a dictionary look-up."""
     if target not in local:
         yield from _LIBRARY["$ref"](checker, target, instance, schema) or ()
     elif not _plainly_fits(checker, instance, local[target]):
