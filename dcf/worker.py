@@ -1,8 +1,8 @@
-"""Python functions as workers: register a function for a state, and a worker process serves it.
+"""Serves Python functions as workers: a user registers a function for a state, and a worker process runs it.
 
-A worker knows nothing of Redis; it calls dcf's tools, whatever carries the calls. It may be killed at any moment: its
-lease expires, whoever is assigned is told, and what it had not completed is done again. While it lives it keeps a
-finished result until the server has taken or refused it, however long that takes.
+A worker knows nothing of Redis; it calls dcf's tools over any transport. It may be killed at any moment: its lease
+expires, the assigned agents are notified, and unfinished work is done again. While it lives, it keeps a finished
+result and retries until the server accepts or refuses it, however long that takes.
 """
 
 import logging
@@ -29,11 +29,11 @@ _LONGEST_CAUSE = 20_000
 _RENEWALS_PER_LEASE = 3
 _LONGEST_PAUSE_S = 5.0
 _WAITED_FOR = PASSING - {"internal_error"}
-"""Codes of trouble that a finished result is kept through; a defect of the server would be met again and again."""
+"""Error codes after which a finished result is sent again; internal_error is none, since a bug would repeat it."""
 
 
 class TaskFailed(DcfError):
-    """Raise it in a task function to fail the state with an ASL error name and a cause in words."""
+    """Raise it in a task function to fail the state, with an ASL error name and a cause in words."""
 
     code = "task_failed"
     default_hint = "The state's Catch, if any, decides what follows; otherwise the run fails with this error."
@@ -45,10 +45,10 @@ class TaskFailed(DcfError):
 
 
 class ToolCaller(Protocol):
-    """Whatever can call a dcf tool."""
+    """Calls dcf's tools over some transport."""
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
-        """Return the tool's answer, refusals included; repeat until a deadline while nobody answers."""
+        """Return the tool's answer, which may be a refusal; retry until a deadline while nobody answers."""
         ...
 
 
@@ -56,14 +56,14 @@ FUNCTIONS: dict[str, TaskFunction] = {}
 """The functions registered in this process, by state name."""
 
 _PLACES: dict[str, str] = {}
-"""Where each was registered."""
+"""The place in code where each function was registered, by state name."""
 
 
 def task(state: str) -> Callable[[Function], Function]:
-    """Register the function for the state of this name, wherever in the workflow it stands.
+    """Register the function for the states of this name, wherever in the workflow they stand.
 
-    It is given the state's input and returns its output, both JSON values. Raise InvalidArgument where the name is
-    missing or another place has registered a function for it.
+    The function gets the state's input and returns its output, both JSON values. Raises InvalidArgument if the name
+    is missing or other code has registered a function for it.
     """
     if not isinstance(state, str) or not state:
         raise InvalidArgument("@task was not given the name of a state.", 'Write @task("StateName").')
@@ -85,7 +85,7 @@ def task(state: str) -> Callable[[Function], Function]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """A state this worker holds the lease on; inside a Parallel or Map its path, which ends with its name."""
+    """A state whose lease this worker holds; inside a Parallel or Map `state` is its path, which ends with its name."""
 
     workflow_id: str
     state: str
@@ -94,7 +94,7 @@ class Work:
 
 
 class Worker:
-    """Serves task functions for one agent id: waits to be woken, leases, works, writes, notifies, releases."""
+    """Serves task functions for one agent id: awaits an event, claims, works, writes, notifies, releases."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class Worker:
         self._stop = threading.Event()
 
     def serve(self, stop: threading.Event | None = None) -> None:
-        """Handle events one after another until told to stop; a server that goes away later is waited for."""
+        """Handle events until told to stop; raise if the server cannot be reached at first, later retry."""
         self._stop = stop or self._stop
         handled: str | None = None
         reached = False
@@ -133,7 +133,7 @@ class Worker:
                 self._handle_or_drop(answer["event"])
 
     def handle(self, event: Mapping[str, Json]) -> None:
-        """Do what the event announces, if it is still to be done; then what follows, if that is ours as well."""
+        """Claim and execute the state of an event, then the next states whose leases come with the completion."""
         state = event.get("target_state")
         if not isinstance(state, str) or name_of(state) not in self._functions:
             log.warning("no function is registered for state %r; the event is dropped", state)
@@ -148,9 +148,9 @@ class Worker:
         )
 
     def _handle_or_drop(self, event: Mapping[str, Json]) -> None:
-        """Handle an event; one that cannot be handled must not come again and again: the clock tells of what is owed.
+        """Handle an event; drop it on an error, since one that always fails must not be delivered forever.
 
-        A lease that is left behind expires, and a state that nobody took is announced again.
+        The lease then expires, and the clock notifies again for a state that nobody took.
         """
         try:
             self.handle(event)
@@ -174,7 +174,7 @@ class Worker:
         return Work(workflow_id=workflow_id, state=state, token=token, given=answer.get("input"))
 
     def _carry_out(self, work: Work) -> Work | None:
-        """Work and report; return the next work, if the completion brought its lease along."""
+        """Execute and report; return the next work, if its lease came with the completion."""
         with self._renewing(work):
             result = self._result(work)
         answer = self._deliver(work, result)
@@ -186,9 +186,9 @@ class Worker:
         return self._claimed(work, answer.get("claimed"))
 
     def _deliver(self, work: Work, result: Mapping[str, Json]) -> dict[str, Json] | None:
-        """Write the result until the server takes or refuses it; None when it is given up.
+        """Write the result until the server accepts or refuses it; None when it was refused or cannot be written.
 
-        Nobody else has it, and a lease that expired meanwhile is still good as long as nobody took over.
+        No other process has the result. A lease that expired meanwhile is still valid while nobody else took it.
         """
         pause = self._pause_s
         while True:
@@ -211,14 +211,14 @@ class Worker:
         return None
 
     def _result(self, work: Work) -> dict[str, Json]:
-        """Call the function; return the arguments that report what it did."""
+        """Call the function; return the arguments that report its outcome."""
         try:
             output = _json_text(self._functions[name_of(work.state)](work.given))
         except TaskFailed as failure:
             return _failure(failure.error, failure.cause)
         except InvalidArgument as error:
             return _failure("DCF.InvalidOutput", error.message)
-        except Exception as error:  # whatever a user's function raises is the state's failure, not the worker's
+        except Exception as error:  # an exception of a user's function fails the state, not the worker
             log.exception("%s/%s failed", work.workflow_id, work.state)
             return _failure("States.TaskFailed", _in_words(error))
         return {"new_status": "succeeded", "output_json": output}
@@ -239,7 +239,7 @@ class Worker:
         self._also(work, "release_state_lease", state=work.state, lease_token=work.token)
 
     def _also(self, work: Work, tool: str, **arguments: Json) -> None:
-        """Call what the clock makes up for where it fails, and go on with the work that came along."""
+        """Call a tool whose effect the clock repeats if the call fails; a failure is only logged."""
         try:
             self._tools.call(tool, workflow_id=work.workflow_id, **arguments)
         except DcfError as error:
@@ -261,7 +261,7 @@ class Worker:
 
     @contextmanager
     def _renewing(self, work: Work) -> Iterator[None]:
-        """Keep the lease while the function runs; a renewal that is still under way then does no harm."""
+        """Renew the lease in a thread while the function runs; a renewal that ends later does no harm."""
         done = threading.Event()
         threading.Thread(target=self._renew, args=(work, done), daemon=True).start()
         try:
@@ -282,7 +282,7 @@ class Worker:
                 return
 
     def _renew_once(self, work: Work) -> str | None:
-        """Move the expiry on, even when it has passed but nobody took over; return why not."""
+        """Extend the lease, even an expired one that nobody else took; return why it was refused, else None."""
         answer = self._tools.call(
             "renew_state_lease",
             workflow_id=work.workflow_id,
@@ -294,7 +294,7 @@ class Worker:
 
 
 def _json_text(output: Json) -> str:
-    """Write the output as JSON text, so that a string arrives as the string it is."""
+    """Return the output as JSON text, so that an output that is a string stays a string."""
     return dump(parse([output], name="the output")[0])
 
 
@@ -311,5 +311,5 @@ def _in_words(error: Exception) -> str:
 
 
 def _sendable(text: str, longest: int) -> str:
-    """Cut what is too long, and replace what is no Unicode text: neither may keep a failure from being reported."""
+    """Shorten a text and replace invalid Unicode: neither may prevent the report of a failure."""
     return str(text)[:longest].encode(errors="replace").decode()

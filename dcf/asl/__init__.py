@@ -1,1 +1,1 @@
-"""The Amazon States Language, pure: parse a machine, move data, decide what comes next."""
+"""The Amazon States Language: parse a state machine, move its data, decide the next steps. Does no I/O."""

@@ -1,4 +1,4 @@
-"""The records of Parallel and Map while they are open: what was fixed when they were entered, and the join."""
+"""The records of Parallel and Map states that are open: the values fixed at entry, and the results to be joined."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from dcf.values.json_text import Json
 
 @dataclass(slots=True, kw_only=True)
 class Live:
-    """A scope that was opened in this call: its results so far."""
+    """A scope opened in this call of the engine, with the results of its branches so far."""
 
     opened: OpenScope
     results: list[Json]
@@ -20,7 +20,7 @@ class Live:
 
 
 def opened_parallel(state: Parallel, path: str, source: str | None, entry: Entry, around: Surroundings) -> OpenScope:
-    """Work out what a Parallel fixes when it is entered."""
+    """Return the scope that entering a Parallel opens."""
     size = len(state.branches)
     return OpenScope(
         path=path,
@@ -38,7 +38,7 @@ def opened_parallel(state: Parallel, path: str, source: str | None, entry: Entry
 def opened_map(
     state: Map, path: str, source: str | None, entry: Entry, found: list[Json], around: Surroundings
 ) -> OpenScope:
-    """Work out what a Map fixes when it is entered and its items are found."""
+    """Return the scope that entering a Map opens, once its items are known."""
     effective = state.flow.document(entry.raw, around)
     items = mapping.batches(state, found, effective, around)
     return OpenScope(

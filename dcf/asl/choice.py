@@ -1,6 +1,6 @@
-"""Choice rules, compiled: small objects that look at a document and say yes or no.
+"""Compiled Choice rules: objects that return True or False for a document.
 
-They decide only; where a choice leads is the machine's matter. Parsing them is `choice_syntax`.
+They do not decide where a choice leads: that is the machine's. `choice_syntax` parses them.
 """
 
 from dataclasses import dataclass
@@ -19,61 +19,61 @@ class Rule(Protocol):
     """A condition over the state's effective input, or over `$states` in JSONata mode."""
 
     def matches(self, document: Json, around: Surroundings, /) -> bool:
-        """Say yes or no; raise StateError when something it reads is not there."""
+        """Return True if the rule matches; raise StateError when a value that it reads is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllOf:
-    """And: stops at the first rule that does not match, so a guard may stand before what it guards."""
+    """And. Evaluation stops at the first rule that does not match, so an early rule can guard a later one."""
 
     rules: tuple[Rule, ...]
 
     def matches(self, document: Json, around: Surroundings, /) -> bool:
-        """Whether every rule matches."""
+        """Return True if every rule matches."""
         return all(rule.matches(document, around) for rule in self.rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnyOf:
-    """Or: stops at the first rule that matches."""
+    """Or. Evaluation stops at the first rule that matches."""
 
     rules: tuple[Rule, ...]
 
     def matches(self, document: Json, around: Surroundings, /) -> bool:
-        """Whether at least one rule matches."""
+        """Return True if at least one rule matches."""
         return any(rule.matches(document, around) for rule in self.rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Negation:
-    """Not."""
+    """Not: matches when its rule does not."""
 
     rule: Rule
 
     def matches(self, document: Json, around: Surroundings, /) -> bool:
-        """Whether the rule does not match."""
+        """Return True if the rule does not match."""
         return not self.rule.matches(document, around)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Never:
-    """Stands in for a rule that has problems; no machine that may run contains one."""
+    """Placeholder for a rule that has problems; a machine with problems never runs."""
 
     def matches(self, _document: Json, _around: Surroundings, /) -> bool:
-        """No."""
+        """Return False."""
         return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueTest:
-    """An operator with its operand written in the rule."""
+    """An operator whose operand is a literal in the rule."""
 
     variable: Path
     test: Test
     operand: Json
 
     def matches(self, document: Json, around: Surroundings, /) -> bool:
-        """Whether the value of the Variable passes."""
+        """Return True if the value of the Variable passes the test."""
         return self.test(self.variable.read(document, around), self.operand)
 
 
@@ -86,30 +86,30 @@ class PathTest:
     operand: Path
 
     def matches(self, document: Json, around: Surroundings, /) -> bool:
-        """Whether the value of the Variable passes."""
+        """Return True if the value of the Variable passes the test."""
         return self.test(self.variable.read(document, around), self.operand.read(document, around))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Presence:
-    """IsPresent: the one operator that may ask about something that is not there."""
+    """IsPresent: the only operator that accepts a missing value."""
 
     variable: Path
     expected: bool
 
     def matches(self, document: Json, around: Surroundings, /) -> bool:
-        """Whether the value's presence is as expected; null is present."""
+        """Return True if the value is present or missing as expected; null counts as present."""
         return (self.variable.find(document, around) is not MISSING) is self.expected
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A JSONata rule: its expression says yes or no, or the state fails."""
+    """A JSONata condition. The state fails when the expression returns no boolean."""
 
     source: Template
 
     def matches(self, document: Json, around: Surroundings, /) -> bool:
-        """Whether the condition holds."""
+        """Return True if the expression is true."""
         verdict = self.source.render(document, around)
         if isinstance(verdict, bool):
             return verdict

@@ -1,6 +1,6 @@
-"""Choice rules as written, checked and compiled.
+"""Parses, checks and compiles Choice rules.
 
-The nesting of And, Or and Not is bounded here, so that neither this module nor a rule can exhaust the stack.
+The nesting of And, Or and Not is limited, so that neither parsing nor evaluating a rule can overflow the stack.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
 MAX_NESTING: Final = 32
-"""Levels of And, Or and Not; far beyond what anybody can read."""
+"""Limit on nested And, Or and Not; readable rules are far below it."""
 
 _COMBINED: Final = ("And", "Or", "Not")
 _TOP_ONLY: Final = ("Next", "Assign")

@@ -1,8 +1,10 @@
-"""The engine: from where a run stands to the next Tasks and timers, or to its end.
+"""The engine: from a position in a run to the next Tasks and timers, or to the end of the run.
 
-It does no I/O and keeps nothing between calls: the caller stores the answer, or throws it away and asks again.
-`visits` maps the path of the state in question, and of every Parallel and Map around it, to what was stored when
-it was opened. A failure of a state's data flow is an answer too, never an exception.
+It does no I/O and keeps nothing between calls. The caller stores the answer, or discards it and asks again.
+
+`visits` maps paths to stored records: of the state in question, and of every Parallel and Map around it. Each
+record was stored when its state was entered. A failure of a state's data flow is part of the answer, never an
+exception.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,14 +24,14 @@ Visits: TypeAlias = Mapping[str, Visit]
 
 
 def start(machine: Machine, run_input: Json, context: Context, clock: Clock) -> Advance:
-    """Begin a run."""
+    """Start a run."""
     run = EngineCall(machine=machine, context=context, clock=clock, visits={})
     run.go(machine, "", machine.start_at, None, run_input, {}, None)
     return run.advance()
 
 
 def complete(machine: Machine, path: str, visits: Visits, result: Json, context: Context, clock: Clock) -> Advance:
-    """Go on after the Task at `path` came to `result`."""
+    """Continue after the Task at `path` completed with `result`."""
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     here = _place(machine, path, Task)
     run.worked(here, _entry(visits, path), result)
@@ -45,7 +47,7 @@ def fail(
     context: Context,
     clock: Clock,
 ) -> Advance:
-    """Go on after the Task at `path` failed, or a Parallel or Map as a whole, such as one that could not read items."""
+    """Continue after a failure of the Task at `path`, or of a whole Parallel or Map (such as unreadable items)."""
     here = _place(machine, path, Task, Parallel, Map)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     if isinstance(visits.get(path), OpenScope):
@@ -56,7 +58,7 @@ def fail(
 
 
 def wake(machine: Machine, path: str, visits: Visits, context: Context, clock: Clock) -> Advance:
-    """Go on now that a Wait is over, or the time of another try of a state has come; or after a pause."""
+    """Continue after a timer: a Wait is over, or a retry of a state is due. Also continues after a pause."""
     here, entry = _place(machine, path), _entry(visits, path)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     if isinstance(here.state, Wait):
@@ -69,7 +71,7 @@ def wake(machine: Machine, path: str, visits: Visits, context: Context, clock: C
 def join(
     machine: Machine, path: str, visits: Visits, results: Sequence[Json], context: Context, clock: Clock
 ) -> Advance:
-    """Go on after all branches or iterations of the scope at `path` ended; TOLERATED stands for failed ones."""
+    """Continue after all branches or iterations of the scope at `path` ended; TOLERATED stands for failed ones."""
     here = _place(machine, path, Parallel, Map)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     run.joined(here, _entry(visits, path), list(results))
@@ -85,7 +87,7 @@ def branch_failed(
     context: Context,
     clock: Clock,
 ) -> Advance:
-    """Close the Map of an iteration whose failure can no longer be tolerated."""
+    """Close a Map because an iteration failed and the Map tolerates no more failures."""
     owner, _ = _scope(scope)
     _place(machine, owner, Parallel, Map)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
@@ -94,7 +96,7 @@ def branch_failed(
 
 
 def open_item(machine: Machine, path: str, index: int, visits: Visits, context: Context, clock: Clock) -> Advance:
-    """Start one iteration of the Map at `path`, after an earlier one of its lane was tolerated to fail."""
+    """Start one iteration of the Map at `path`, in the place of an earlier one whose failure was tolerated."""
     _place(machine, path, Map)
     opened = visits.get(path)
     if not isinstance(opened, OpenScope) or not 0 <= index < opened.size:
@@ -105,7 +107,7 @@ def open_item(machine: Machine, path: str, index: int, visits: Visits, context: 
 
 
 def wanted(machine: Machine, path: str, visits: Visits, context: Context, clock: Clock) -> NeedItems:
-    """Tell once more what the Map at `path` wants read, after it answered with NeedItems."""
+    """Return again what the Map at `path` needs to have read, after it answered with NeedItems."""
     here, entry = _place(machine, path, Map), _entry(visits, path)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     found = run.wanted(here, None, entry)
@@ -115,7 +117,7 @@ def wanted(machine: Machine, path: str, visits: Visits, context: Context, clock:
 
 
 def supply_items(machine: Machine, path: str, visits: Visits, items: Json, context: Context, clock: Clock) -> Advance:
-    """Open the Map at `path` with what its ItemReader brought."""
+    """Open the Map at `path` with the items that its ItemReader read."""
     here = _place(machine, path, Map)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     run.supplied(here, _entry(visits, path), items)

@@ -1,4 +1,4 @@
-"""What entering a state fixes: what it may look at, and what a Task's worker gets."""
+"""Works out what is fixed when a state is entered: the data that it may read, and the input of a Task's worker."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -12,14 +12,14 @@ from dcf.values.json_text import Json
 
 
 def surroundings(here: Place, entry: Entry, given: Mapping[str, Json], clock: Clock, turn: int) -> Surroundings:
-    """Make what a state may look at besides its input; `turn` tells several looks within one step apart."""
+    """Return what a state may read besides its input; `turn` numbers the evaluations within one step."""
     luck = f"{clock.seed}\n{here.path}\n{turn}"
     context = Context(partial(_context, here, entry, given, luck))
     return Surroundings(context=context, variables=entry.variables, chance=Chance(luck), millis=clock.micros // 1_000)
 
 
 def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundings) -> OpenTask:
-    """Work out what a Task's worker gets and how long it may take; raise StateError when that cannot be told."""
+    """Work out a Task's input for its worker and its timeouts; raise StateError when a value cannot be worked out."""
     state = here.state
     assert isinstance(state, Task), "the caller looked"
     timeout, heartbeat = timeouts(state, entry.raw, around)
@@ -36,7 +36,7 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
 
 
 def _token_read(context: Mapping[str, Json]) -> str:
-    """Tell the token that the Task's input may hold; nobody can answer with one that was never looked at."""
+    """Return the task token if the Task's input read it, else ""; a token that was not read cannot be answered with."""
     made = context.read_so_far() if isinstance(context, Context) else context
     about = made.get("Task")
     return about.get("Token", "") if isinstance(about, dict) else ""

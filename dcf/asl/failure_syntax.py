@@ -1,4 +1,4 @@
-"""Retry and Catch as written, checked and compiled."""
+"""Parses, checks and compiles Retry and Catch."""
 
 import math
 from typing import TYPE_CHECKING, Final

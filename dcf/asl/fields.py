@@ -1,7 +1,7 @@
-"""Reading one JSON object of a definition, field by field.
+"""Reads one JSON object of a definition, field by field.
 
-Every reader notes what is wrong and carries on, so that one look at a definition finds all its problems.
-It answers something of the right type even then: whoever reads a definition looks at the problems first.
+Every reader records problems and continues, so that one pass finds all problems of a definition. A reader returns a
+value of the right type even for a wrong field. So callers must check the problems before they use a value.
 """
 
 from collections.abc import Collection, Iterable
@@ -22,13 +22,13 @@ _Kind = TypeVar("_Kind")
 
 
 def token(name: str) -> str:
-    """One step of a JSON Pointer."""
+    """Return one step of a JSON Pointer, escaped."""
     return name.replace("~", "~0").replace("/", "~1").encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Findings:
-    """What was found while reading a definition; `reads` tells which variables are read where."""
+    """The problems and warnings found while reading a definition; `reads` lists which variables are read where."""
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DefinitionFields:
-    """A JSON object, where it stands, how a message calls it, its query language, and where its problems go."""
+    """A JSON object of a definition: its place, its name in messages, its query language, and where problems go."""
 
     document: dict[str, Json]
     pointer: str
@@ -50,17 +50,17 @@ class DefinitionFields:
         self.findings.problems.append(Problem(path=self.pointer + tail, code=code, message=message, hint=hint))
 
     def warn(self, tail: str, code: str, message: str, hint: str) -> None:
-        """Record a doubt at `tail`; the definition may run all the same."""
+        """Record a warning at `tail`; a definition with warnings can still run."""
         problem = Problem(path=self.pointer + tail, code=code, message=f"{self.owner}: {message}", hint=hint)
         self.findings.warnings.append(problem)
 
     def note(self, name: str | None, code: str, message: str, hint: str) -> None:
-        """Record a problem of the field `name`, or of the whole object."""
+        """Record a problem with the field `name`, or with the whole object."""
         tail = "" if name is None else f"/{token(name)}"
         self.report(tail, code, f"{self.owner}: {message}", hint)
 
     def allow(self, known: Collection[str], elsewhere: Collection[str] = ()) -> None:
-        """Refuse fields that nobody would read; those `elsewhere` belong to the other query language."""
+        """Report unknown fields; those `elsewhere` belong to the other query language."""
         for name in self.document:
             if name in known:
                 continue
@@ -73,7 +73,7 @@ class DefinitionFields:
                 self.note(name, "unknown_field", f"the field '{clip(name)}' does not belong here.", hint)
 
     def members(self, tail: str, value: Json, owner: str) -> "DefinitionFields | None":
-        """Open the object `value` that stands at `tail`; None with a problem noted when it is none."""
+        """Return the object `value` that stands at `tail`; report a problem and return None when it is no object."""
         if isinstance(value, dict):
             pointer = self.pointer + tail
             return DefinitionFields(
@@ -84,13 +84,13 @@ class DefinitionFields:
         return None
 
     def part(self, name: str) -> "DefinitionFields | None":
-        """Open the object that stands in a field, when there is such a field."""
+        """Return the object in a field; None when there is no such field."""
         if name not in self.document:
             return None
         return self.members(f"/{token(name)}", self.document[name], f"{self.owner}, {name}")
 
     def value(self, name: str, wanted: type[_Kind], noun: str) -> _Kind | None:
-        """Read the field's value when it is there and of the wanted type."""
+        """Return the field's value; None when it is missing or of another type."""
         found = self.document.get(name)
         if isinstance(found, wanted):
             return found
@@ -103,13 +103,13 @@ class DefinitionFields:
         return self.value(name, str, "a string")
 
     def required_text(self, name: str, hint: str) -> str:
-        """Read a string that must be there and not be empty."""
+        """Read a required string that must not be empty."""
         if name not in self.document or self.document[name] == "":
             self.note(name if name in self.document else None, "missing_field", f"{name} is missing.", hint)
         return self.text(name) or ""
 
     def choice(self, name: str, allowed: Iterable[str]) -> str | None:
-        """Read a string that may have only a few values."""
+        """Read a string that must be one of the allowed values."""
         found = self.text(name)
         if found is not None and found not in allowed:
             values = ", ".join(allowed)
@@ -124,7 +124,7 @@ class DefinitionFields:
         return None
 
     def fits(self, name: str, found: Json, least: float, most: float | None, *, fraction: bool = False) -> bool:
-        """Check a literal number; a problem is noted when it does not fit."""
+        """Return True if a literal number is within the limits; report a problem otherwise."""
         wanted = int | float if fraction else int
         limits = f"at least {least}" if most is None else f"from {least} to {most}"
         noun = f"{'a number' if fraction else 'an integer'} {limits}"
@@ -137,7 +137,7 @@ class DefinitionFields:
         return True
 
     def path(self, name: str) -> Path | None:
-        """Read a path, or None with a problem noted when it is not one."""
+        """Read a path; report a problem and return None when it is not one."""
         text = self.text(name)
         if text is None:
             return None
@@ -150,7 +150,7 @@ class DefinitionFields:
         return path
 
     def reference(self, name: str) -> Path | None:
-        """Read a path that selects exactly one value."""
+        """Read a reference path: one that selects exactly one value."""
         path = self.path(name)
         if path is not None and path.search is not None:
             hint = "Name one value, such as $.order.id."
@@ -172,7 +172,7 @@ class DefinitionFields:
         return path
 
     def source(self, name: str) -> Path | Call | None:
-        """Read a path or the call of an intrinsic function."""
+        """Read a path or a call of an intrinsic function."""
         text = self.text(name)
         if text is None:
             return None
@@ -208,12 +208,12 @@ class DefinitionFields:
         return template
 
     def is_expression(self, name: str) -> bool:
-        """Tell whether a field holds a JSONata expression and may."""
+        """Return True if the field holds a JSONata expression, and may hold one."""
         found = self.document.get(name)
         return self.jsonata and isinstance(found, str) and found.startswith(OPENING)
 
     def number(self, name: str, least: float, most: float | None = None, *, fraction: bool = False) -> Template | None:
-        """Read a number: literal, by the path in the field's Path twin, or by a JSONata expression."""
+        """Read a number: a literal, a path in the field's `…Path` variant, or a JSONata expression."""
         twin = f"{name}Path"
         if not self.jsonata and twin in self.document:
             self.exclusive(name, twin)
@@ -225,7 +225,7 @@ class DefinitionFields:
         return None
 
     def exclusive(self, *names: str) -> None:
-        """Refuse all but the first of fields that exclude each other."""
+        """Report all but the first of several fields that exclude each other."""
         present = [name for name in names if name in self.document]
         for name in present[1:]:
             message = f"{present[0]} and {name} exclude each other."
@@ -243,6 +243,6 @@ class DefinitionFields:
 
 
 def kind(value: Json) -> str:
-    """Name the type of a JSON value, for a message."""
+    """Return the name of a JSON value's type, for messages."""
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", type(None): "null"}
     return names.get(type(value), "a number")

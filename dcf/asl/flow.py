@@ -1,7 +1,7 @@
-"""How data moves into a state, out of it and into variables, in either query language.
+"""Moves data into a state, out of it and into variables, in either query language.
 
-In JSONPath mode a template reads the state's input, and `$` means different things at different times; in
-JSONata mode it reads `$states`. Nothing here knows what kind of state it serves.
+In JSONPath mode a template reads the state's input, and the meaning of `$` depends on the field. In JSONata mode a
+template reads `$states`. Nothing here depends on the type of the state.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from dcf.values.json_text import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """A state's data flow fields. A `None` path is the null of the definition; `parameters` are also Arguments."""
+    """A state's data flow fields. A path that is None is null in the definition; `parameters` also holds Arguments."""
 
     jsonata: bool = False
     input_path: Path | None = ROOT
@@ -28,18 +28,18 @@ class Flow:
     assign: Template | None = None
 
     def document(self, raw: Json, around: Surroundings) -> Json:
-        """Make what the other fields of the state read: its selected input, or `$states`."""
+        """Return the document that the state's other fields read: its selected input, or `$states`."""
         return {"input": raw} if self.jsonata else select(self.input_path, raw, around)
 
     def effective(self, raw: Json, around: Surroundings) -> Json:
-        """Make what the work gets."""
+        """Return the effective input: what the worker gets."""
         document = self.document(raw, around)
         if self.parameters is None:
             return raw if self.jsonata else document
         return bounded(self.parameters.render(document, around))
 
     def work_output(self, raw: Json, result: Json, around: Surroundings) -> Json:
-        """Make the output of a state whose work came to `result`."""
+        """Return the output of a state whose work returned `result`."""
         if self.jsonata:
             return result if self.output is None else render(self.output, {"input": raw, "result": result}, around)
         if self.result_selector is not None:
@@ -47,37 +47,37 @@ class Flow:
         return select(self.output_path, place(self.result_path, raw, result), around)
 
     def work_assigned(self, raw: Json, result: Json, around: Surroundings) -> Mapping[str, Json]:
-        """Make the variables that a state whose work came to `result` sets."""
+        """Return the variables set by a state whose work returned `result`."""
         return assigned(self.assign, {"input": raw, "result": result} if self.jsonata else result, around)
 
     def plain_output(self, raw: Json, around: Surroundings) -> Json:
-        """Make the output of a state that does no work."""
+        """Return the output of a state that does no work."""
         if self.jsonata:
             return raw if self.output is None else render(self.output, {"input": raw}, around)
         return select(self.output_path, select(self.input_path, raw, around), around)
 
 
 def select(path: Path | None, document: Json, around: Surroundings) -> Json:
-    """Read by a path; null selects an empty object."""
+    """Return the value at a path; a null path selects an empty object."""
     if path is None:
         return {}
     return document if path.is_root else bounded(path.read(document, around))
 
 
 def place(path: Path | None, raw: Json, result: Json) -> Json:
-    """Put a result into a copy of the input; null discards it."""
+    """Return a copy of the input with the result at a path; a null path discards the result."""
     if path is None:
         return raw
     return result if path.is_root else bounded(path.write(raw, result))
 
 
 def render(template: Template, document: Json, around: Surroundings) -> Json:
-    """Render a template within the limit of a state's data."""
+    """Render a template; raise StateError when the result exceeds the size limit of a state's data."""
     return bounded(template.render(document, around))
 
 
 def assigned(template: Template | None, document: Json, around: Surroundings) -> Mapping[str, Json]:
-    """Render an Assign; nothing is set without one."""
+    """Render an Assign; return no variables when there is none."""
     if template is None:
         return {}
     found: Mapping[str, Json] = render(template, document, around)

@@ -1,4 +1,4 @@
-"""The data flow fields of a state as written, checked and compiled into a Flow."""
+"""Parses, checks and compiles the data flow fields of a state into a Flow."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ RESERVED: Final = "states"
 
 
 def read_flow(fields: DefinitionFields, *, works: bool = False) -> Flow:
-    """Compile the fields that are there; whether they may be was checked before. `works`: there is a result."""
+    """Compile the data flow fields of a state, already checked to be allowed; `works` means that it has a result."""
     if fields.jsonata:
         seen = ("result",) if works else ()
         return Flow(
@@ -33,7 +33,7 @@ def read_flow(fields: DefinitionFields, *, works: bool = False) -> Flow:
 
 
 def read_assign(fields: DefinitionFields, *allowed: str) -> Template | None:
-    """Compile an Assign and check the names that it sets."""
+    """Compile an Assign and check the names of the variables that it sets."""
     body = fields.value("Assign", dict, "an object")
     if body is None:
         return None
@@ -47,5 +47,5 @@ def read_assign(fields: DefinitionFields, *allowed: str) -> Template | None:
 
 
 def is_variable(name: str) -> bool:
-    """Tell whether a variable may be called so."""
+    """Return True if the name is a valid variable name."""
     return name.isidentifier() and not name.startswith("_") and len(name) <= MAX_NAME and name != RESERVED

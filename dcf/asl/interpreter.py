@@ -1,7 +1,7 @@
-"""One call of the engine at work: control moves from state to state until everything waits or the run is over.
+"""Runs one call of the engine: moves from state to state until every branch waits or the run is over.
 
-A Run lives for one call. Scopes opened in this call are joined here when all of their branches end at once; of
-scopes opened earlier only the end of a branch is reported, for counting needs the store.
+A run lives for one call here. A scope opened in this call is joined here when all of its branches end in the same
+call. For a scope opened earlier only the end of a branch is reported: counting branches needs the store.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """Control stands before a state."""
+    """A state that is about to be entered."""
 
     place: Place
     source: str | None
@@ -81,7 +81,7 @@ class EngineCall:
     work: int = 0
 
     def advance(self) -> Advance:
-        """Move on until nothing can."""
+        """Execute states until every branch waits or the run is over."""
         while self.pending and self.outcome == "open":
             self._arrive(self.pending.pop())
         return Advance(steps=tuple(self.steps), outcome=self.outcome)
@@ -97,21 +97,21 @@ class EngineCall:
         item: tuple[int, Json] | None,
         silent: int = 0,
     ) -> None:
-        """Put control before a state; `silent` counts those in a row that nobody worked on."""
+        """Schedule a state to be entered; `silent` counts the states in a row that had no worker."""
         target = Place(machine=machine, state=machine.states[name], name=name, path=join(scope, name), scope=scope)
         entry = Entry(raw=raw, variables=variables, entered_at=self.clock.now, item=item, silent=silent)
         self.pending.append(Arrival(place=target, source=source, entry=entry))
 
     def again(self, here: Place, entry: Entry) -> None:
-        """Put control before a state that is visited already."""
+        """Schedule a state that was entered in an earlier call."""
         self.pending.append(Arrival(place=here, source=None, entry=entry))
 
     def around(self, here: Place, entry: Entry) -> Surroundings:
-        """Make what a state may look at besides its input; the number of steps tells one look from the next."""
+        """Return what a state may read besides its input; the number of steps so far numbers the evaluations."""
         return surroundings(here, entry, self.context, self.clock, len(self.steps))
 
     def worked(self, here: Place, entry: Entry, result: Json) -> None:
-        """Go on after the work of a Task, Parallel or Map came to `result`."""
+        """Continue after the work of a Task, Parallel or Map returned `result`."""
         state, around = here.state, self.around(here, entry)
         try:
             result = bounded(result)
@@ -125,16 +125,16 @@ class EngineCall:
         self._follow(here, entry, state.next, output, variables, silent)
 
     def waited(self, here: Place, entry: Entry) -> None:
-        """Go on after a Wait."""
+        """Continue after a Wait."""
         try:
             self._through(Arrival(place=here, source=None, entry=entry), ended=True)
         except StateError as error:
             self._broke(here, error.error, error.cause)
 
     def failed(self, here: Place, entry: Entry, error: str | None, cause: str | None) -> None:
-        """Decide what comes of a failure: another try, a Catcher, or the end of the scope around.
+        """Handle a failure of a state: retry it, catch it, or fail the scope around it.
 
-        Like AWS, a missed heartbeat is found by its own name and by that of a timeout, and told as a timeout.
+        As on AWS, a missed heartbeat matches rules for heartbeats and for timeouts, and is reported as a timeout.
         """
         state, told = here.state, TIMEOUT if error == HEARTBEAT else error
         match met(state, entry.retries, error):
@@ -147,7 +147,7 @@ class EngineCall:
                 self._broke(here, told, cause)
 
     def close(self, owner: str, error: str | None, cause: str | None) -> None:
-        """End a scope because of a branch: everything in it is void, and its state fails."""
+        """Close a scope because a branch failed: everything in it is cancelled, and its state fails."""
         here, entry = resolve(self.machine, owner), self.opened(owner).entry
         state = here.state
         if isinstance(state, Map) and state.distributed:
@@ -156,7 +156,7 @@ class EngineCall:
         self.failed(here, entry, error, cause)
 
     def opened(self, owner: str) -> OpenScope:
-        """Find the record of a scope that is open; KeyError if there is none."""
+        """Return the record of an open scope; raise KeyError if there is none."""
         if owner in self.live:
             return self.live[owner].opened
         found = self.visits[owner]
@@ -185,7 +185,7 @@ class EngineCall:
         self.go(state.processor, scope, start, None, raw, variables, (index, value), silent)
 
     def joined(self, here: Place, entry: Entry, results: list[Json]) -> None:
-        """Go on after all branches or iterations ended."""
+        """Continue after all branches or iterations ended."""
         found = [result for result in results if result is not TOLERATED]
         state = here.state
         if not isinstance(state, Map) or state.writer is None:
@@ -200,14 +200,14 @@ class EngineCall:
         self.worked(here, entry, written["details"])
 
     def wanted(self, here: Place, source: str | None, entry: Entry) -> NeedItems | None:
-        """Tell what a Map wants read; None when its input has the items."""
+        """Return what a Map needs to have read; None when the items are in its input."""
         state = here.state
         assert isinstance(state, Map), "only a Map has items"
         found = mapping.read_from(state, entry.raw, self.around(here, entry))
         return None if found is None else NeedItems(path=here.path, source=source, entry=entry, **found)
 
     def supplied(self, here: Place, entry: Entry, read: Json) -> None:
-        """Open a Map whose items were read."""
+        """Open a Map whose items have been read."""
         state = here.state
         assert isinstance(state, Map), "only a Map reads items"
         try:
@@ -277,7 +277,7 @@ class EngineCall:
         self._broke(here, words[0], words[1])
 
     def _through(self, arrival: Arrival, *, ended: bool = False) -> None:
-        """Run a state that nobody works on, and go on; `ended` says that it was entered in an earlier call."""
+        """Execute a state that has no worker, and continue; `ended` means that it was entered in an earlier call."""
         here, entry = arrival.place, arrival.entry
         around = self.around(here, entry)
         output, following, sets = silent(here, entry.raw, around)
@@ -349,7 +349,7 @@ class EngineCall:
             around = self.around(here, entry)
             task = opened_task(here, None, entry, around) if isinstance(here.state, Task) else None
         except StateError:
-            # What the work would get cannot be worked out now; entering the state anew finds out again.
+            # The input of the work cannot be worked out now; the retry enters the state again and tries again.
             task = None
         not_before = self.clock.micros + wait
         self.steps.append(

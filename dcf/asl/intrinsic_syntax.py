@@ -1,6 +1,6 @@
-"""Intrinsic functions as written, `States.Name(argument, …)`, checked and compiled into calls.
+"""Parses calls of intrinsic functions, `States.Name(argument, …)`, checks and compiles them.
 
-What the functions do is `intrinsics`. Nesting is bounded, so no text can exhaust the stack.
+`intrinsics` defines what the functions do. Nesting is limited, so no text can overflow the stack.
 """
 
 import re
@@ -29,7 +29,7 @@ _MAX_DIGITS: Final = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
-    """A literal argument; `written` is a string's text between the quotes, escapes and all."""
+    """A literal argument; `written` is the string between the quotes with its escapes."""
 
     value: Json
     written: str | None = None
@@ -45,7 +45,7 @@ class Call:
     arguments: "tuple[Constant | Path | Call, ...]"
 
     def render(self, document: Json, around: Surroundings) -> Json:
-        """Work out the arguments, then the value; raise StateError when it cannot be had."""
+        """Evaluate the arguments and then the function; raise StateError when that fails."""
         values = [_value(part, document, around) for part in self.arguments]
         try:
             if self.name == "Format":
@@ -67,7 +67,7 @@ class Call:
 
 
 def parse_call(text: str) -> Call:
-    """Compile a call; raise ValueError with a plain reason."""
+    """Compile a call; raise ValueError with the reason when it is invalid."""
     call, end = _call(text, 0, 1)
     if end != len(text):
         raise ValueError(f"'{clip(text)}' goes on after the call ends")
@@ -75,7 +75,7 @@ def parse_call(text: str) -> Call:
 
 
 def variables_of(call: Call) -> set[str]:
-    """Name the variables that a call reads."""
+    """Return the names of the variables that a call reads."""
     found: set[str] = set()
     for part in call.arguments:
         if isinstance(part, Call):
@@ -87,7 +87,7 @@ def variables_of(call: Call) -> set[str]:
 
 @lru_cache(maxsize=1024)
 def split_slots(written: str) -> list[str]:
-    """Cut a Format template, as written, at its `{}`; raise ValueError for a lone brace."""
+    """Split a Format template, as written, at each `{}`; raise ValueError for a single brace."""
     pieces, current, position = [], "", 0
     for found in _SLOT.finditer(written):
         current += written[position : found.start()]
@@ -157,7 +157,7 @@ def _argument(text: str, position: int, depth: int) -> tuple[Constant | Path | C
 
 
 def _path_end(text: str, position: int) -> int:
-    """Find where a path that stands among arguments ends: at a comma, blank or parenthesis outside brackets."""
+    """Return where a path among arguments ends: at a comma, blank or parenthesis outside brackets."""
     depth, quote = 0, ""
     while position < len(text):
         character = text[position]

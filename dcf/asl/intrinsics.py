@@ -1,7 +1,7 @@
-"""The intrinsic functions of JSONPath mode: what each does to its arguments.
+"""The intrinsic functions of JSONPath mode.
 
-Each takes its luck and its arguments and raises ValueError with a plain reason; how calls are written is
-`intrinsic_syntax`. What a function may make is bounded before it is made.
+Each function takes a source of random numbers and its arguments, and raises ValueError with a reason.
+`intrinsic_syntax` parses calls. The size of a result is checked before the result is built.
 """
 
 import base64
@@ -28,7 +28,7 @@ ALGORITHMS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Function:
-    """One function: how many arguments it takes and of which kinds, and its work."""
+    """An intrinsic function: the number and types of its arguments, and its implementation."""
 
     work: Callable[..., Json]
     least: int
@@ -38,7 +38,7 @@ class Function:
 
 
 def fill(pieces: list[str], values: list[Json]) -> str:
-    """Put the values between the pieces of a Format template."""
+    """Insert the values between the pieces of a Format template."""
     if len(values) != len(pieces) - 1:
         raise ValueError(f"the template has {len(pieces) - 1} places to fill and {len(values)} values")
     shown = "".join(piece + _shown(value) for piece, value in zip(pieces, values, strict=False))
@@ -46,7 +46,7 @@ def fill(pieces: list[str], values: list[Json]) -> str:
 
 
 def digest(value: Json, algorithm: Json) -> str:
-    """Hash a string, or the JSON text of anything else."""
+    """Return the hash of a string, or of the JSON text of any other value."""
     known = ALGORITHMS.get(algorithm) if isinstance(algorithm, str) else None
     if known is None:
         raise ValueError(f"the algorithm must be one of {', '.join(ALGORITHMS)}")
@@ -57,7 +57,7 @@ def digest(value: Json, algorithm: Json) -> str:
 
 
 def produced(value: Json) -> Json:
-    """Return what a function made, unless no document could hold it: whatever a workflow computes is stored."""
+    """Return a function's result; raise ValueError when a JSON document in the store could not hold it."""
     fault = unwritable(value)
     if fault is not None:
         raise ValueError(f"the value holds {fault}")
@@ -77,12 +77,12 @@ def from_text(text: str) -> Json:
 
 
 def chunks(items: list[Json], size: int) -> list[Json]:
-    """Cut a list into pieces; the last may be shorter."""
+    """Split a list into chunks; the last may be shorter."""
     return [items[at : at + size] for at in range(0, len(items), size)]
 
 
 def steps(first: int, last: int, step: int, most: int = MAX_RANGE) -> list[Json]:
-    """Count from first to last, which is included when it is hit."""
+    """Return the numbers from first to last; last is included when a step reaches it."""
     if step == 0:
         raise ValueError("the step must not be zero")
     counted = range(first, last + (1 if step > 0 else -1), step)
@@ -92,14 +92,14 @@ def steps(first: int, last: int, step: int, most: int = MAX_RANGE) -> list[Json]
 
 
 def whole(value: Json) -> int:
-    """Accept an integer, also one that is written with a fraction of zero."""
+    """Return an integer; a number with a fraction of zero is accepted too."""
     if isinstance(value, bool) or not isinstance(value, int | float) or value != math.floor(value):
         raise ValueError("an integer is needed")
     return int(value)
 
 
 def same(left: Json, right: Json) -> bool:
-    """Compare deeply by value; unlike Python's, JSON's booleans are no numbers."""
+    """Return True if two values are deeply equal; unlike in Python, a boolean never equals a number."""
     pending = [(left, right)]
     while pending:
         one, other = pending.pop()
@@ -120,7 +120,7 @@ def _refuse_constant(name: str) -> Any:
 
 
 def _shown(value: Json) -> str:
-    """Print a value as AWS prints it, which for containers is Java's way."""
+    """Write a value as AWS writes it: containers in Java's format."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):
@@ -175,7 +175,7 @@ def _length(_: Chance, items: Json) -> Json:
 
 
 def _unique(_: Chance, items: Json) -> Json:
-    # Equal values have equal canonical texts, which keeps this from comparing every pair.
+    # Equal values have equal canonical texts: comparing texts avoids comparing every pair of values.
     found = {_canonical(item): item for item in reversed(_list(items))}
     return list(reversed(found.values()))
 
@@ -283,4 +283,4 @@ FUNCTIONS: Final = {
     "StringSplit": Function(work=_split, least=2, most=2, kinds=(_STRING, _STRING)),
     "UUID": Function(work=_uuid, least=0, most=0, returns_text=True),
 }
-"""By name, without the `States.` in front."""
+"""The functions by name, without the prefix `States.`."""

@@ -1,7 +1,7 @@
-"""Where a Map's items come from: one file, the files that a manifest names, or the listing of a prefix.
+"""Reads a Map's items: from one file, from the files that a manifest names, or from the listing of a prefix.
 
-Works on a port, `Files`, so that the directories of a server and the texts of a simulation give the same items.
-Nothing here opens a file by itself. The words are those of Amazon S3: a bucket, a key in it, a prefix of keys.
+Works on a port, `Files`, so that a server's directories and a simulation's texts give the same items. Nothing here
+opens a file itself. The terms are those of Amazon S3: a bucket, a key in it, a prefix of keys.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ _GET: Final = ("s3:getObject", "s3")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listed:
-    """A file as a listing shows it; `modified` is in seconds since the epoch."""
+    """One file in a listing; `modified` is in seconds since the epoch."""
 
     key: str
     size: int
@@ -29,7 +29,7 @@ class Listed:
     etag: str
 
     def as_item(self) -> dict[str, Json]:
-        """Make the item that AWS makes of an object."""
+        """Return the Map item that AWS makes of a listed object."""
         return {
             "Etag": f'"{self.etag}"',
             "Key": self.key,
@@ -40,17 +40,17 @@ class Listed:
 
 
 class Files(Protocol):
-    """Where files are; every failure is a `reader_failure`."""
+    """The port to files; every failure raises a `reader_failure`."""
 
     def open(self, bucket: str | None, key: str) -> AbstractContextManager[TextIO]:
-        """Open a file to be read from its beginning, line ends as they are."""
+        """Open a file for reading from its beginning, with its line ends unchanged."""
 
     def listing(self, bucket: str | None, prefix: str) -> Iterator[Listed]:
-        """List the files whose key begins with the prefix, in the order of their keys."""
+        """List the files whose key begins with the prefix, sorted by key."""
 
 
 def bring(wanted: NeedItems, files: Files) -> Json:
-    """Bring the items that an ItemReader names; raise StateError States.ItemReaderFailed."""
+    """Read the items that an ItemReader names; raise StateError States.ItemReaderFailed."""
     arguments: Mapping[str, Json] = wanted.arguments if isinstance(wanted.arguments, dict) else {}
     bucket, config = _text(arguments, "Bucket"), wanted.config
     if wanted.resource.endswith(_LIST):
@@ -67,12 +67,12 @@ def bring(wanted: NeedItems, files: Files) -> Json:
 
 
 def missing(bucket: str | None, key: str) -> StateError:
-    """Make the error about a file that is not there, or that nobody may read."""
+    """Return the error for a file that is missing or may not be read."""
     return reader_failure(f"There is no file '{clip(name_of(bucket, key))}'.")
 
 
 def name_of(bucket: str | None, key: str) -> str:
-    """Call a file as the definition does."""
+    """Return the name of a file as the definition writes it."""
     return key if bucket is None else f"{bucket}/{key}"
 
 
@@ -98,7 +98,7 @@ def _within(files: Files, bucket: str | None, key: str, config: Mapping[str, Jso
 
 
 def _of_manifest(files: Files, bucket: str | None, key: str, config: Mapping[str, Json]) -> Iterator[Json]:
-    """Read all files that a manifest names, one after another, as one."""
+    """Read all files that a manifest names, one after another, as one sequence of items."""
     if config.get("ManifestType") == "ATHENA_DATA":
         plain = {name: value for name, value in config.items() if name != "ManifestType"}
         for place in _athena_places(files, bucket, key):
@@ -115,7 +115,7 @@ def _of_manifest(files: Files, bucket: str | None, key: str, config: Mapping[str
 
 
 def _inventory_columns(manifest: Json, key: str) -> dict[str, Json]:
-    """Tell how the files of an Amazon S3 inventory are to be read: tables without a header row."""
+    """Return how to read the files of an Amazon S3 inventory: tables without a header row."""
     if not isinstance(manifest, dict) or not isinstance(manifest.get("files"), list):
         raise _no_manifest(key)
     if manifest.get("fileFormat", "CSV") != "CSV":
@@ -128,7 +128,7 @@ def _inventory_columns(manifest: Json, key: str) -> dict[str, Json]:
 
 
 def _athena_places(files: Files, bucket: str | None, key: str) -> Iterator[tuple[str, str]]:
-    """List the files that Amazon Athena wrote, one `s3://bucket/key` in a line."""
+    """List the files that Amazon Athena wrote: one `s3://bucket/key` per line."""
     named = {"InputType": "CSV", "CSVHeaderLocation": "GIVEN", "CSVHeaders": ["uri"]}
     for row in _within(files, bucket, key, named):
         owner, _, path = row["uri"].removeprefix("s3://").partition("/")

@@ -1,7 +1,7 @@
-"""JSONata expressions, `{% … %}`, evaluated by the jlens library within bounds.
+"""Evaluates JSONata expressions, `{% … %}`, with the jlens library, within limits.
 
-Only here is that library known. An expression sees the variables and `$states`; the time and the luck are
-fixed by whoever asks, so evaluating twice gives the same. Every failure is a StateError.
+No other module imports that library. An expression reads the variables and `$states`. The caller fixes the time and
+the random numbers, so evaluating an expression twice gives the same value. Every failure is a StateError.
 """
 
 import json
@@ -23,10 +23,10 @@ from dcf.values.json_text import MAX_BYTES, Json, load
 QUERY_ERROR: Final = "States.QueryEvaluationError"
 MAX_TEXT: Final = 32_000
 MAX_STEPS: Final = 5_000_000
-"""Steps of one evaluation, counted by the library: the same expression on the same data always comes as far."""
+"""Limit of steps per evaluation. The library counts them, so equal expressions on equal data stop at the same step."""
 
 MAX_STEPS_MATCHING: Final = 100_000
-"""The same where there is a regular expression: each step of matching takes some hundred times as long."""
+"""The limit for expressions with a regular expression: a step of matching takes about a hundred times as long."""
 
 _LONG_NUMBER: Final = re.compile(r"\d{16}")
 _EXACT: Final = 2**53
@@ -51,7 +51,7 @@ _BOUNDS: Final = _Bounds(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiled:
-    """An expression with what it reads: variables, parts of `$states`, whether it needs luck; how far it may go."""
+    """A compiled expression, what it reads (variables, parts of `$states`, random numbers) and its limit of steps."""
 
     text: str
     expression: Expression
@@ -63,26 +63,26 @@ class Compiled:
 
     @property
     def reads_states(self) -> bool:
-        """Whether it mentions `$states`, whole or in part."""
+        """True if the expression mentions `$states`, whole or in part."""
         return self.states is None or bool(self.states)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """An expression where it stands: `field` names the place in messages, such as `Output/result`."""
+    """An expression at its place; `field` names the place in messages, such as `Output/result`."""
 
     field: str
     compiled: Compiled
 
     def render(self, document: Json, around: Surroundings, /) -> Json:
-        """Evaluate; `document` is what `$states` holds besides the context object."""
+        """Evaluate the expression; `document` is the content of `$states` besides the context object."""
         found = self._evaluate(document, around)
         if found is None:
             raise self.failure(self._nothing(document, around))
         return _read(found)
 
     def failure(self, what: str) -> StateError:
-        """Make the error of this expression."""
+        """Return the error for this expression."""
         text = f"The JSONata expression '{self.compiled.text}' specified for the field '{self.field}' {what}"
         return StateError(QUERY_ERROR, text)
 
@@ -101,7 +101,7 @@ class Query:
 
     def _nothing(self, document: Mapping[str, Json], around: Surroundings) -> str:
         compiled = self.compiled
-        # The library answers a function and nothing alike, so the type is asked for, which costs only failing states.
+        # The library returns None both for a function and for no value, so ask for the type. Only failing states pay.
         try:
             kind = Expression(f"$type(({compiled.text}))").evaluate(
                 None,
@@ -117,7 +117,7 @@ class Query:
 
 
 def _read(text: str) -> Json:
-    """Read what the library wrote: all its numbers are floats, also those that look like long integers."""
+    """Parse the library's JSON text; all its numbers are floats, also those written like long integers."""
     if _LONG_NUMBER.search(text) is None:
         return load(text)
     return json.loads(text, parse_int=lambda digits: int(digits) if abs(int(digits)) <= _EXACT else float(digits))
@@ -125,7 +125,7 @@ def _read(text: str) -> Json:
 
 @lru_cache(maxsize=4096)
 def compile_expression(text: str) -> Compiled:
-    """Compile what stands between the brackets; raise ValueError with a plain reason."""
+    """Compile the text between `{%` and `%}`; raise ValueError with the reason when it is invalid."""
     if len(text) > MAX_TEXT:
         raise ValueError(f"the expression has more than {MAX_TEXT} characters")
     bare = without_literals(text)
@@ -134,7 +134,7 @@ def compile_expression(text: str) -> Compiled:
         expression = Expression(text)
         strangers = {name: _nothing for name in called if not _is_builtin(name)}
         reads = expression.reads(strangers)
-        # An empty object stands for functions that fall back on the input only when they lack an argument.
+        # `input` is an empty object if only functions that lack an argument would fall back on it.
         whole = bool(reads.get("input")) and _reads_input(bare, strangers)
     except JlensError as error:
         raise ValueError(f"it is not JSONata: {error} ({error.code})") from None
@@ -170,7 +170,7 @@ def _bindings(compiled: Compiled, document: Mapping[str, Json], around: Surround
 
 
 def _states(read: frozenset[str] | None, document: Mapping[str, Json], around: Surroundings) -> dict[str, Json]:
-    """Make `$states` of the parts that are read: the rest would be handed to the library for nothing."""
+    """Return `$states` with only the parts that are read: passing more to the library costs time."""
     shown = {name: part for name, part in document.items() if read is None or name in read}
     if read is None or "context" in read:
         shown["context"] = dict(around.context)
@@ -178,7 +178,10 @@ def _states(read: frozenset[str] | None, document: Mapping[str, Json], around: S
 
 
 def _reads_input(bare: str, strangers: dict[str, Any]) -> bool:
-    """Look again without object constructors and own functions: the library says that each reads what is around it."""
+    """Return True if the expression reads its input, analysed without object constructors and its own functions.
+
+    The library reports that each of those reads the value around it.
+    """
     if "{" not in bare:
         return True
     marked, own = with_own_calls_marked(objects_as_arrays(bare))

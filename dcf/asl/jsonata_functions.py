@@ -1,6 +1,6 @@
 """The functions that AWS adds to JSONata: $partition, $range, $hash, $parse, $random and $uuid.
 
-They raise ValueError with a plain reason; the expression that called them turns it into an error of the state.
+They raise ValueError with a reason; the calling expression turns it into an error of the state.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def _partition(items: Json = None, size: Json = None) -> Json:
 
 def _range(first: Json = None, last: Json = None, step: Json = None) -> Json:
     found = steps(whole(first), whole(last), whole(step), most=MAX_ITEMS)
-    # A sequence, in the words of JSONata: one item stands for itself, and none is nothing.
+    # A JSONata sequence: a sequence of one item equals the item, and an empty one is no value.
     return found if len(found) > 1 else next(iter(found), None)
 
 
@@ -44,11 +44,11 @@ PURE: Final[dict[str, tuple[Callable[..., Any], str | None]]] = {
     "hash": (_hash, None),
     "parse": (_parse, None),
 }
-"""Functions of their arguments alone, each with its JSONata signature."""
+"""Functions that depend only on their arguments, each with its JSONata signature."""
 
 
 def lucky(chance: Chance) -> dict[str, Callable[..., Any]]:
-    """Make the functions that draw from `chance`."""
+    """Return the functions that draw random values from `chance`."""
 
     def random(seed: Json = None) -> float:
         return chance.fraction() if seed is None else Chance(f"seed {whole(seed)}").fraction()

@@ -1,7 +1,7 @@
-"""The text of a JSONata expression, looked at without understanding it.
+"""Checks the text of a JSONata expression without parsing it.
 
-AWS runs an older JSONata than the library here; what it would refuse is found in the text, where strings,
-comments and regular expressions must not be mistaken for code.
+AWS runs an older JSONata than the library here. This module finds what AWS would refuse. Code is searched only
+after strings, comments and regular expressions are taken out of the text.
 """
 
 import re
@@ -26,27 +26,27 @@ NEWER: Final = ("??", "?:")
 
 
 def without_literals(text: str) -> str:
-    """Replace strings, quoted names, comments and regular expressions by harmless text."""
+    """Replace strings, quoted names, comments and regular expressions with neutral text."""
     bare = _LITERAL.sub(lambda found: " " if found.group("comment") else '""', text)
     return _REGEX_AFTER_BLANK.sub('""', bare)
 
 
 def holds_regex(text: str) -> bool:
-    """Tell whether there is a regular expression in it."""
+    """Return True if the text has a regular expression."""
     return any(found["regex"] for found in _LITERAL.finditer(text)) or bool(
         _REGEX_AFTER_BLANK.search(_LITERAL.sub('""', text))
     )
 
 
 def called_names(bare: str) -> set[str]:
-    """Name the functions that are called as `$name(…)`."""
+    """Return the names of the functions called as `$name(…)`."""
     return set(_CALLED.findall(bare))
 
 
 def with_own_calls_marked(bare: str) -> tuple[str, set[str]]:
-    """Rename the calls of functions that the expression itself defines; answers the new names too.
+    """Rename the calls of functions that the expression itself defines; return the text and the new names.
 
-    Such a function reads its arguments alone, but to whoever looks at a call only, it may read anything.
+    Such a function reads only its arguments, but an analysis of the call alone assumes that it reads anything.
     """
     own = set(_DEFINED.findall(bare))
     marked = _CALLED.sub(lambda found: f"${found[1]}_called(" if found[1] in own else found[0], bare)
@@ -54,9 +54,9 @@ def with_own_calls_marked(bare: str) -> tuple[str, set[str]]:
 
 
 def objects_as_arrays(bare: str) -> str:
-    """Rewrite `{k: v}` as `[k, v]`, which reads the same names but, unlike it, not the input it is applied to.
+    """Rewrite `{k: v}` as `[k, v]`: it reads the same names, but not the input it is applied to.
 
-    Only constructors: braces after a value are a function's body or a grouping and stay.
+    Only constructors are rewritten. Braces after a value are a function's body or a grouping and stay.
     """
     written: list[str] = []
     closings: list[str] = []
@@ -85,7 +85,7 @@ def _begins_value(before: str) -> bool:
 
 
 def refusals(text: str) -> list[str]:
-    """Say what the expression may not do, however right its syntax."""
+    """Return a sentence for each thing in the expression that AWS forbids, even with valid syntax."""
     bare = without_literals(text)
     found = [f"the operator {mark} is not part of the language's JSONata" for mark in NEWER if mark in bare]
     if _EVAL.search(bare):

@@ -1,7 +1,7 @@
-"""How large a value may grow while states reshape it.
+"""Limits on the size of values that states build.
 
-Called only for values that a state built; what passes through unchanged was checked when it came in.
-Templates can repeat their input many times over, so the size is bounded before the text is ever written.
+Check only values that a state built: values that pass through unchanged were checked when they arrived. A template
+can repeat its input many times, so the size is estimated before the text is written.
 """
 
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from dcf.errors import StateError
 from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, Json, dump
 
 MAX_ITEMS: Final = 100_000
-"""Items of one Map."""
+"""Limit on the items of one Map."""
 
 MAX_VARIABLES_BYTES: Final = 10 * 1024 * 1024
-"""UTF-8 bytes of all variables that a state can see, names included."""
+"""Limit on the UTF-8 bytes of all variables that a state can read, names included."""
 
 
 def bounded(value: Json) -> Json:
-    """Return the value; raise StateError States.DataLimitExceeded when too large or deep to be stored."""
+    """Return the value; raise StateError States.DataLimitExceeded when it is too large or too deep to store."""
     if isinstance(value, dict | list | str):
         _refuse_hopeless(value)
         if len(dump(value).encode()) > MAX_BYTES:
@@ -27,8 +27,8 @@ def bounded(value: Json) -> Json:
 
 
 def refuse_too_much(variables: Mapping[str, Json]) -> None:
-    """Raise StateError States.DataLimitExceeded when all the variables together are too large to be stored."""
-    # Each was bounded when it was assigned, so that few of them are never too much, and most runs have few.
+    """Raise StateError States.DataLimitExceeded when all the variables together are too large to store."""
+    # Each variable was checked when it was assigned, so a few together never exceed the limit. Most runs have few.
     if len(variables) * MAX_BYTES <= MAX_VARIABLES_BYTES:
         return
     if len(dump(dict(variables)).encode()) > MAX_VARIABLES_BYTES:
@@ -37,7 +37,7 @@ def refuse_too_much(variables: Mapping[str, Json]) -> None:
 
 
 def exceeds_depth(value: Json, limit: int) -> bool:
-    """Whether containers and values nest deeper than `limit` levels; never recurses."""
+    """Return True if containers and values nest deeper than `limit` levels; does not recurse."""
     level = [value]
     for _ in range(limit):
         level = [part for item in level if isinstance(item, dict | list) for part in _parts(item)]
@@ -51,7 +51,7 @@ def _parts(item: dict[str, Json] | list[Json]) -> list[Json]:
 
 
 def _refuse_hopeless(value: Json) -> None:
-    """Stop early on a value whose text could take very long to write: count a lower bound of its bytes."""
+    """Raise early for a value whose text could take very long to write, by a lower bound of its bytes."""
     least, level, depth = 0, [value], 1
     while level:
         if depth > MAX_DEPTH:

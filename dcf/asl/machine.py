@@ -1,7 +1,7 @@
-"""A state machine as a typed, compiled tree, and the questions about its graph.
+"""A state machine as a typed, compiled tree, and queries on its graph.
 
-Whatever can be worked out once is worked out here, because every claim of a task asks for its neighbours.
-Nothing here looks at data; `engine` does. A machine is never changed after it was made.
+Every claim of a task asks for the neighbours of a state, so the answers are worked out once and kept. Nothing here
+reads data: that is `engine`'s. A machine is immutable.
 """
 
 from collections import deque
@@ -18,7 +18,7 @@ from dcf.errors import Problem
 class Machine:
     """The states by name, in document order, and the edges between them.
 
-    `timeout_s` limits a whole run. Questions about a name that is no state raise KeyError.
+    `timeout_s` limits a whole run. Queries for an unknown state name raise KeyError.
     """
 
     start_at: str
@@ -57,24 +57,24 @@ class Machine:
         return self._upstream[name]
 
     def downstream(self, name: str) -> tuple[str, ...]:
-        """List the states that may directly follow this one, those of Catch included."""
+        """List the states that may directly follow this one, including targets of Catch."""
         return self._downstream[name]
 
     def task_successors(self, name: str | None) -> tuple[str, ...]:
-        """List the Tasks that may come next, by path, only silent states between; None asks for the first ones.
+        """List the paths of the Tasks that may come next, with only silent states between; None: the first ones.
 
-        Of a Parallel these are the first Tasks of its branches; a Map has none until its items are known.
+        For a Parallel these are the first Tasks of its branches. A Map has none until its items are known.
         """
         known = self._successors.get(name)
         if known is None:
-            # Two threads may both work it out; they find the same, so no lock is needed.
+            # Two threads may both compute it; the results are equal, so no lock is needed.
             known = self._successors[name] = tuple(self._nearest_tasks(name))
         return known
 
     def next_open(self, name: str) -> tuple[tuple[str, ...], bool]:
-        """List the states that may wait for something next, silent ones between, and whether the end may come first.
+        """List the states that may wait next, with silent states between, and whether the end may come first.
 
-        The state itself is among them where a loop of silent states leads back to it.
+        The list includes the state itself where a loop of silent states leads back to it.
         """
         known = self._next_open.get(name)
         if known is None:
@@ -82,7 +82,7 @@ class Machine:
         return known
 
     def tasks_after(self, name: str | None) -> tuple[str, ...]:
-        """List the names of the Tasks that may be entered next, in scopes that are opened too; None: first of all."""
+        """List the Tasks that may be entered next, by name, also in scopes opened on the way; None: at the start."""
         known = self._tasks_after.get(name)
         if known is None:
             known = self._tasks_after[name] = tuple(dict.fromkeys(self._find_tasks_after(name)))
@@ -90,13 +90,13 @@ class Machine:
 
     @property
     def revisitable(self) -> frozenset[str]:
-        """States that control may reach more than once: those left when states without a predecessor are peeled off."""
+        """States that may be entered more than once: those left when states without predecessors are removed."""
         if not self._revisitable:
             self._revisitable.append(self._find_revisitable())
         return self._revisitable[0]
 
     def needs_input(self, name: str) -> bool:
-        """Tell whether completing this Task needs its raw input: its result does not simply replace it."""
+        """Return True if completing this Task needs its raw input: its output is not simply its result."""
         state = self.states[name]
         if not state.is_leased:
             return False
@@ -157,7 +157,7 @@ class Machine:
 
 
 def every_state(machine: Machine) -> Iterator[tuple[str, State]]:
-    """List the states of a machine and of all machines in it, by name, which no two of them share."""
+    """List the states of a machine and of all machines inside it, by name; names are unique across them."""
     for name, state in machine.states.items():
         yield name, state
         for nested in state.machines:
@@ -165,7 +165,7 @@ def every_state(machine: Machine) -> Iterator[tuple[str, State]]:
 
 
 def warnings_of(machine: Machine) -> tuple[Problem, ...]:
-    """List what is doubtful in a machine that may run all the same."""
+    """List the warnings about a machine; a machine with warnings can still run."""
     return machine.warnings
 
 

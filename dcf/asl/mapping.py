@@ -1,4 +1,4 @@
-"""A Map's items: where they come from, how they are put into batches, how many at once, what each iteration gets.
+"""A Map's items: where they come from, their batches, how many run at once, and the input of each iteration.
 
 Works on values only; the engine decides when an iteration starts.
 """
@@ -23,16 +23,16 @@ from dcf.values.json_text import Json, dump
 from dcf.values.text_pieces import clip
 
 MAX_CONCURRENCY: Final = 40
-"""Iterations at once when the Map sets no limit."""
+"""Concurrent iterations when the Map sets no limit."""
 
 MAX_BATCH_BYTES: Final = 262_144
 _PERCENT: Final = 100
 _NUMERIC: Final = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?")
-"""Strings that AWS reads as numbers where a path leads to one."""
+"""Strings that AWS accepts as numbers at a path."""
 
 
 def read_from(state: Map, raw: Json, around: Surroundings) -> Mapping[str, Any] | None:
-    """Tell where the items must be read from, as the fields of a NeedItems; None when the Map's input has them."""
+    """Return where to read the items, as the fields of a NeedItems; None when they are in the Map's input."""
     if state.reader is None:
         return None
     document = state.flow.document(raw, around)
@@ -47,21 +47,21 @@ def read_from(state: Map, raw: Json, around: Surroundings) -> Mapping[str, Any] 
 
 
 def items_of(state: Map, raw: Json, around: Surroundings) -> list[Json]:
-    """Find the items in the Map's input; raise StateError when it has none."""
+    """Return the items in the Map's input; raise StateError when there are none."""
     document = state.flow.document(raw, around)
     own = raw if state.flow.jsonata else document
     return _listed(state, own if state.items is None else state.items.render(document, around))
 
 
 def items_read(state: Map, read: Json) -> list[Json]:
-    """Take the items that a reader brought; like AWS, an ItemsPath beside the reader is not looked at."""
+    """Return the items that a reader read; as on AWS, an ItemsPath beside an ItemReader is ignored."""
     if not isinstance(read, list) and not state.flow.jsonata:
         raise reader_failure("Attempting to map over non-iterable node.")
     return _listed(state, read)
 
 
 def concurrency_of(state: Map, raw: Json, around: Surroundings) -> int:
-    """Work out how many iterations may run at once."""
+    """Return how many iterations may run at once."""
     limit = _number(state, "MaxConcurrency", state.concurrency, state.flow.document(raw, around), around)
     if limit is None or limit == 0:
         return MAX_CONCURRENCY
@@ -71,7 +71,7 @@ def concurrency_of(state: Map, raw: Json, around: Surroundings) -> int:
 
 
 def tolerance_of(state: Map, raw: Json, around: Surroundings) -> Tolerance:
-    """Work out how many failures the Map bears."""
+    """Return how many failed iterations the Map tolerates."""
     if state.tolerated_count is None and state.tolerated_percentage is None:
         return Tolerance()
     document = state.flow.document(raw, around)
@@ -85,7 +85,7 @@ def tolerance_of(state: Map, raw: Json, around: Surroundings) -> Tolerance:
 
 
 def write_to(state: Map, raw: Json, label: str, around: Surroundings) -> Mapping[str, Any]:
-    """Tell where the results go, as the fields of a WriteResults, and what stands in the output instead of them."""
+    """Return where the results go, as the fields of a WriteResults, with what replaces them in the output."""
     writer = state.writer
     assert writer is not None, "the caller looked"
     document = state.flow.document(raw, around)
@@ -107,9 +107,9 @@ def write_to(state: Map, raw: Json, label: str, around: Surroundings) -> Mapping
 
 
 def iteration_input(state: Map, effective: Json, index: int, value: Json, around: Surroundings) -> Json:
-    """Make what one iteration gets; a batch is complete already."""
+    """Return the input of one iteration; a batch is already complete."""
     if state.selector is None or state.batcher is not None:
-        # What the state's own input holds is small enough; a file may hold larger things.
+        # Values in the state's own input are within the limits already; values in a file may be larger.
         return value if state.reader is None else bounded(value)
     return selected(state.selector, effective, index, value, around)
 
@@ -121,7 +121,7 @@ def selected(selector: Template, effective: Json, index: int, value: Json, aroun
 
 
 def batches(state: Map, items: list[Json], effective: Json, around: Surroundings) -> list[Json]:
-    """Put the items into batches, if the Map has an ItemBatcher."""
+    """Group the items into batches if the Map has an ItemBatcher."""
     if state.batcher is None:
         return items
     if state.selector is not None:

@@ -1,6 +1,6 @@
-"""The data tests of Choice rules: what each operator asks of a value.
+"""The data tests of Choice rules.
 
-A value of the wrong type makes a test false, never an error. JSON booleans are not numbers; Python's are.
+A value of the wrong type makes a test false, never an error. In JSON a boolean is no number; in Python it is.
 """
 
 import operator
@@ -13,21 +13,21 @@ from dcf.asl.wildcards import Pattern, parse_pattern
 from dcf.values.json_text import Json
 
 Test: TypeAlias = Callable[[Json, Json], bool]
-"""(value of the Variable, operand) to the verdict."""
+"""A function of the Variable's value and the operand that returns True if the test passes."""
 
 
 def text(value: Json) -> bytes | None:
-    """Turn a string into the bytes that sort by UTF-16 code unit, the order the language uses."""
+    """Return a string as bytes that sort by UTF-16 code unit, the order of the language; None for other types."""
     return value.encode("utf-16-be", "surrogatepass") if isinstance(value, str) else None
 
 
 def number(value: Json) -> int | float | None:
-    """Accept a number that is not a boolean."""
+    """Return a number; None for other types, booleans among them."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
 def boolean(value: Json) -> bool | None:
-    """Accept true or false."""
+    """Return a boolean; None for other types."""
     return value if isinstance(value, bool) else None
 
 
@@ -37,9 +37,9 @@ def _as_written(operand: Json) -> Json:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operator:
-    """One operator: the noun of the operand it takes, whether a literal operand fits, and the test itself.
+    """An operator: the name of its operand's type, the check of a literal operand, and the test.
 
-    `prepare` compiles a literal operand once; `by_path` says that the operand is a path to be read first.
+    `prepare` compiles a literal operand once; `by_path` means that the operand is a path to read first.
     """
 
     noun: str
@@ -110,4 +110,4 @@ def _catalog() -> dict[str, Operator]:
 
 
 OPERATORS = _catalog()
-"""All operators but IsPresent, which asks about the place and not the value."""
+"""All operators except IsPresent, which tests the path, not the value."""

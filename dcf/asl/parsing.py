@@ -1,7 +1,7 @@
-"""A workflow's machine from JSON: the machine, or everything that is wrong with it.
+"""Compiles a workflow's JSON into a machine, or lists everything that is wrong with it.
 
-Never raises, whatever the JSON is. Whether states exist and can be reached is judged on the JSON itself, so
-that a state that cannot be compiled does not make its neighbours look unreachable.
+Never raises, whatever the JSON is. Transitions are checked on the JSON itself. So a state that does not compile
+does not make its neighbours look unreachable.
 """
 
 from dataclasses import dataclass, field, replace
@@ -27,7 +27,7 @@ _INNER: Final = frozenset({"Comment", "StartAt", "States", "QueryLanguage", "Pro
 
 
 def parse_machine(document: Json, path: str = "") -> tuple[Machine | None, tuple[Problem, ...]]:
-    """Compile a machine; `path` is the JSON Pointer where the document stands, for the problems."""
+    """Compile a machine; `path` is the JSON Pointer to the document, used in problems."""
     refusal = _refusal(document)
     if refusal is not None:
         code, message, hint = refusal
@@ -60,7 +60,7 @@ def _refusal(document: Json) -> tuple[str, str, str] | None:
 
 @dataclass(slots=True, kw_only=True)
 class _Parse:
-    """One look at a whole document: the names met so far, and the variables of the scopes around."""
+    """One pass over a whole document: the state names seen so far, and the variables of the surrounding scopes."""
 
     findings: Findings
     jsonata: bool
@@ -68,14 +68,14 @@ class _Parse:
     scopes: Scopes = field(default_factory=Scopes)
 
     def nested(self, fields: DefinitionFields) -> Machine:
-        """Read a machine inside a state; an empty one stands in for what has problems."""
+        """Read a machine inside a state; return an empty one when it has problems."""
         fields = replace(fields, jsonata=self.jsonata)
         fields.allow(_INNER)
         read_language(fields)
         return self.read(fields) or Machine(start_at="", states={})
 
     def read(self, fields: DefinitionFields) -> Machine | None:
-        """Read a machine; None when it has problems, which are noted."""
+        """Read a machine; report the problems and return None when it has any."""
         before = len(self.findings.problems)
         fields = replace(fields, jsonata=self.jsonata)
         fields.text("Comment")

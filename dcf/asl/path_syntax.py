@@ -1,7 +1,7 @@
-"""The written form of a path, read into steps.
+"""Parses the text of a path into steps.
 
-Kept apart from `paths` because how a path is spelled and how it is followed change for different reasons.
-Knows no documents. What may select several values is left as text in `rest`: a library follows that part.
+It is separate from `paths`, which follows a path: the syntax and the evaluation change for different reasons. It
+reads no documents. A part that may select several values stays text in `rest`: a library evaluates it.
 """
 
 import re
@@ -15,7 +15,7 @@ PathStep: TypeAlias = str | int
 
 
 class Spelling(NamedTuple):
-    """What a path says: where it starts, where it goes, and whether it is plain enough to be written to.
+    """A parsed path: where it starts, its steps, and whether it can also be written to.
 
     `variable` is the name it starts from, if any; `rest` begins with the first step that may select several values.
     """
@@ -43,7 +43,7 @@ _ENDS_EARLY = re.compile(r"[.\[]")
 
 
 def scan(text: str) -> Spelling:
-    """Read a path; raise ValueError with a plain reason. Like AWS, takes `$.[0]` for `$[0]`, and blanks at the end."""
+    """Parse a path; raise ValueError. As on AWS, `$.[0]` equals `$[0]`, and trailing blanks are ignored."""
     if not text.startswith("$"):
         raise ValueError(f"a path starts with '$', but '{clip(text)}' does not")
     in_context = text.startswith("$$")
@@ -74,7 +74,7 @@ def _variable(text: str) -> str | None:
 
 
 def _next_step(text: str, position: int) -> tuple[PathStep, bool, int]:
-    """Read one step: it, whether it holds reserved characters, and where the next one starts."""
+    """Parse one step; return it, whether it has reserved characters, and the position after it."""
     if found := _DOTTED.match(text, position):
         name = found.group(1)
         return _unescape(name, _DOTTED_ESCAPE, text), bool(_RESERVED.search(name)), found.end()
@@ -93,7 +93,8 @@ def _unescape(name: str, escape: re.Pattern[str], text: str) -> str:
     if name.isascii():
         return name
     try:
-        # A character beyond the first plane may be spelled as two escapes; together they are one character.
+        # A character outside the Basic Multilingual Plane may be written as two escapes; together they are one
+        # character.
         return name.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
         raise ValueError(f"'{clip(text)}' names a member that is not valid Unicode") from None

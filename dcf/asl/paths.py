@@ -1,4 +1,4 @@
-"""Paths: reading what one selects, and placing a value without touching the original.
+"""Paths: read the value at a path, and write a value without changing the original document.
 
 Documents are shared, never copied whole, so nothing here may change one in place.
 """
@@ -17,7 +17,7 @@ from dcf.values.text_pieces import clip
 
 
 class _Absent:
-    """The type of MISSING; null is a value, so None cannot say "nothing there"."""
+    """The type of MISSING: JSON null is a value, so None cannot mean "no value"."""
 
 
 MISSING: Final = _Absent()
@@ -27,7 +27,7 @@ MISSING: Final = _Absent()
 class Path:
     """A compiled path over the input, the context object or a variable.
 
-    `plain` says that it may also name the place of a result; with a `search` it selects an array of everything found.
+    `plain` means that a result may be written there. With a `search` the path returns an array of all matches.
     """
 
     text: str
@@ -39,16 +39,16 @@ class Path:
 
     @property
     def is_root(self) -> bool:
-        """Whether the path is `$`, the whole document."""
+        """True if the path is `$`, the whole document."""
         return not self.steps and self.in_document and self.search is None
 
     @property
     def in_document(self) -> bool:
-        """Whether it starts at the input, not at the context object or a variable."""
+        """True if the path starts at the input, not at the context object or a variable."""
         return not self.in_context and self.variable is None
 
     def find(self, document: Json, around: Surroundings) -> Json:
-        """Look the value up; MISSING when it is not there."""
+        """Return the value at the path; MISSING when there is none."""
         node = self._start(document, around)
         for step in self.steps:
             node = _child(node, step)
@@ -59,7 +59,7 @@ class Path:
         return [] if node is MISSING else self.search(node)
 
     def read(self, document: Json, around: Surroundings) -> Json:
-        """Look the value up; raise StateError States.Runtime when it is not there."""
+        """Return the value at the path; raise StateError States.Runtime when there is none."""
         found = self.find(document, around)
         if found is MISSING:
             where = "context object" if self.in_context else "variables" if self.variable else "input"
@@ -67,13 +67,13 @@ class Path:
         return found
 
     def render(self, document: Json, around: Surroundings) -> Json:
-        """Read, as any other template does."""
+        """Return the value at the path, as a template."""
         return self.read(document, around)
 
     def write(self, document: Json, value: Json) -> Json:
-        """Make a document that holds `value` here; only the containers on the way are copied.
+        """Return a copy of the document with the value at this path; only the containers on the way are copied.
 
-        Missing objects on the way are made, arrays never; an index may name the place right after the last.
+        Missing objects on the way are created, arrays never. An index may be one past the last element.
         """
         if not self.in_document:
             raise StateError("States.ResultPathMatchFailure", f"'{self.text}' is not in the state's input: read only.")
@@ -116,7 +116,7 @@ class Path:
 
 @lru_cache(maxsize=4096)
 def parse_path(text: str) -> Path:
-    """Compile a path; raise ValueError with a plain reason."""
+    """Compile a path; raise ValueError with the reason when it is invalid."""
     in_context, variable, steps, plain, rest = scan(text)
     try:
         search = parse_search(rest) if rest else None

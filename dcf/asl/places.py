@@ -1,6 +1,6 @@
-"""Where a path leads in a machine: the state there and the Parallel and Map states around it.
+"""Resolves a path to a state of a machine and the Parallel and Map states around it.
 
-Knows the machine and nothing of runs: whether an iteration of that number exists is not its matter.
+Reads the machine only, not the run: it does not check that an iteration of that number exists.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Place:
 
 
 def resolve(machine: Machine, path: str) -> Place:
-    """Find the state that a path names; KeyError if there is none."""
+    """Return the state at a path; raise KeyError if there is none."""
     known = machine.states.get(path) if "/" not in path and "%" not in path else None
     if known is not None:
         return Place(machine=machine, state=known, name=path, path=path, scope="")
@@ -41,7 +41,7 @@ def resolve(machine: Machine, path: str) -> Place:
 
 
 def machine_of(machine: Machine, scope: str) -> Machine:
-    """Find the machine that runs in a scope; KeyError if there is none."""
+    """Return the machine that runs in a scope; raise KeyError if there is none."""
     chain: list[tuple[str, int]] = []
     while scope:
         try:

@@ -1,7 +1,7 @@
-"""JSON in which every string `{% … %}` is a JSONata expression: the templates of JSONata mode.
+"""The templates of JSONata mode: JSON in which every string `{% … %}` is an expression.
 
-Keys are never evaluated. What may be read depends on where the template stands: `$states.result` only where
-there is a result, `$states.errorOutput` only in a Catcher.
+Keys are never evaluated. What an expression may read depends on its place: `$states.result` only where there is a
+result, `$states.errorOutput` only in a Catcher.
 """
 
 from dataclasses import dataclass, field
@@ -20,14 +20,14 @@ _GUARDED: Final = ("result", "errorOutput")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compiler:
-    """Compiles templates of one place; what is wrong, and the variables read, are added to its lists."""
+    """Compiles the templates of one field; problems and the variables read are added to its lists."""
 
     allowed: frozenset[str] = frozenset()
     problems: list[TemplateProblem] = field(default_factory=list)
     variables: set[str] = field(default_factory=set)
 
     def compile(self, body: Json, place: str, trail: tuple[str, ...] = ()) -> Template:
-        """Compile JSON whose depth is already bounded; `place` is the field's name for messages."""
+        """Compile JSON whose depth was already checked; `place` is the field's name in messages."""
         if isinstance(body, str):
             return self._string(body, place, trail)
         if isinstance(body, list):

@@ -1,7 +1,7 @@
-"""The items in a file that a Map's ItemReader names: text in, JSON out, no more of it than is asked for.
+"""Parses the items of a file that a Map's ItemReader names, and reads no more of it than needed.
 
-Where the text comes from is `item_sources`' matter. A file is a stranger's: everything is read as strictly as
-what callers send, and what its items may grow to is bounded. Every failure is States.ItemReaderFailed.
+`item_sources` opens the file. A file is untrusted: it is parsed as strictly as callers' arguments, and the size of
+its items is limited. Every failure is States.ItemReaderFailed.
 """
 
 import csv
@@ -15,7 +15,7 @@ from dcf.values.json_text import Json, parse
 from dcf.values.text_pieces import clip
 
 MAX_CELLS: Final = 2_000_000
-"""Cells of a table, absent ones included: a long header would make much out of many short rows."""
+"""Limit on the cells of a table, missing ones included: many short rows under a long header take much memory."""
 
 _NO_OTHER_LIMIT: Final = 2**60
 """The file's own limit was applied while it was read."""
@@ -24,12 +24,12 @@ _DELIMITERS: Final = {"COMMA": ",", "PIPE": "|", "SEMICOLON": ";", "SPACE": " ",
 
 
 def reader_failure(cause: str) -> StateError:
-    """Make the error of a reader that cannot bring the items."""
+    """Return the error of an ItemReader that cannot read its items."""
     return StateError("States.ItemReaderFailed", cause)
 
 
 def read_items(file: TextIO, config: Mapping[str, Json], name: str) -> Json:
-    """Read a file as ReaderConfig says; JSON may hold an object, for ItemsPath to look into."""
+    """Read a file as ReaderConfig says; a JSON file may hold an object, which ItemsPath then selects from."""
     if config.get("InputType", "JSON") != "JSON":
         return taken(records(file, config, name), config)
     found = _selected(read_json(file, name), config)
@@ -57,7 +57,7 @@ def records(file: TextIO, config: Mapping[str, Json], name: str) -> Iterator[Jso
 
 
 def taken(found: Iterable[Json], config: Mapping[str, Json]) -> list[Json]:
-    """Take as many items as MaxItems allows and leave the rest unread; refuse more than a Map can have."""
+    """Return at most MaxItems items and leave the rest unread; raise when there are more than a Map can have."""
     most = config.get("MaxItems") or MAX_ITEMS + 1
     items = list(islice(found, min(most, MAX_ITEMS + 1)))
     if len(items) > MAX_ITEMS:
@@ -92,7 +92,7 @@ def _iterable(found: Json) -> list[Json]:
 
 
 def _selected(found: Json, config: Mapping[str, Json]) -> Json:
-    """Follow ItemsPointer, a JSON Pointer, to the items."""
+    """Return the value at ItemsPointer, a JSON Pointer."""
     pointer = str(config.get("ItemsPointer", ""))
     for step in pointer.split("/")[1:]:
         found = _member(found, step.replace("~1", "/").replace("~0", "~"), pointer)

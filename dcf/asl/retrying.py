@@ -1,4 +1,4 @@
-"""Which Retrier or Catcher an error meets, and when a failed state is tried again."""
+"""Selects the Retrier or Catcher for an error, and computes the backoff before a retry."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _MAX_DELAY_S: Final = 31_622_400 * 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrying:
-    """A Retrier that is used once more: how often it was before, and all uses of this visit with this one."""
+    """A Retrier that will be used again: its earlier uses, and the counts of all Retriers including this use."""
 
     retrier: Retrier
     count: int
@@ -24,7 +24,7 @@ class Retrying:
 
 
 def met(state: State, retries: tuple[int, ...], error: str | None) -> Retrying | Catcher | None:
-    """Find what a state does about an error: the first Retrier that names it, if it is not used up, else a Catcher."""
+    """Return the first Retrier that names the error, if it has attempts left; else a Catcher, or None."""
     at = _first(state.retriers, error)
     if at is not None:
         filled = retries + (0,) * (at + 1 - len(retries))
@@ -36,7 +36,7 @@ def met(state: State, retries: tuple[int, ...], error: str | None) -> Retrying |
 
 
 def delay_micros(retrier: Retrier, count: int, chance: Chance) -> int:
-    """Work out how long to wait before retry number `count` + 1 of a Retrier."""
+    """Return the backoff before retry number `count` + 1 of a Retrier, in microseconds."""
     try:
         delay = retrier.interval * retrier.rate**count
     except OverflowError:
@@ -58,5 +58,5 @@ def _names(errors: tuple[str, ...], error: str | None) -> bool:
         return True
     if "States.TaskFailed" in errors and error not in (TIMEOUT, HEARTBEAT):
         return True
-    # A missed heartbeat is a kind of timeout, so whoever handles timeouts handles it.
+    # A missed heartbeat is a kind of timeout: a handler of timeouts also handles it.
     return error == HEARTBEAT and TIMEOUT in errors

@@ -1,6 +1,7 @@
-"""Parallel and Map as written, checked and compiled: the states with machines inside.
+"""Parses, checks and compiles Parallel and Map: the states that contain machines.
 
-How the inner machines are read is passed in, for whoever reads machines reads these states too.
+The parser of the inner machines is passed in: the parser of machines calls this module, so it cannot be imported
+here.
 """
 
 from collections.abc import Callable
@@ -100,7 +101,7 @@ def read_map(fields: DefinitionFields, nest: Callable[[DefinitionFields], Machin
 
 
 def _without_template(fields: DefinitionFields) -> DefinitionFields:
-    """Hide the deprecated Parameters of a Map, which are its ItemSelector and no part of its data flow."""
+    """Hide the deprecated Parameters of a Map: they are its ItemSelector, not part of its data flow."""
     document = {name: value for name, value in fields.document.items() if name not in ("Parameters", "Arguments")}
     return DefinitionFields(
         document=document,
@@ -177,7 +178,7 @@ def _reader(reader: DefinitionFields | None) -> ItemReader | None:
 
 
 def _arguments(fields: DefinitionFields) -> tuple[str, str]:
-    """Name the field that says what to read or write, and the one of the other query language."""
+    """Return the name of the field with the arguments, and its name in the other query language."""
     return ("Arguments", "Parameters") if fields.jsonata else ("Parameters", "Arguments")
 
 

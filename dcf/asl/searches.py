@@ -1,7 +1,7 @@
-"""The part of a path that may select several values, followed by the python-jsonpath library.
+"""Evaluates the part of a path that may select several values, with the python-jsonpath library.
 
-Only here is that library known. Regular expressions in filters are refused: they come from whoever wrote the
-workflow, and Python's can take forever.
+No other module imports that library. Regular expressions in filters are refused: a workflow's author writes them,
+and Python's can take exponential time.
 """
 
 import re
@@ -17,7 +17,7 @@ from dcf.errors import StateError
 from dcf.values.json_text import Json
 
 Search: TypeAlias = Callable[[Json], list[Json]]
-"""From a value to everything found under it, in order."""
+"""A function that returns all matches in a value, in order."""
 
 MAX_FOUND: Final = 100_000
 MAX_TEXT: Final = 2_000
@@ -34,7 +34,7 @@ _REGULAR_EXPRESSIONS: Final = ("=~", "match(", "search(")
 
 @lru_cache(maxsize=1024)
 def parse_search(rest: str) -> Search:
-    """Compile what follows the definite steps of a path; raise ValueError with a plain reason."""
+    """Compile the steps of a path that may select several values; raise ValueError with the reason."""
     if any(word in rest for word in _REGULAR_EXPRESSIONS):
         raise ValueError("regular expressions in filters are not accepted")
     if len(rest) > MAX_TEXT or rest.count("..") > _MAX_DESCENTS:
@@ -58,7 +58,7 @@ def parse_search(rest: str) -> Search:
 
 
 def _respelled(rest: str) -> str:
-    """Spell what AWS takes as the library does: no dot before a bracket, and words in filters between quotes."""
+    """Rewrite AWS's spelling as the library's: no dot before a bracket, and quotes around words in filters."""
     return _OTHERWISE_SPELLED.sub(_spelling, rest)
 
 

@@ -1,6 +1,6 @@
-"""What the states do that nobody works on: Pass, Choice, Wait once it is over, Succeed, and a Catcher.
+"""Executes states that need no worker: Pass, Choice, Succeed, a Wait that is over, and a Catcher.
 
-Data in, data out; where control goes then is the interpreter's matter.
+Data in, data out: the interpreter decides which state is next.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from dcf.values.json_text import Json
 
 
 def silent(here: Place, raw: Json, around: Surroundings) -> tuple[Json, str | None, Mapping[str, Json]]:
-    """Run a state that nobody works on: its output, the state that follows (None at the end), the variables it sets."""
+    """Execute a state without a worker; return its output, the next state (None at the end), and its variables."""
     state = here.state
     match state:
         case Pass():
@@ -33,7 +33,7 @@ def silent(here: Place, raw: Json, around: Surroundings) -> tuple[Json, str | No
 def caught_output(
     flow: Flow, catcher: Catcher, raw: Json, told: Json, around: Surroundings
 ) -> tuple[Json, Mapping[str, Json]]:
-    """Make the output of a Catcher and the variables that it sets."""
+    """Return the output of a Catcher and the variables that it sets."""
     if not flow.jsonata:
         return place(catcher.result_path, raw, told), assigned(catcher.assign, told, around)
     document = {"input": raw, "errorOutput": told}
@@ -60,5 +60,5 @@ def _choose(state: Choice, raw: Json, around: Surroundings) -> tuple[Json, str |
     following = state.default if chosen is None else chosen.next
     if chosen is None or not flow.jsonata:
         return flow.plain_output(raw, around), following, sets
-    # The state's own Output is for Default: a rule that is taken has its own, or the input passes through.
+    # The state's own Output applies only to Default: a rule that matches has its own, or passes the input through.
     return raw if chosen.output is None else render(chosen.output, document, around), following, sets

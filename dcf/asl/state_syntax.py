@@ -1,7 +1,7 @@
-"""One state as written, checked and compiled.
+"""Parses, checks and compiles one state.
 
-A state type is one reader and one row in each of the tables of fields: what belongs to it in either query
-language. Fields of the other language are refused by name.
+Each state type has one reader, and one row in each table of fields: the fields it may have in either query
+language. Fields of the other language are reported by name.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 
 Nest = Callable[[DefinitionFields], Machine]
-"""Reads a machine that stands inside a state."""
+"""Parses a machine inside a state."""
 
 _COMMON: Final = frozenset({"Type", "Comment", "QueryLanguage"})
 _STEP: Final = _COMMON | {"Next", "End", "Assign"}
@@ -72,7 +72,7 @@ _LANGUAGES: Final = ("JSONPath", "JSONata")
 
 
 def parse_state(fields: DefinitionFields, nest: Nest) -> State | None:
-    """Compile one state; `fields` has the language of its machine. None when its type is none of the eight."""
+    """Compile one state; `fields` has the query language of its machine. None when its type is unknown."""
     kind = fields.required_text("Type", f"Use one of: {', '.join(_BOTH)}.")
     if kind not in _READERS:
         if kind:
@@ -87,7 +87,7 @@ def parse_state(fields: DefinitionFields, nest: Nest) -> State | None:
 
 
 def read_language(fields: DefinitionFields) -> bool | None:
-    """Tell whether QueryLanguage says JSONata; None when there is none."""
+    """Return True if QueryLanguage is JSONata, False if it is JSONPath, None if the field is missing."""
     found = fields.choice("QueryLanguage", _LANGUAGES)
     return None if found is None else found == "JSONata"
 

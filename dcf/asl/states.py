@@ -1,6 +1,6 @@
-"""The kinds of states, compiled: one record for each, which says all that others ask about its kind.
+"""The compiled state types: one record for each, with the answers to every question about the type.
 
-Values only: what running a state does is the interpreter's matter, and where states lead `machine`'s.
+Values only: the interpreter runs states, and `machine` knows the graph.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retrier:
-    """Which errors are tried again, how often and how soon. Without jitter the delay is exact."""
+    """Which errors are retried, how often and after which backoff. Without jitter the delay is exact."""
 
     errors: tuple[str, ...]
     interval: int
@@ -31,7 +31,7 @@ class Retrier:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Catcher:
-    """Which errors lead to another state, and with what data; `result_path` None discards the Error Output."""
+    """Which errors lead to another state, and with what data; a `result_path` of None discards the Error Output."""
 
     errors: tuple[str, ...]
     next: str
@@ -42,9 +42,9 @@ class Catcher:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What every kind of state says of itself, so that nobody else needs a list of the kinds.
+    """The attributes that every state type has, so that no other module needs a list of the types.
 
-    `next` None is End, and so it is where a kind has no Next. `retriers` and `catchers` are empty where it has none.
+    `next` is None for End and for types without Next. `retriers` and `catchers` are empty for types without them.
     """
 
     flow: Flow
@@ -53,28 +53,28 @@ class State:
     catchers: tuple[Catcher, ...] = ()
 
     stays: ClassVar[bool] = False
-    """Whether control stays with it for a while: somebody works, time passes, or machines run inside."""
+    """True if a run waits in the state: for a worker, for a time, or for machines inside it."""
 
     is_leased: ClassVar[bool] = False
-    """Whether somebody works on it."""
+    """True if a worker takes a lease on the state."""
 
     is_end: ClassVar[bool] = False
-    """Whether its kind alone says that it ends the machine, without an End."""
+    """True if its type ends the machine, without the field End."""
 
     @classmethod
     def kind(cls) -> str:
-        """Return its Type as written."""
+        """Return the state's Type as written."""
         return cls.__name__
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The states that may follow, those of Catch included."""
+        """The states that may follow, including targets of Catch."""
         caught = [catcher.next for catcher in self.catchers]
         return tuple(dict.fromkeys(caught if self.next is None else [self.next, *caught]))
 
     @property
     def may_end(self) -> bool:
-        """Whether its machine may be over after it."""
+        """True if the machine may end after this state."""
         return self.next is None
 
     @property
@@ -83,20 +83,20 @@ class State:
         return ()
 
     def machine_at(self, index: int) -> "Machine | None":
-        """Return what runs in a branch or iteration of this number; None where there is none."""
+        """Return the machine in the branch or iteration of this number; None where there is none."""
         return self.machines[index] if index < len(self.machines) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workable(State):
-    """What Task, Parallel and Map share: work that has a result, may fail, be tried again or be caught."""
+    """Base of Task, Parallel and Map: work with a result that may fail, be retried or be caught."""
 
     stays: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task(Workable):
-    """Work for an agent. Timeouts are in seconds, literal or read when the state is entered."""
+    """Work for an agent. Timeouts are in seconds: literals, or read when the state is entered."""
 
     resource: str | None
     agent_binding: Mapping[str, Json] | None
@@ -108,25 +108,25 @@ class Task(Workable):
 
     @property
     def gets_token(self) -> bool:
-        """Whether the context object has a token to answer with: not for services that answer by themselves."""
+        """True if the context object has a task token; False for services that answer by themselves."""
         return self.resource is None or self.resource.endswith(".waitForTaskToken")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parallel(Workable):
-    """Machines that run side by side on the same input."""
+    """Machines that run side by side, each on the same input."""
 
     branches: "tuple[Machine, ...]"
 
     @property
     def machines(self) -> "tuple[Machine, ...]":
-        """The branches."""
+        """The machines of the branches."""
         return self.branches
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ItemReader:
-    """Where a Map's items come from when not from its input."""
+    """Where a Map's items come from, when not from its input."""
 
     resource: str
     arguments: Template | None
@@ -136,7 +136,7 @@ class ItemReader:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batcher:
-    """How items are put together before they are worked on."""
+    """How a Map groups its items into batches."""
 
     max_items: Template | None
     max_bytes: Template | None
@@ -145,7 +145,7 @@ class Batcher:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Writer:
-    """Where the results of a Map go when not into its output."""
+    """Where the results of a Map go, when not into its output."""
 
     resource: str | None
     arguments: Template | None
@@ -154,7 +154,7 @@ class Writer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Map(Workable):
-    """One machine that runs once for every item."""
+    """A machine that runs once for every item."""
 
     processor: "Machine"
     distributed: bool
@@ -170,17 +170,17 @@ class Map(Workable):
 
     @property
     def machines(self) -> "tuple[Machine, ...]":
-        """The machine of every item."""
+        """The machine of the iterations."""
         return (self.processor,)
 
     def machine_at(self, _index: int) -> "Machine":
-        """Return what runs in every iteration."""
+        """Return the machine that every iteration runs."""
         return self.processor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pass(State):
-    """Reshapes data. `has_result` tells a literal null Result from none at all."""
+    """Passes data on, reshaped. `has_result` distinguishes a literal null Result from no Result."""
 
     result: Json
     has_result: bool
@@ -188,7 +188,7 @@ class Pass(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait(State):
-    """Lets time pass: `seconds` from its entry, or until `timestamp`. Exactly one of the two is there."""
+    """Waits for `seconds` after entry, or until `timestamp`. Exactly one of the two is set."""
 
     seconds: Template | None
     timestamp: Template | None
@@ -199,7 +199,7 @@ class Wait(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A Choice rule, where it leads, and what it does with data when it is taken."""
+    """A Choice rule, the state that it leads to, and its data flow when it matches."""
 
     rule: Rule
     next: str
@@ -209,7 +209,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice(State):
-    """Picks the way on: the first branch whose rule matches."""
+    """Selects the next state: the first branch whose rule matches."""
 
     branches: tuple[Branch, ...]
     default: str | None
@@ -222,20 +222,20 @@ class Choice(State):
 
     @property
     def may_end(self) -> bool:
-        """Never: it leads on, or fails."""
+        """False: a Choice always leads to another state, or fails."""
         return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succeed(State):
-    """Ends the run, branch or iteration well."""
+    """Ends the run, branch or iteration successfully."""
 
     is_end: ClassVar[bool] = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fail(State):
-    """Ends the run, branch or iteration badly; the words are literal or worked out."""
+    """Fails the run, branch or iteration; error and cause are literals or expressions."""
 
     error: Template | None
     cause: Template | None
@@ -246,4 +246,4 @@ class Fail(State):
 KINDS: Final[Mapping[str, type[State]]] = {
     kind.kind(): kind for kind in (Task, Parallel, Map, Pass, Wait, Choice, Succeed, Fail)
 }
-"""All kinds of states by their Type: a new one is a row here, and one in the tables of `state_syntax`."""
+"""The state types by Type. A new type is added here and in the tables of `state_syntax`."""

@@ -1,7 +1,7 @@
-"""What one call of the engine answers: the steps that were taken, in order, and where that led.
+"""The answer of one engine call: the steps that were taken, in order, and where they led.
 
-All are values; whoever stores a run applies them one after another. Records that must be kept until a state is
-left (`Entry`, `OpenScope`) hold JSON and come back to the engine in `visits`.
+All are values; the caller that stores a run applies them one after another. Records that must be kept until a state
+is left (`Entry`, `OpenScope`) hold JSON and return to the engine in `visits`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,19 @@ from dcf.values.json_text import Json
 
 
 class _Tolerated:
-    """The type of TOLERATED."""
+    """The type of TOLERATED, the result of a failed iteration that its Map tolerates."""
 
 
 TOLERATED: Final = _Tolerated()
-"""Stands among the results of a Map for an iteration whose failure was tolerated; null is a result."""
+"""The result of an iteration whose failure its Map tolerated; null would be an ordinary result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A visit of a state that is open: what entering it fixed.
+    """An open visit of a state: the values fixed when it was entered.
 
-    `retries` counts per Retrier, `item` is the (index, value) of the Map iteration around, if there is one. `silent`
-    counts the states in a row before it that were executed without a Task or a wait among them.
+    `retries` counts the uses of each Retrier. `item` is the (index, value) of the Map iteration around, if any.
+    `silent` counts the states in a row before it that were executed without a Task or a wait among them.
     """
 
     raw: Json
@@ -37,20 +37,20 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """How many failed iterations a Map bears; a limit that is None does not count, but both None bear none."""
+    """How many failed iterations a Map tolerates; None means no such limit, both None that it tolerates none."""
 
     count: int | None = None
     percentage: float | None = None
 
     @property
     def bears_any(self) -> bool:
-        """Whether a failure may be tolerated at all."""
+        """True if at least one failure may be tolerated."""
         return bool(self.count or self.percentage)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """A state was entered and failed at once; what came of that is the next step. Fail states do nothing else."""
+    """A state was entered and failed at once; the next step is the consequence. A Fail state always does this."""
 
     path: str
     source: str | None
@@ -59,7 +59,7 @@ class Entered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passed:
-    """A silent state was executed on the way; `source` is the path of the state before it, None at a start."""
+    """A silent state was executed; `source` is the path of the state before it, None at the start."""
 
     path: str
     source: str | None
@@ -82,7 +82,7 @@ class OpenTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenWait:
-    """A Wait was entered: call `wake` at `until`, in microseconds since the epoch; at once where that is over."""
+    """A Wait was entered: call `wake` at `until`, in microseconds since the epoch; at once if that is past."""
 
     path: str
     source: str | None
@@ -92,7 +92,7 @@ class OpenWait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paused:
-    """Enough was done for one call: control stands before a state of this type. Call `wake` at once to enter it."""
+    """The call reached its limit before it entered a state of this type. Call `wake` at once to enter it."""
 
     path: str
     source: str | None
@@ -104,9 +104,9 @@ class Paused:
 class OpenScope:
     """A Parallel or Map was entered: `size` branches or iterations must end before `join`.
 
-    `effective` is what the branches get, or what the ItemSelector of a Map reads; `items` are the Map's items, of
-    which a stored visit needs only the one that may be opened next. At most `concurrency` run at once: when one
-    ends, the one that many places further on is opened.
+    `effective` is what the branches get, or what the ItemSelector of a Map reads. `items` are the Map's items; a
+    stored visit needs only the one that may be opened next. At most `concurrency` run at once: when the iteration
+    at an index ends, the one at index + `concurrency` is opened.
     """
 
     path: str
@@ -122,7 +122,7 @@ class OpenScope:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeedItems:
-    """A Map was entered whose items come from elsewhere: read them, then call `supply_items`, or `fail`."""
+    """A Map was entered whose items must be read first: read them, then call `supply_items`, or `fail`."""
 
     path: str
     source: str | None
@@ -134,9 +134,9 @@ class NeedItems:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """An iteration should start whose item was not given: read item `index` of the Map at `path`, and call again.
+    """An iteration must start but its item was not given: read item `index` of the Map at `path`, and call again.
 
-    The rest of the answer is of no use then.
+    Discard the rest of the answer.
     """
 
     path: str
@@ -145,7 +145,7 @@ class Unread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteResults:
-    """The results of a Map belong where its ResultWriter says; `details` stand in its output instead."""
+    """The results of a Map must be written where its ResultWriter says; its output holds `details` instead."""
 
     path: str
     resource: str | None
@@ -157,7 +157,7 @@ class WriteResults:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """A Task, Wait, Parallel or Map ended well."""
+    """A Task, Wait, Parallel or Map succeeded."""
 
     path: str
     output: Json
@@ -165,7 +165,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchEnded:
-    """A branch or iteration ended well; count it if its scope was opened in an earlier call."""
+    """A branch or iteration succeeded; count it if its scope was opened in an earlier call."""
 
     scope: str
     output: Json
@@ -173,7 +173,7 @@ class BranchEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchFailed:
-    """An iteration failed in a Map that bears failures; if that is too many, call `branch_failed`."""
+    """An iteration failed in a Map that tolerates failures; if there are too many, call `branch_failed`."""
 
     scope: str
     error: str | None
@@ -182,7 +182,7 @@ class BranchFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retried:
-    """A failed state is tried again at `not_before`: the Task as given, anything else by calling `wake`."""
+    """A failed state will be retried at `not_before`: a Task as given, any other state by calling `wake`."""
 
     path: str
     entry: Entry
@@ -194,7 +194,7 @@ class Retried:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caught:
-    """A state failed, and a Catcher leads on with `output` to the state at `next`."""
+    """A state failed, and a Catcher continues with `output` at the state `next`."""
 
     path: str
     error: str | None
@@ -205,7 +205,7 @@ class Caught:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broke:
-    """A state failed for good, and with it the branch, iteration or run that it is in."""
+    """A state failed without a Retrier or Catcher left; its branch, iteration or run fails too."""
 
     path: str
     error: str | None
@@ -214,7 +214,7 @@ class Broke:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """A Parallel or Map failed: everything still open inside it is void."""
+    """A Parallel or Map failed: everything still open inside it is cancelled."""
 
     path: str
     error: str | None
@@ -223,7 +223,7 @@ class Closed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Succeeded:
-    """The run ended well in `state`."""
+    """The run succeeded in `state`."""
 
     state: str
     output: Json
@@ -269,7 +269,7 @@ class Advance:
 
 
 def exceeds(tolerance: Tolerance, failed: int, total: int) -> bool:
-    """Tell whether so many failed iterations of a Map are too many."""
+    """Return True if a Map with `total` iterations does not tolerate `failed` failures."""
     if tolerance.count is None and tolerance.percentage is None:
         return failed > 0
     by_count = tolerance.count is not None and failed > tolerance.count
@@ -278,6 +278,6 @@ def exceeds(tolerance: Tolerance, failed: int, total: int) -> bool:
 
 
 def next_item(opened: OpenScope, index: int) -> int | None:
-    """Tell which iteration may start when iteration `index` is over; None if there is none."""
+    """Return the iteration that may start when iteration `index` is over; None if there is none."""
     following = index + opened.concurrency
     return following if opened.kind == "Map" and following < opened.size else None

@@ -1,6 +1,6 @@
-"""What a state may look at besides its input: the context object, the variables, the time and its luck.
+"""What a state may read besides its input: the context object, the variables, the time and random numbers.
 
-Nothing here asks a clock or a source of randomness: the same step, decided twice, must come out the same.
+Nothing here reads a clock or a source of randomness: deciding the same step twice must give the same result.
 """
 
 import hashlib
@@ -11,12 +11,12 @@ from typing import Final
 from dcf.values.json_text import Json
 
 SECOND: Final = 1_000_000
-"""Microseconds."""
+"""Microseconds per second."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clock:
-    """The time of one step, and what everything random in it is derived from; the caller fixes both.
+    """The time of one step and the seed of its random numbers; the caller fixes both.
 
     `now` is ISO 8601 text in UTC, `micros` the same instant since the epoch.
     """
@@ -27,7 +27,7 @@ class Clock:
 
 
 class Chance:
-    """Numbers that look random and depend on the seed and their order alone."""
+    """Pseudo-random numbers that depend only on the seed and the order of the draws."""
 
     __slots__ = ("_drawn", "_seed")
 
@@ -36,7 +36,7 @@ class Chance:
         self._drawn = 0
 
     def bits(self, count: int) -> int:
-        """Draw a number of that many bits, at most 256."""
+        """Draw a number of `count` bits, at most 256."""
         self._drawn += 1
         digest = hashlib.sha256(f"{self._seed}\n{self._drawn}".encode("utf-8", "replace")).digest()
         return int.from_bytes(digest, "big") >> (256 - count)
@@ -53,7 +53,7 @@ class Chance:
 
 
 class Context(Mapping[str, Json]):
-    """A context object that is made when something reads it: few states do, and every state has one."""
+    """A context object that is built on first read: every state has one, and few read it."""
 
     __slots__ = ("_made", "_make")
 
@@ -71,7 +71,7 @@ class Context(Mapping[str, Json]):
         return len(self._whole())
 
     def read_so_far(self) -> Mapping[str, Json]:
-        """Answer what was made: nothing where nobody has looked."""
+        """Return what has been built: an empty mapping if nothing was read."""
         return {} if self._made is None else self._made
 
     def _whole(self) -> Mapping[str, Json]:
@@ -82,7 +82,7 @@ class Context(Mapping[str, Json]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Everything but the document that an expression may read. `millis` is the time since the epoch."""
+    """What an expression may read besides the document. `millis` is the time since the epoch."""
 
     context: Mapping[str, Json] = field(default_factory=dict)
     variables: Mapping[str, Json] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Payload templates (Parameters, ResultSelector, Assign …): JSON in which some values are read from elsewhere.
 
-A template is compiled once; the parts that read nothing are shared by everything rendered from it, so a
-rendered document must not be changed in place, like every other document here.
+A template is compiled once. All documents rendered from it share its constant parts. So a rendered document must
+not be changed in place, like every other document here.
 """
 
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from dcf.values.text_pieces import clip
 
 
 class Template(Protocol):
-    """Something that makes a JSON value out of a document and what is around it."""
+    """A compiled template: makes a JSON value from a document and its surroundings."""
 
     def render(self, document: Json, around: Surroundings, /) -> Json:
-        """Make the value; raise StateError when something it reads is not there."""
+        """Return the rendered value; raise StateError when a value that it reads is missing."""
 
 
 class TemplateProblem(NamedTuple):
-    """What is wrong with a template, and the keys that lead there."""
+    """What is wrong with a template, and the keys that lead to the place."""
 
     trail: tuple[str, ...]
     code: str
@@ -33,24 +33,24 @@ class TemplateProblem(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Literal:
-    """A part that reads nothing."""
+    """A constant part of a template."""
 
     value: Json
 
     def render(self, _document: Json, _around: Surroundings, /) -> Json:
-        """Return the same value every time."""
+        """Return the constant."""
         return self.value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathReference:
-    """The value of a `.$` key; `key` is as written, for the message."""
+    """The value of a `.$` key; `key` is as written, for messages."""
 
     key: str
     source: Path | Call
 
     def render(self, document: Json, around: Surroundings, /) -> Json:
-        """Read what the path finds, or call the intrinsic function."""
+        """Return the value at the path, or of the intrinsic function."""
         try:
             return self.source.render(document, around)
         except StateError as error:
@@ -59,28 +59,28 @@ class PathReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ObjectTemplate:
-    """An object with at least one part that reads."""
+    """An object with at least one part that is not constant."""
 
     members: tuple[tuple[str, Template], ...]
 
     def render(self, document: Json, around: Surroundings, /) -> Json:
-        """Make a new object."""
+        """Return a new object."""
         return {name: part.render(document, around) for name, part in self.members}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArrayTemplate:
-    """An array with at least one part that reads."""
+    """An array with at least one part that is not constant."""
 
     items: tuple[Template, ...]
 
     def render(self, document: Json, around: Surroundings, /) -> Json:
-        """Make a new array."""
+        """Return a new array."""
         return [part.render(document, around) for part in self.items]
 
 
 def compile_template(body: Json, problems: list[TemplateProblem], trail: tuple[str, ...] = ()) -> Template:
-    """Compile JSON whose depth is already bounded; what is wrong is added to `problems`."""
+    """Compile JSON whose depth was already checked; problems are appended to `problems`."""
     if isinstance(body, dict):
         return _object(body, problems, trail)
     if isinstance(body, list):
@@ -89,18 +89,18 @@ def compile_template(body: Json, problems: list[TemplateProblem], trail: tuple[s
 
 
 def gather(body: Json, parts: list[Template]) -> Template:
-    """Make an array of compiled parts; one literal when none of them reads."""
+    """Return an array of compiled parts; a single literal when all of them are constant."""
     literal = all(isinstance(part, Literal) for part in parts)
     return Literal(value=body) if literal else ArrayTemplate(items=tuple(parts))
 
 
 def read_reference(text: str) -> Path | Call:
-    """Compile what may stand as the value of a `.$` key; raise ValueError with a plain reason."""
+    """Compile the value of a `.$` key; raise ValueError with the reason when it is invalid."""
     return parse_path(text) if text.startswith("$") else parse_call(text)
 
 
 def variables_read(template: Template | None) -> Iterator[str]:
-    """Name the variables that a compiled JSONPath template reads."""
+    """Yield the names of the variables that a compiled JSONPath template reads."""
     match template:
         case Path(variable=str() as name):
             yield name

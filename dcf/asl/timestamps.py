@@ -1,6 +1,6 @@
-"""RFC 3339 timestamps as the language knows them: one exact spelling, compared as instants.
+"""Parses RFC 3339 timestamps in the one spelling that the language allows, and compares them as instants.
 
-`datetime.fromisoformat` alone takes far more spellings than the language does and drops nanoseconds.
+`datetime.fromisoformat` alone accepts far more spellings and drops nanoseconds.
 """
 
 import re
@@ -10,7 +10,7 @@ from typing import TypeAlias
 from dcf.values.json_text import Json
 
 Instant: TypeAlias = tuple[datetime, str]
-"""The whole second, then the digits of the fraction without trailing zeros: together they sort by time."""
+"""The second, and the digits of its fraction without trailing zeros: such pairs sort by time."""
 
 _SPELLING = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2})(?:\.([0-9]+))?(Z|[+-][0-9]{2}:[0-9]{2})"
@@ -18,7 +18,7 @@ _SPELLING = re.compile(
 
 
 def instant(value: Json) -> Instant | None:
-    """Read the instant that a JSON value names, or None when it is no timestamp."""
+    """Return the instant that a JSON value names; None when it is no timestamp."""
     found = _SPELLING.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         return None

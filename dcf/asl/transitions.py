@@ -1,4 +1,4 @@
-"""Where the states of one machine lead, judged on the JSON: unknown targets, states out of reach, no end."""
+"""Checks the transitions of one machine on its JSON: unknown targets, unreachable states, no end."""
 
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
@@ -9,14 +9,14 @@ from dcf.values.text_pieces import clip
 
 
 class Edge(NamedTuple):
-    """A transition as written: the tail of its pointer, and what it names."""
+    """A transition as written: the tail of its JSON Pointer, and the name of its target."""
 
     field: str
     target: Json
 
 
 def edges_of(state: Mapping[str, Json]) -> Iterator[Edge]:
-    """List where a state leads, of whatever type the state is."""
+    """List the transitions of a state of any type."""
     for field in ("Choices", "Catch"):
         rules = state.get(field)
         for at, rule in enumerate(rules if isinstance(rules, list) else ()):
@@ -28,7 +28,7 @@ def edges_of(state: Mapping[str, Json]) -> Iterator[Edge]:
 
 
 def check_graph(machine: DefinitionFields, documents: Mapping[str, Json], edges: Mapping[str, list[Edge]]) -> None:
-    """Note everything wrong with the transitions of one machine."""
+    """Report everything wrong with the transitions of one machine."""
     start = machine.document.get("StartAt")
     if isinstance(start, str) and start and start not in documents:
         message = f"StartAt names '{clip(start)}', which is no state."
@@ -67,7 +67,7 @@ def _reachable(start: str, edges: Mapping[str, list[Edge]]) -> set[str]:
 def _check_end(
     machine: DefinitionFields, reached: set[str], documents: Mapping[str, Json], edges: Mapping[str, list[Edge]]
 ) -> None:
-    # A state that leads to no state counts as an end: whatever it lacks is a problem of its own.
+    # A state without a transition counts as an end here: what it lacks is reported as a problem of its own.
     onward = (any(edge.target in documents for edge in edges[name] if isinstance(edge.target, str)) for name in reached)
     if all(onward) and not any("End" in documents[name] for name in reached):
         message = "no state that ends the run can be reached from StartAt."

@@ -1,4 +1,4 @@
-"""Which variables the nested scopes of a definition set and read: clashes are problems, unknown names doubts."""
+"""Checks which variables nested scopes set and read: clashes are problems, unknown names are warnings."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -12,7 +12,7 @@ from dcf.values.text_pieces import clip
 
 @dataclass(slots=True, kw_only=True)
 class _VariableScope:
-    """The variables that the states of one machine set, by where they do; `own` are those of the state that is read."""
+    """The variables that the states of one machine set, by place; `own` is the place of the state being read."""
 
     assigned: tuple[tuple[str, str], ...]
     own: str = ""
@@ -23,22 +23,22 @@ class _VariableScope:
 
     @property
     def guarded(self) -> frozenset[str]:
-        """The names that the machines inside the state that is read may not set as well.
+        """The names that machines inside the state being read may not set as well.
 
-        What the state's own Catchers set is not among them: they come after everything inside it is over.
+        Names set by the state's own Catchers are left out: Catchers run after everything inside the state is over.
         """
         return frozenset(name for tail, name in self.assigned if not tail.startswith(f"{self.own}/Catch/"))
 
 
 @dataclass(slots=True, kw_only=True)
 class Scopes:
-    """The variables set by the scopes around the place that is read now, outermost first."""
+    """The variables of the scopes around the place being read, outermost first."""
 
     around: list[_VariableScope] = field(default_factory=list)
 
     @contextmanager
     def entered(self, machine: DefinitionFields, states: Mapping[str, Json]) -> Iterator[None]:
-        """Check one machine's variables; its states, and the machines inside them, are read meanwhile."""
+        """Check one machine's variables; read its states and the machines inside them within this context."""
         here = _VariableScope(assigned=tuple(_assigned(states)))
         self._check_outer(machine, here.assigned)
         self.around.append(here)
@@ -54,7 +54,7 @@ class Scopes:
             self.around.pop()
 
     def reading(self, state: str) -> None:
-        """Note which state of the innermost machine is read now."""
+        """Record which state of the innermost machine is being read."""
         self.around[-1].own = f"/{token(state)}"
 
     def _check_outer(self, machine: DefinitionFields, found: tuple[tuple[str, str], ...]) -> None:
@@ -78,7 +78,7 @@ def _doubt(machine: DefinitionFields, pointer: str, names: frozenset[str]) -> No
 
 
 def _assigned(states: Mapping[str, Json]) -> Iterator[tuple[str, str]]:
-    """List the variables that the states of one scope set, each with the tail of its pointer."""
+    """Yield the variables that the states of one scope set, each with the tail of its JSON Pointer."""
     for state_name, state in states.items():
         if not isinstance(state, dict):
             continue

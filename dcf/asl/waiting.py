@@ -1,6 +1,6 @@
-"""Until when a Wait waits, and how long a Task may take, worked out from data and checked.
+"""Works out from data when a Wait ends and a Task's timeouts, and checks them.
 
-Times are microseconds since the epoch; which clock they are compared with is the caller's matter.
+Times are microseconds since the epoch; the caller decides which clock they are compared with.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -22,7 +22,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 def wait_until(state: Wait, raw: Json, around: Surroundings, micros: int) -> int:
-    """Work out when a Wait entered at `micros` is over; raise StateError when it does not say."""
+    """Return when a Wait entered at `micros` ends; raise StateError when its data gives no valid time."""
     document = state.flow.document(raw, around)
     if state.seconds is not None:
         until = micros + _seconds(state, state.seconds.render(document, around)) * SECOND
@@ -35,7 +35,7 @@ def wait_until(state: Wait, raw: Json, around: Surroundings, micros: int) -> int
 
 
 def timeouts(task: Task, raw: Json, around: Surroundings) -> tuple[int | None, int | None]:
-    """Work out TimeoutSeconds and HeartbeatSeconds of a Task; raise StateError for what is no such number."""
+    """Return TimeoutSeconds and HeartbeatSeconds of a Task; raise StateError for an invalid number."""
     if task.timeout is None and task.heartbeat is None:
         return None, None
     document = task.flow.document(raw, around)

@@ -1,7 +1,6 @@
-"""The patterns of StringMatches: `*` is any run of characters, a backslash makes `*` and itself literal.
+"""The patterns of StringMatches: `*` matches any characters; a backslash makes `*` or a backslash literal.
 
-Not a regular expression on purpose: a pattern comes from whoever wrote the workflow, and matching must stay
-linear whatever it says.
+Deliberately not a regular expression: a workflow's author writes the pattern, and matching must take linear time.
 """
 
 import re
@@ -15,14 +14,14 @@ _PART = re.compile(r"\\[*\\]|.", re.DOTALL)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pattern:
-    """The literal pieces between the stars; `text` is the pattern as written."""
+    """The literal pieces between the wildcards; `text` is the pattern as written."""
 
     text: str
     pieces: tuple[str, ...]
     dangling: bool
 
     def matches(self, value: str) -> bool:
-        """Whether the whole value fits; raise StateError when the pattern ends in the middle of an escape."""
+        """Return True if the whole value matches; raise StateError when the pattern ends within an escape."""
         if self.dangling:
             raise StateError("States.Runtime", f"The pattern '{self.text}' ends with a backslash that escapes nothing.")
         first, *middle, last = self.pieces if len(self.pieces) > 1 else (*self.pieces, "")
@@ -36,7 +35,7 @@ class Pattern:
 
 
 def parse_pattern(text: str) -> Pattern:
-    """Compile a pattern; a dangling backslash is kept, for it fails only when the pattern is used."""
+    """Compile a pattern; a trailing backslash is kept, since it fails only when the pattern is used."""
     parts: list[str] = _PART.findall(text)
     stars = [index for index, part in enumerate(parts) if part == "*"]
     pieces = ("".join(part[-1] for part in parts[start + 1 : end]) for start, end in pairwise([-1, *stars, len(parts)]))
@@ -44,7 +43,7 @@ def parse_pattern(text: str) -> Pattern:
 
 
 def _in_order(pieces: list[str], value: str, position: int, end: int) -> bool:
-    # Taking the earliest place for each piece is enough: what a later place allows, the earliest allows too.
+    # Taking the earliest position for each piece is enough: a later one allows nothing more.
     for piece in pieces:
         found = value.find(piece, position, end)
         if found < 0:

@@ -1,6 +1,6 @@
-"""The command `dcf`: parses arguments, calls, prints, and gives every outcome an exit code.
+"""The command `dcf`: parses arguments, calls, prints, and returns an exit code for every outcome.
 
-Modules that import the MCP SDK are imported where they are needed: that import takes a second.
+Modules that import the MCP SDK are imported only in the commands that need them: the import takes a second.
 """
 
 import logging
@@ -48,7 +48,7 @@ _EXIT_CODES = {
 _LAST_DELIVERIES_S = 60.0
 """How long `dcf pulse --once` waits for deliveries to an agent platform."""
 _MOST_FOR_PROGRAMS = 2_000
-"""Open states inside Parallel and Map that `dcf show --json` prints."""
+"""Limit on the open states inside Parallel and Map that `dcf show --json` prints."""
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
@@ -56,10 +56,10 @@ log = logging.getLogger(__name__)
 
 
 class _Commands(TyperGroup):
-    """The commands; an error of dcf becomes two sentences and an exit code."""
+    """The group of commands; it prints an error of dcf as two sentences and exits with a code."""
 
-    def invoke(self, ctx: typer.Context) -> Json:  # type: ignore[override]  # typer's own name for the same class
-        """Run the command that was asked for."""
+    def invoke(self, ctx: typer.Context) -> Json:  # type: ignore[override]  # typer names the same class differently
+        """Run the command named by the arguments."""
         try:
             return super().invoke(ctx)
         except DcfError as error:
@@ -95,10 +95,10 @@ Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input 
 
 
 def main() -> NoReturn:
-    """Enter here from the console script."""
+    """Run the program; this is the entry point of the console script."""
     logging.basicConfig(level=logging.WARNING, format="dcf: %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
-        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a mark an old encoding lacks is no failure
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # an old encoding may lack a character
     signal.signal(signal.SIGTERM, _terminate)
     _reach_loopback_directly()
     app()
@@ -106,12 +106,12 @@ def main() -> NoReturn:
 
 
 def _terminate(*_: object) -> NoReturn:
-    """Unwind instead of just ending: the last user of the embedded Redis stops it."""
+    """Exit by an exception, so that the embedded Redis is stopped if this process is its last user."""
     sys.exit(EXIT_TERMINATED)
 
 
 def _reach_loopback_directly() -> None:
-    """Keep calls of a server on this machine, from here or from a child, away from the proxy of the environment."""
+    """Exclude loopback from the environment's proxy, for calls by this process and its children."""
     known = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
     names = [*filter(None, known.split(",")), *_LOOPBACK]
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(names)
@@ -195,7 +195,7 @@ def worker(
 
     Example:  dcf worker workflows/order_processing.py --agent-id pricing-1 --state CalculatePricing
     """
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # there is nothing to unwind
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing needs cleaning up
     check_id(agent_id, "--agent-id")
     if leash:
         hold_leash()
@@ -314,7 +314,7 @@ def _server_settings(
 
 
 def _look(found: Application) -> int:
-    """Look once at every live run, and go on with a sweep; a Redis that is away is waited for."""
+    """Look once at every live run, and do one step of the sweep; log and return when Redis is unreachable."""
     try:
         return found.clock.pulse() + found.sweep.step()
     except DcfError as error:
@@ -327,7 +327,7 @@ def _print_json(document: Json) -> None:
 
 
 def _print_line(document: Json) -> None:
-    """Print one JSON object on one line, for a program that waits for it."""
+    """Print one JSON object on one line and flush it, for a program that reads it."""
     sys.stdout.write(json_text(document) + "\n")
     sys.stdout.flush()
 

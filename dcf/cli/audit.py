@@ -1,4 +1,4 @@
-"""The command `dcf audit`: who changed what outside runs, newest first."""
+"""The command `dcf audit`: the changes made outside runs, and who made them, newest first."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Child processes that end with their parent and are started again when they die before."""
+"""Child processes that stop when their parent stops, and that are restarted when they exit early."""
 
 import os
 import signal
@@ -14,16 +14,16 @@ from dcf.errors import DcfError, InvalidArgument
 
 _POLL_S = 0.05
 _PATIENCE_S = 10
-_USAGE = 2  # the exit code of a command that was called in the wrong way: calling it again cannot help
+_USAGE = 2  # exit code of wrong usage: restarting cannot help
 _MOST_DEATHS = 5
-"""A process that has ended so often is not started again."""
+"""A process that has exited this often is not restarted."""
 
 _MARK, _HINT, _GREETING = "dcf: ", "     ", "dcf: worker "
 _LONGEST = 500
 
 
 class ProcessFailed(DcfError):
-    """A process of the run could not start, or kept dying."""
+    """A child process could not start, or kept exiting."""
 
     code = "process_failed"
     default_hint = "Mend what it says, then run again."
@@ -31,7 +31,7 @@ class ProcessFailed(DcfError):
 
 @dataclass(slots=True, kw_only=True)
 class _Child:
-    """One process under its name; `command` starts it again. `deaths` counts how often it ended by itself."""
+    """A child process and its name; `command` restarts it. `deaths` counts how often it exited by itself."""
 
     name: str
     command: list[str]
@@ -42,7 +42,7 @@ class _Child:
 
 
 class ChildProcesses:
-    """Processes of dcf. A thread starts again whoever dies; each ends by itself when this process is gone."""
+    """Child processes that run dcf. A thread restarts each that exits; each exits when this process does."""
 
     def __init__(self, logs: Path, environment: Mapping[str, str]) -> None:
         self._logs = logs
@@ -65,7 +65,7 @@ class ChildProcesses:
             _wait_for(member.process)
 
     def try_out(self, name: str, arguments: list[str], timeout_s: float) -> None:
-        """Run `dcf ARGUMENTS` to its end; where it refuses its arguments raise what it says as InvalidArgument."""
+        """Run `dcf ARGUMENTS` to its end; raise InvalidArgument with its message when it refuses its arguments."""
         try:
             with self._log(name).open("ab") as log:
                 done = subprocess.run(  # nosec B603 # noqa: S603 - our own interpreter and command line
@@ -93,12 +93,12 @@ class ChildProcesses:
         self._members.append(_Child(name=name, command=command, inherit=inherit, process=process))
 
     def check(self) -> None:
-        """Raise if a process cannot be kept alive."""
+        """Raise if a process keeps exiting and is not restarted any more."""
         if self._failure is not None:
             raise self._failure
 
     def deaths(self) -> str | None:
-        """Tell in a sentence which process ended by itself most often, if any did."""
+        """Return a sentence about the process that exited most often by itself; None if none did."""
         worst = max(self._members, key=lambda member: member.deaths, default=None)
         return None if worst is None or not worst.deaths else self._death_of(worst)
 
@@ -109,7 +109,7 @@ class ChildProcesses:
                     self._replace(member)
 
     def _replace(self, member: _Child) -> None:
-        """Start a dead process again, unless that has been of no help."""
+        """Restart a process that exited, unless restarting it has failed too often."""
         member.exit_code = _wait_for(member.process)
         member.deaths += 1
         if member.exit_code == _USAGE or member.deaths >= _MOST_DEATHS:
@@ -122,7 +122,7 @@ class ChildProcesses:
         return f"{member.name} ended {times} ({_manner(member.exit_code)}): {self._last_words(member.name)}"
 
     def _spawn(self, name: str, command: list[str], inherit: tuple[int, ...]) -> subprocess.Popen[bytes]:
-        """Start a process in a session of its own: a Ctrl-C in the terminal is for this process to deal with."""
+        """Start a process in its own session: only this process handles a Ctrl-C in the terminal."""
         with self._log(name).open("ab") as log:
             return subprocess.Popen(  # nosec B603 # noqa: S603 - our own interpreter and command line
                 command,
@@ -138,7 +138,7 @@ class ChildProcesses:
         return self._logs / f"{name}.log"
 
     def _refusal(self, name: str) -> tuple[str, str]:
-        """Read an error as the command line prints it: the message without its code, and the hint."""
+        """Read the message, without its code, and the hint of an error that the command line printed."""
         lines = self._lines(name)
         at = max((at for at, line in enumerate(lines) if line.startswith(_MARK)), default=None)
         if at is None:
@@ -147,7 +147,7 @@ class ChildProcesses:
         return message[:_LONGEST], lines[at + 1].strip() if at + 1 < len(lines) else ProcessFailed.default_hint
 
     def _last_words(self, name: str) -> str:
-        """Find what a process said last, without the hint that follows an error and the greeting of a worker."""
+        """Return the last line that a process logged, except the hint after an error and a worker's greeting."""
         for line in reversed(self._lines(name)):
             if any(map(str.isalnum, line)) and not line.startswith((_HINT, _GREETING)):
                 return line.removeprefix(_MARK)[:_LONGEST]
@@ -158,12 +158,12 @@ class ChildProcesses:
 
 
 def _manner(exit_code: int) -> str:
-    """Say how a process ended."""
+    """Return how a process ended, in words."""
     return f"exit code {exit_code}" if exit_code >= 0 else f"killed by {signal.Signals(-exit_code).name}"
 
 
 def hold_leash() -> None:
-    """End this process, as SIGTERM does, when whoever holds the other end of its standard input is gone."""
+    """End this process with SIGTERM when the other end of its standard input is closed: its parent is gone."""
     threading.Thread(target=_wait_for_parent, daemon=True).start()
 
 
@@ -174,7 +174,7 @@ def _wait_for_parent() -> None:
 
 
 def _wait_for(process: subprocess.Popen[bytes]) -> int:
-    """Wait for the end of a process that was told to end; kill it when it takes too long."""
+    """Wait for a process that was told to stop; kill it when it takes too long."""
     if process.stdin is not None:
         process.stdin.close()
     try:

@@ -1,4 +1,4 @@
-"""The JSON that commands are given, in files, as it is or on standard input: read and parsed, or refused in words."""
+"""Reads and parses the JSON that commands are given: in a file, as an argument, or on standard input."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -12,11 +12,11 @@ from dcf.values.json_text import MAX_BYTES, Json, parse, parse_workflow
 MAX_WORKFLOW: Final = 1024 * 1024
 _BEGINNINGS: Final = tuple('{["')
 _MARK: Final = 4
-"""Bytes that a byte order mark may add."""
+"""Extra bytes to read: a byte order mark, and one to exceed the limit."""
 
 
 def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:
-    """Read a file, or the shipped one of that name; what is longer is cut just so that it still is too long."""
+    """Read a file, or the one of that name that dcf ships; a text over the limit is cut, but stays over it."""
     found = find_file(file)
     if found is None:
         raise InvalidArgument(f"There is no file {file}.", "Check the path.")
@@ -38,7 +38,7 @@ def read_json(file: Path, max_bytes: int = MAX_BYTES) -> Json:
 
 
 def read_given(given: str, option: str) -> Json:
-    """Read what an option names: a file, `-` for standard input, or JSON itself, which begins with {, [ or a quote."""
+    """Read the JSON of an option: a file, `-` for standard input, or JSON text, which begins with {, [ or a quote."""
     if given == "-":
         try:
             return _parsed(sys.stdin.read(MAX_BYTES + _MARK), "standard input", MAX_BYTES)
@@ -50,7 +50,7 @@ def read_given(given: str, option: str) -> Json:
 
 
 def as_workflow(document: Json, name: str) -> Json:
-    """Wrap a plain ASL machine into a workflow of this name; leave everything else as it is."""
+    """Wrap a plain ASL machine into a workflow of this name; return any other document unchanged."""
     if isinstance(document, Mapping) and "States" in document and "asl" not in document:
         return {"workflow_name": name, "asl": document}
     return document

@@ -1,4 +1,4 @@
-"""Finding the Python file or module that registers task functions, and importing it."""
+"""Finds and imports the Python file or module that registers task functions."""
 
 import importlib
 import importlib.util
@@ -19,14 +19,14 @@ _HOW_TO = 'Decorate one:  from dcf.worker import task;  @task("StateName") def w
 
 
 def load_functions(source: str, states: Sequence[str]) -> Mapping[str, TaskFunction]:
-    """Import a Python file or module; return its functions, only those of the states if any are named."""
+    """Import a Python file or module; return its functions, or only those of the named states."""
     spec = _find(source)
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     assert spec.loader is not None, "_find() refuses what has no code"
     try:
         spec.loader.exec_module(module)
-    except DcfError as error:  # ours, about how functions are registered
+    except DcfError as error:  # an error of dcf, about how functions are registered
         raise InvalidArgument(clean(f"{_place(error.__traceback__)}: {error.message}", 1000), error.hint) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's code raises while it is imported
         raise InvalidArgument(f"{clean(source)} cannot be imported: {_where(error)}", "Mend the file.") from None
@@ -34,13 +34,13 @@ def load_functions(source: str, states: Sequence[str]) -> Mapping[str, TaskFunct
 
 
 def check_source(source: str) -> str:
-    """Check that there is such a file or module, without importing it."""
+    """Check that the file or module exists, without importing it."""
     _find(source)
     return source
 
 
 def default_source(workflow: Path) -> str:
-    """Name the Python file that lies beside a workflow document."""
+    """Return the Python file beside a workflow document; raise InvalidArgument when there is none."""
     beside = workflow.with_suffix(".py")
     found = find_file(beside)
     if found is None:
@@ -59,7 +59,7 @@ def _find(source: str) -> ModuleSpec:
 
 
 def _find_file(path: Path) -> ModuleSpec | None:
-    """Find a file; what lies beside it can be imported by it, and its name hides no module of that name."""
+    """Return the import spec of a file; it can import what lies beside it, and hides no module of its name."""
     if not path.is_file():
         return None
     _make_importable(path.resolve().parent)
@@ -70,7 +70,7 @@ def _find_module(name: str) -> ModuleSpec | None:
     _make_importable(Path.cwd())
     try:
         return importlib.util.find_spec(name)
-    except (ImportError, ValueError):  # a package above it is missing or broken, or the name is no name
+    except (ImportError, ValueError):  # a parent package is missing or broken, or the name is invalid
         return None
 
 
@@ -92,14 +92,14 @@ def _chosen(source: str, states: Sequence[str]) -> Mapping[str, TaskFunction]:
 
 
 def _where(error: BaseException) -> str:
-    """Say what went wrong and in which line, in one sentence."""
+    """Return what went wrong and in which line, in one sentence."""
     if isinstance(error, SyntaxError):
         return clean(f"SyntaxError: {error.msg} ({error.filename}, line {error.lineno})", 1000)
     return clean(f"{type(error).__name__}: {error} ({_place(error.__traceback__)})", 1000)
 
 
 def _place(trace: TracebackType | None) -> str:
-    """Name the last line of the user's code that led to an error, not one of ours."""
+    """Return the last line of the user's code in a traceback, not a line of dcf."""
     frames = traceback.extract_tb(trace)
     own = [frame for frame in frames if not Path(frame.filename).is_relative_to(_PACKAGE)]
     frame = own[-1] if own else frames[-1]

@@ -1,4 +1,4 @@
-"""`dcf graph`: a workflow file, or a run with the statuses of its states, as a picture."""
+"""The command `dcf graph`: draws a workflow file, or a run with the statuses of its states."""
 
 import re
 from collections.abc import Mapping
@@ -76,7 +76,7 @@ def render(
     form: Format = "text",
     title: str = "Workflow",
 ) -> str:
-    """Draw a machine; `statuses` by state path and `shares` by that of Maps show where a run of it stands."""
+    """Draw a machine; `statuses` by state path and `shares` by the path of a Map show the progress of a run."""
     if form == "svg":
         return draw_svg(machine, statuses, shares, title=title)
     draw = draw_mermaid if form == "mermaid" else draw_text
@@ -96,7 +96,7 @@ def _file(path: Path) -> Survey:
 
 
 def _run(what: str) -> Survey:
-    """Read a run; Redis is not looked for where the argument can be none."""
+    """Read a run; does not connect to Redis when the argument cannot be the id of a run."""
     if not _RUN_ID.match(what):
         raise InvalidArgument(f"There is no file {what[:200]}.", _HINT)
     try:

@@ -1,4 +1,4 @@
-"""What `dcf doctor` reads of what dcf runs on, and what it makes of it."""
+"""The report of `dcf doctor` on Redis and on dcf's lists, and the checks made of it."""
 
 import sys
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from dcf.values.json_text import Json
 
 
 def health(found: Application, *, repair: bool = False) -> dict[str, Json]:
-    """Read what dcf runs on, and whether its lists are right; mend them if asked."""
+    """Read the state of Redis and check dcf's lists; repair the lists if asked."""
     return {
         "dcf": __version__,
         "python": sys.version.split()[0],
@@ -27,7 +27,7 @@ def health(found: Application, *, repair: bool = False) -> dict[str, Json]:
 
 
 def checks(report: Mapping[str, Json]) -> Iterator[tuple[bool, str]]:
-    """Judge the report: for each check whether it is fine, and a sentence."""
+    """Evaluate the report: yield for each check whether it passed, and a sentence."""
     embedded = report["redis"] != "REDIS_URL"
     where = f"is {report['redis']}" if embedded else "is the one REDIS_URL names"
     yield True, f"dcf {report['dcf']} runs on Python {report['python']}."
@@ -63,7 +63,7 @@ def _eviction(policy: str) -> tuple[bool, str]:
 
 
 def _lists(sweep: Sweep, *, repair: bool) -> dict[str, Json] | None:
-    """Go through all lists: how many names they lack or have in vain; None where this user may not see all keys."""
+    """Count the names missing from the lists, and those of nothing; None if this Redis user may not see all keys."""
     try:
         report = sweep.look(repair=repair)
     except StoreUnsuitable:

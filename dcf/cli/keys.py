@@ -1,6 +1,6 @@
-"""The commands `dcf keys`: make, list and revoke API keys for the HTTP transport.
+"""The commands `dcf keys`: create, list and revoke API keys for the HTTP transport.
 
-They work on Redis itself, not through a server: whoever can reach Redis is trusted already.
+They write to Redis directly, not through a server: a user who can reach Redis is trusted already.
 """
 
 import re
@@ -104,7 +104,7 @@ def revoke(
         try:
             with _recorded(found, "keys revoke", {"key_id": key_id}):
                 pass
-        except StoreUnavailable as error:  # a full Redis must not keep a key alive
+        except StoreUnavailable as error:  # a key can be revoked even when Redis is full
             say(f"the audit trail does not tell of it: {error.message}")
     if as_json:
         typer.echo(json_text(_row(record, record.created_at), indent=2))
@@ -114,7 +114,7 @@ def revoke(
 
 @contextmanager
 def _recorded(found: Application, change: str, about: Mapping[str, str]) -> Iterator[Recording]:
-    """Tell of a change in the audit trail, made by whoever may use this machine's dcf."""
+    """Record a change in the audit trail, made by the user of dcf on this machine."""
     with authored_by(local_caller(operator=True).name), found.audit.recording(change, about) as recording:
         yield recording
         recording.outcome = "ok"

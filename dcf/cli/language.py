@@ -1,6 +1,6 @@
 """The commands that need no Redis: validate and simulate a workflow file.
 
-The validation is imported where it is needed: its JSON Schema library takes a tenth of a second.
+The validation is imported only where it is needed: its JSON Schema library takes a tenth of a second to import.
 """
 
 from collections.abc import Mapping
@@ -162,7 +162,7 @@ def _print_run(result: Mapping[str, Json]) -> None:
 
 
 def _data(event: Mapping[str, Json]) -> str:
-    """Tell what went in or came out, or what failed."""
+    """Return the input or output of an event, or its error."""
     if event.get("error") is not None:
         return clean(f"{event['error']}: {event.get('cause')}")
     for name, sign in (("input", "← "), ("output", "→ ")):

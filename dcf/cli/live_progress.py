@@ -1,4 +1,4 @@
-"""How `dcf run` shows what happens while it happens."""
+"""Shows the progress of `dcf run` while it runs."""
 
 import sys
 from collections import Counter
@@ -18,14 +18,14 @@ from dcf.runs.views import EACH
 from dcf.values.json_text import Json
 
 _AROUND = 3
-"""Lines of the heading, the names of the columns, and below the table."""
+"""Lines around the rows: the heading, the column names, and one below the table."""
 
 
 class LiveProgress:
-    """Called with each reading of the run: a live table on a terminal, one line for each change otherwise."""
+    """Called with each reading of the run: updates a live table on a terminal, prints a line per change otherwise."""
 
     def __init__(self, *, quiet: bool) -> None:
-        """Show nothing but lines where `quiet` is set, even on a terminal."""
+        """Print only lines if `quiet` is set, even on a terminal."""
         console = views.console(stderr=True)
         self._live = None if quiet or not _is_screen(console) else _live(console)
         self._seen: dict[str, tuple[str, int]] = {}
@@ -41,21 +41,21 @@ class LiveProgress:
             self._live.stop()
 
     def __call__(self, found: Mapping[str, Json]) -> None:
-        """Show the run as it is now."""
+        """Show the current state of the run."""
         if self._live is not None:
             self._live.update(_view(found, self._live.console.height), refresh=True)
         else:
             self._tell(found)
 
     def _tell(self, found: Mapping[str, Json]) -> None:
-        """Tell what changed of the workflow's own states; of what is inside them only how many have ended."""
+        """Print the changes of the workflow's own states; for the states inside them only the number that ended."""
         own = {path: doc for path, doc in found["states"].items() if "/" not in path}
         if not self._announced:
             views.say(f"run {found['meta']['workflow_id']}: {len(own)} {'state' if len(own) == 1 else 'states'}")
             self._announced = True
         for path, doc in own.items():
             status = f"{doc['status']} (attempt {doc['attempts']})" if doc["attempts"] > 1 else str(doc["status"])
-            # Of a wide Map every tenth is worth a line.
+            # For a Map with many items, print a line for each tenth of them.
             now = (status, _tenth(doc))
             if self._seen.get(path, ("pending", 0)) != now:
                 told = counts(doc)
@@ -66,7 +66,7 @@ class LiveProgress:
 
 
 def _view(found: Mapping[str, Json], height: int) -> RenderableType:
-    """Show of what is inside Parallel and Map only as much as the screen has lines for."""
+    """Return the table; of states inside Parallel and Map only as many as the screen has lines for."""
     states = found["states"]
     more: Counter[str] = Counter(found["more"])
     nested = [path for path in states if "/" in path]
@@ -77,16 +77,16 @@ def _view(found: Mapping[str, Json], height: int) -> RenderableType:
 
 
 def _tenth(doc: Mapping[str, Json]) -> int:
-    """Tell how many tenths of a Parallel or Map have ended."""
+    """Return how many tenths of a Parallel or Map have ended."""
     size = (doc.get("scope") or {}).get("size") or 1
     return int(10 * (doc.get("tally") or {}).get("done", 0) // size)
 
 
 def _live(console: Console) -> Live:
-    """Make a table that is drawn in place and leaves nothing behind: the result is printed after it."""
+    """Return a table that is redrawn in place and removed at the end: the result is printed after it."""
     return Live("dcf: starting the server and the workers", console=console, transient=True, auto_refresh=False)
 
 
 def _is_screen(console: Console) -> bool:
-    """Say whether the cursor can be moved; FORCE_COLOR makes rich believe so of a file."""
+    """Return True if the cursor can be moved; with FORCE_COLOR rich would say so of a file too."""
     return sys.stderr.isatty() and console.is_interactive

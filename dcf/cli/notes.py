@@ -1,4 +1,4 @@
-"""Why a state is as it is, in words: who holds it, what it waits for, when it is tried again, or its last error."""
+"""Explains the status of a state in words: who holds its lease, what it waits for, its next retry, its last error."""
 
 import math
 from collections.abc import Mapping
@@ -12,19 +12,19 @@ _MINUTE_S: Final = 60
 _HOUR_S: Final = 3600
 _DAY_S: Final = 86_400
 _NAMED: Final = 3
-"""Agents of a pool that are named."""
+"""Agents of a pool that are listed by name."""
 
 _PARTS: Final = {"Parallel": ("branch", "branches"), "Map": ("iteration", "iterations")}
 
 
 def attempts(doc: Mapping[str, Json]) -> str:
-    """Tell how often a state was leased, where it is leased at all."""
+    """Return how often a state was leased, for states that can be leased."""
     goes_on_by_itself = doc.get("type") not in (None, "Task")
     return "" if goes_on_by_itself else clean(doc["attempts"])
 
 
 def duration(doc: Mapping[str, Json], now: datetime) -> str:
-    """Tell how long a state took, or has been worked on until now."""
+    """Return how long a state took, or has been worked on until now."""
     if not doc.get("started_at") or not (doc.get("finished_at") or doc["status"] == "running"):
         return ""
     end = datetime.fromisoformat(doc["finished_at"]) if doc.get("finished_at") else now
@@ -35,7 +35,7 @@ def duration(doc: Mapping[str, Json], now: datetime) -> str:
 
 
 def note(doc: Mapping[str, Json], now: datetime) -> str:
-    """Tell why a state is as it is."""
+    """Return why a state has its status."""
     status, kind = doc["status"], doc.get("type")
     if status == "running":
         told = _wait(doc, now) if kind == "Wait" else counts(doc) if kind in _PARTS else _holder(doc, now)
@@ -48,7 +48,7 @@ def note(doc: Mapping[str, Json], now: datetime) -> str:
 
 
 def counts(doc: Mapping[str, Json]) -> str:
-    """Tell how many branches or iterations of a Parallel or Map have ended, and what it waits for."""
+    """Return how many branches or iterations of a Parallel or Map have ended, and what it waits for."""
     scope, tally = doc.get("scope"), doc.get("tally") or {}
     if not isinstance(scope, dict):
         return "waits for its items" if doc.get("type") == "Map" and doc["status"] == "running" else ""
@@ -85,7 +85,7 @@ def _pending(doc: Mapping[str, Json], now: datetime) -> str:
 
 
 def _for_whom(doc: Mapping[str, Json]) -> str:
-    """Tell who may take a state; a pool may be long."""
+    """Return who may take a state, shortened for a long pool."""
     agents: list[str] | None = doc.get("agents")
     if agents is None:
         return ""
@@ -116,12 +116,12 @@ def _holder(doc: Mapping[str, Json], now: datetime) -> str:
 
 
 def _left(moment: Json, now: datetime) -> float | None:
-    """Tell how many seconds are left until a moment; None: there is none."""
+    """Return the seconds left until an instant; None if there is no instant."""
     return (datetime.fromisoformat(moment) - now).total_seconds() if moment else None
 
 
 def _span(seconds: float) -> str:
-    """Write a span of time in its two largest units."""
+    """Return a duration in its two largest units."""
     whole = int(seconds)
     for unit, size, smaller, rest in (("d", _DAY_S, "h", _HOUR_S), ("h", _HOUR_S, "min", 60), ("min", 60, "s", 1)):
         if whole >= size:

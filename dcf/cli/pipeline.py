@@ -1,12 +1,12 @@
-"""`dcf run`: an MCP server, worker processes for each Task state, and a planner that speaks to them through tools only.
+"""Runs a workflow for `dcf run`: an MCP server, workers for each Task state, and a planner that uses only tools.
 
-What is shown meanwhile is read as `dcf show` reads it: a look at a wide Map costs no more than at a narrow one.
+Progress is read as `dcf show` reads it, so a reading costs no more for a Map with many items.
 
-The processes are children of this one and are started again when they die; what they had not finished is done again
-by whoever gets the lease next. The listening socket stays with this process, so a restarted server keeps its address.
+The processes are children of this one and are restarted when they exit. Unfinished work is done again by the next
+holder of the lease. This process keeps the listening socket, so a restarted server keeps its address.
 
-Redis, the server and the task functions are tried before the run is created: a start that fails leaves no run behind.
-What fails afterwards leaves the run as it is, and a note on the error says how to go on.
+Redis, the server and the task functions are tried before the run is created: a start that fails creates no run. A
+later failure leaves the run as it is; a note on the error says how to continue it.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Show = Callable[[Mapping[str, Json]], None]
 
 _POLL_S = 0.1
-_PATIENCE_S = 3.0  # how long one call waits for a server that is being restarted before the processes are looked at
+_PATIENCE_S = 3.0  # seconds that a call retries while the server restarts, before the processes are checked
 _OWN_SERVER = {
     "DCF_MCP_HOST": "127.0.0.1",
     "DCF_MCP_ALLOWED_HOSTS": "",
@@ -45,12 +45,12 @@ _OWN_SERVER = {
     "DCF_PROFILE": "all",
     "DCF_AUTH": "off",  # it listens on loopback for this run's own processes
 }
-"""Settings that are meant for a server others use, and would keep this run's workers away from its own."""
+"""Settings of this run's own server. Those of the environment may be meant for a shared server and lock workers out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What is to be run, and how."""
+    """The workflow to run, its input, and the settings of the run."""
 
     definition: Definition
     run_input: Json
@@ -62,7 +62,7 @@ class Job:
 
 
 class Planner:
-    """Calls tools for the run, and calls again while the server is being restarted."""
+    """Calls tools for the run, and retries while the server is being restarted."""
 
     def __init__(self, tools: "ToolClient", crew: ChildProcesses, deadline: float) -> None:
         self._tools = tools
@@ -74,16 +74,16 @@ class Planner:
         self._crew.check()
 
     def deaths(self) -> str | None:
-        """Tell which process of the run ended by itself, if any did."""
+        """Return a sentence about the process that exited most often by itself; None if none did."""
         return self._crew.deaths()
 
     @property
     def in_time(self) -> bool:
-        """Whether the run may go on."""
+        """True if the run's time is not over."""
         return time.monotonic() < self._deadline
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
-        """Return the tool's answer; raise when the crew cannot be kept alive or time is up."""
+        """Return the tool's answer; raise when a process cannot be kept alive or the time is over."""
         while True:
             self.check()
             try:
@@ -94,16 +94,16 @@ class Planner:
 
 
 def execute(job: Job, settings: Settings, show: Show) -> tuple[dict[str, Json], Path | None]:
-    """Run from start to audit: the result as one JSON object, and where the logs are if it did not succeed.
+    """Execute a run from start to audit; return the result, and the directory of logs if it did not succeed.
 
-    Whatever is raised once the run may exist has a note (PEP 678) for people that says so.
+    Every error raised once the run may exist has a note (PEP 678) that says so.
     """
     deadline = time.monotonic() + job.timeout_s
     logs = Path(tempfile.mkdtemp(prefix="dcf-run-"))
     kept = False
     try:
         with ExitStack() as stack:
-            # Says at once what is wrong with Redis, and keeps an embedded one while the server is restarted.
+            # Raises at once when Redis cannot be used. Keeps an embedded Redis alive while the server is restarted.
             found = stack.enter_context(open_application(settings))
             planner = _start(job, logs, deadline, stack)
             with _left_open(job):
@@ -119,7 +119,7 @@ def execute(job: Job, settings: Settings, show: Show) -> tuple[dict[str, Json], 
 
 @contextmanager
 def _left_open(job: Job) -> Iterator[None]:
-    """Say of whatever ends the command early how to go on with the run."""
+    """Add a note on how to continue the run to any error that ends the command early."""
     try:
         yield
     except (DcfError, KeyboardInterrupt) as error:
@@ -128,13 +128,13 @@ def _left_open(job: Job) -> Iterator[None]:
 
 
 def new_run_id(definition: Definition) -> str:
-    """Make a readable id: the workflow's name, the time to the second, four random digits."""
+    """Return a readable id: the workflow's name, the time to the second, four random digits."""
     moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
     return f"{_slug(definition.name, 40)}-{moment}-{secrets.token_hex(2)}"
 
 
 def _start(job: Job, logs: Path, deadline: float, stack: ExitStack) -> Planner:
-    """Start the server and the workers; they end with the stack."""
+    """Start the server and the workers; they stop when the stack is closed."""
     listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=512))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
     crew = stack.enter_context(ChildProcesses(logs, {**_OWN_SERVER, "DCF_SERVER_URL": url}))
@@ -145,19 +145,19 @@ def _start(job: Job, logs: Path, deadline: float, stack: ExitStack) -> Planner:
         for agent_id in agent_ids:
             options = ["--agent-id", agent_id, "--state", state, "--lease-ttl", str(job.lease_ttl_s)]
             crew.start(agent_id, ["worker", "--leash", *options, "--", job.workers])
-    from dcf.tools.client import connect  # while the others start: it imports the MCP SDK as well
+    from dcf.tools.client import connect  # imports the MCP SDK while the other processes start
 
     return Planner(stack.enter_context(connect(url, deadline_s=_PATIENCE_S)), crew, deadline)
 
 
 def _trial(job: Job) -> list[str]:
-    """Import the task functions as a worker does, and see whether every Task has one."""
+    """Return the arguments of `dcf` that import the task functions and check that every Task has one."""
     states = [part for state in job.definition.skills for part in ("--state", state)]
     return ["worker", "--check", "--agent-id", "nobody", *states, "--", job.workers]
 
 
 def _agents(job: Job) -> dict[str, list[str]]:
-    """Name the agents of each Task state. The names follow from the run's id, so that a run can be taken up again."""
+    """Return the agents of each Task state, named after the run's id, so that a run can be continued."""
     suffix = hashlib.sha256(job.run_id.encode()).hexdigest()[:6]
     marks = [suffix, *(f"{suffix}-{copy}" for copy in range(2, job.copies + 1))]
     return {
@@ -183,7 +183,7 @@ def _begin(job: Job, planner: Planner) -> None:
 
 
 def _refusal(answer: Mapping[str, Json]) -> ToolCallFailed:
-    """Make an error of a tool's, whose text begins with its code."""
+    """Return the error for a tool's refusal; its text begins with the code."""
     return ToolCallFailed(answer["code"], answer["error"].partition(": ")[2], answer.get("hint"))
 
 
@@ -197,7 +197,7 @@ def _watch(job: Job, planner: Planner, found: Application, show: Show) -> None:
 
 
 def _read(job: Job, planner: Planner, found: Application) -> dict[str, Json]:
-    """Read the run, again while Redis is away and there is time."""
+    """Read the run; retry while Redis is unreachable and time is left."""
     while True:
         planner.check()
         try:
@@ -209,7 +209,7 @@ def _read(job: Job, planner: Planner, found: Application) -> dict[str, Json]:
 
 
 def _result(job: Job, planner: Planner, found: Application) -> dict[str, Json]:
-    """Close the run and tell how it ended; a run that is still open then has run out of time."""
+    """Finalize the run and return its result; a run that is still open has exceeded its time."""
     in_time = planner.in_time
     finalized = planner.call("finalize_workflow", workflow_id=job.run_id)
     document = _read(job, planner, found)
@@ -230,7 +230,7 @@ def _result(job: Job, planner: Planner, found: Application) -> dict[str, Json]:
 
 
 def _outcome(doc: Mapping[str, Json]) -> dict[str, Json]:
-    """Tell how a state ended; of a Parallel or Map also how much was in it."""
+    """Return how a state ended; for a Parallel or Map also its size and counts."""
     kept = ("status", "attempts", "started_at", "finished_at")
     rare = ("type", "scope", "tally")
     return {name: doc[name] for name in kept} | {name: doc[name] for name in rare if name in doc}

@@ -1,4 +1,4 @@
-"""Where in a JSON text the values stand that JSON Pointers name, by line and column."""
+"""Finds the line and column of the values in a JSON text that JSON Pointers name."""
 
 import re
 from bisect import bisect_right
@@ -13,16 +13,16 @@ _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+', re.D
 
 
 class Position(NamedTuple):
-    """A place in a text; both numbers begin at 1."""
+    """A position in a text; line and column begin at 1."""
 
     line: int
     column: int
 
 
 def locate(text: str, pointers: Collection[str]) -> dict[str, Position]:
-    """Find the places of pointers: of a member that is its key, of an element its value.
+    """Return the positions of pointers: for a member that of its key, for an element that of its value.
 
-    A pointer to something that is not there gets the place of what should hold it. The text must be valid JSON.
+    A pointer to something missing gets the position of its nearest existing parent. The text must be valid JSON.
     """
     wanted = {ancestor for pointer in pointers for ancestor in _ancestors(pointer)}
     offsets = {pointer: offset for pointer, offset in _walk(text) if pointer in wanted}
@@ -36,7 +36,7 @@ def locate(text: str, pointers: Collection[str]) -> dict[str, Position]:
 
 
 def _ancestors(pointer: str) -> Iterator[str]:
-    """List a pointer and those to what holds it, outwards."""
+    """Yield a pointer and those of its parents, from the inside out."""
     while pointer:
         yield pointer
         pointer = pointer.rpartition("/")[0]
@@ -54,22 +54,22 @@ class _Container:
     at: int = 0
 
     def take_key(self, text: str, at: int) -> None:
-        """Begin a member."""
+        """Start a member: remember its key and where it stands."""
         self.key, self.at = loads(text), at
 
     def child(self, at: int) -> tuple[str, int]:
-        """Tell the pointer of the value that begins here, and where it is to be looked for."""
+        """Return the pointer of the value that begins here, and the position to report for it."""
         if self.keyed:
             return f"{self.pointer}/{token(self.key or '')}", self.at
         return f"{self.pointer}/{self.index}", at
 
     def go_on(self) -> None:
-        """Go on after a comma."""
+        """Move on to the next member or element, after a comma."""
         self.index, self.key = self.index + 1, None
 
 
 def _walk(text: str) -> Iterator[tuple[str, int]]:
-    """List every value with its place."""
+    """Yield the pointer and the position of every value."""
     around: list[_Container] = []
     for match in _TOKEN.finditer(text):
         sign, at = match.group(), match.start()

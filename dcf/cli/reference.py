@@ -1,4 +1,4 @@
-"""The command `dcf tools`: the reference of all tools, as people and models read it. The MCP SDK is not needed."""
+"""The command `dcf tools`: prints the reference of all tools. It does not import the MCP SDK."""
 
 from typing import Annotated
 

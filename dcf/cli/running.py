@@ -1,4 +1,4 @@
-"""The command `dcf run`: everything that a run needs, started here, and ended with it."""
+"""The command `dcf run`: starts everything that a run needs, and stops it at the end."""
 
 from pathlib import Path
 from typing import Annotated
@@ -59,7 +59,7 @@ def run(
         if as_json:
             typer.echo(json_text(_no_result(run_id, error), indent=2))
         raise
-    except KeyboardInterrupt as stop:  # told only here, where the live table is gone and takes nothing along
+    except KeyboardInterrupt as stop:  # printed only here: the live table would overwrite it
         views.say(" ".join(["Interrupted.", *views.notes_of(stop)]))
         raise
     if as_json:
@@ -93,6 +93,6 @@ def _job(
 
 
 def _no_result(run_id: str | None, error: DcfError) -> dict[str, Json]:
-    """Make the object that `dcf run --json` prints when there is no result."""
+    """Return the object that `dcf run --json` prints when there is no result."""
     document: dict[str, Json] = {"workflow_id": run_id, "status": None, "output": None}
     return document | {"error": error.code, "cause": error.message, "states": {}}

@@ -1,4 +1,4 @@
-"""Long-running processes: the MCP server and the worker. What they say to people goes to standard error."""
+"""Runs the long-running processes: the MCP server and the worker. Messages for people go to standard error."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ from dcf.tools.server import build_http_app, build_server
 from dcf.worker import TaskFunction, Worker
 
 Announce = Callable[[Mapping[str, object]], None]
-"""Tells a program that the process is ready."""
+"""Prints, for a program, that the process is ready."""
 
 
 def serve(transport: str, settings: Settings, fd: int | None, announce: Announce) -> None:
@@ -55,7 +55,7 @@ def work(
 
 
 def _end_at_once_when_told(stack: ExitStack) -> None:
-    """Let a signal end this process although a thread waits for standard input, which nothing can interrupt."""
+    """Let a signal end this process even while a thread waits for standard input, which cannot be interrupted."""
 
     def end(number: int, _: object) -> None:
         stack.close()
@@ -93,7 +93,7 @@ def _serve_app(app: Starlette, listener: socket.socket, url: str, announce: Anno
 
 
 def open_listener(settings: Settings) -> socket.socket:
-    """Listen where the settings say, for connections on which no answer waits."""
+    """Return a listening socket, as the settings say, whose connections send answers without delay (TCP_NODELAY)."""
     family = socket.AF_INET6 if ":" in settings.mcp_host else socket.AF_INET
     try:
         listener = socket.create_server((settings.mcp_host, settings.mcp_port), family=family, backlog=512)
@@ -102,7 +102,7 @@ def open_listener(settings: Settings) -> socket.socket:
             f"Cannot listen on {settings.mcp_host}:{settings.mcp_port}: {error.strerror}.",
             "Choose another --host or --port (0 takes a free one).",
         ) from None
-    # asyncio sets it only where a socket says that it is TCP; without it an answer waits 40 ms (measured).
+    # asyncio sets TCP_NODELAY only on sockets that say they are TCP; without it an answer is 40 ms late (measured).
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listener
 

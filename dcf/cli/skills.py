@@ -1,6 +1,6 @@
-"""The commands `dcf skills`: generate manifests and stub configuration from sources, check them, list what is there.
+"""The commands `dcf skills`: generate manifests and stub configuration from sources, check and list them.
 
-What generates is imported where it is needed: its libraries take a tenth of a second.
+The generators are imported only where they are needed: their libraries take a tenth of a second to import.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command `dcf stub`: serve deterministic tools from a configuration. The MCP SDK is imported only when it runs."""
+"""The command `dcf stub`: serves deterministic tools from a configuration. It imports the MCP SDK only when it runs."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ from dcf.errors import InvalidArgument
 from dcf.settings import read_settings
 
 _IN_COMPOSE: Final = ("stub-mcp", "stub-mcp:*")
-"""How other containers call the stub, as skills_src/registry.json has it."""
+"""The names by which other containers reach the stub, as in skills_src/registry.json."""
 
 
 def mount(app: typer.Typer) -> None:

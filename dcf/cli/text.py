@@ -1,4 +1,4 @@
-"""Untrusted text made harmless for a terminal: outputs, errors and names come from models and from other programs."""
+"""Escapes untrusted text for a terminal: outputs, errors and names come from models and from other programs."""
 
 import json
 
@@ -8,10 +8,10 @@ _LONGEST = 200
 
 
 def clean(value: object, longest: int = _LONGEST) -> str:
-    """Write a value on one line, cut where it gets long.
+    """Return a value on one line, shortened if it is long.
 
-    Line breaks and other blanks become spaces. What a terminal would obey or hide is replaced: control characters,
-    and Unicode's format characters, which reorder text (U+202E) or cannot be seen.
+    Line breaks and other blanks become spaces. Characters that a terminal would interpret or hide are replaced:
+    control characters, and Unicode's format characters, which reorder text (U+202E) or are invisible.
     """
     text = str(value)[: longest + 1]
     shown = "".join(map(_printable, text))
@@ -19,7 +19,7 @@ def clean(value: object, longest: int = _LONGEST) -> str:
 
 
 def json_text(document: Json, *, indent: int | None = None) -> str:
-    """Write JSON that means the same and holds no character that a terminal would obey."""
+    """Return JSON text with the same meaning and without characters that a terminal would interpret."""
     text = json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False)
     return "".join(
         character if _is_harmless(character) else json.dumps(character, allow_nan=False)[1:-1] for character in text

@@ -1,4 +1,4 @@
-"""What a person sees. Text from runs is untrusted: it is printed without markup and without control characters."""
+"""What the commands print for people. Text from runs is untrusted: markup and control characters are neutralized."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,12 +25,12 @@ _MARKS = {
     "partial": ("◐", "yellow"),
 }
 _WIDE = 500
-"""Columns where nobody looks at a screen: a pipe or a file gets each row on one line."""
+"""Columns where there is no screen: a pipe or a file gets each row on one line."""
 
 _LONGEST = 5000
-_USUAL_NAME = 24  # up to here a state's name is not cut: the note beside it gives way
+_USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside it is
 _GAP = 2
-_ALWAYS = 2  # columns of `dcf ls` that are shown however narrow the terminal: the run and its status
+_ALWAYS = 2  # columns of `dcf ls` shown on any terminal: the run and its status
 _EXAMPLE = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
 _NOT_STARTED = (
     "Not started yet: no agent was told. notify_next_worker_agent without source_state starts it (whoever planned the"
@@ -40,19 +40,19 @@ _FACTS = ("created_at", "started_at", "finished_at", "finalized_at", "finalize_n
 
 
 def console(*, stderr: bool = False) -> Console:
-    """Make a console as wide as the terminal, or as wide as it takes where there is none."""
+    """Return a console as wide as the terminal; where there is no terminal, as wide as the text needs."""
     stream = sys.stderr if stderr else sys.stdout
     return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else _WIDE)
 
 
 def status_text(status: object) -> Text:
-    """Show a status as mark, word and colour; never colour alone."""
+    """Show a status as mark, word and colour; never as colour alone."""
     mark, style = _MARKS.get(str(status), ("?", ""))
     return Text(f"{mark} {clean(status)}", style=style, no_wrap=True)
 
 
 def print_error(error: DcfError) -> None:
-    """Say on standard error what is wrong and what to do."""
+    """Print on standard error what is wrong and what to do."""
     out = console(stderr=True)
     if isinstance(error, InvalidDefinition):
         _print_problems(out, error)
@@ -75,26 +75,26 @@ def _print_problems(out: Console, error: InvalidDefinition) -> None:
 
 
 def notes_of(error: BaseException) -> list[str]:
-    """Return what was noted on an error for whoever runs the command."""
+    """Return the notes on an error that are for the user of the command."""
     return getattr(error, "__notes__", [])
 
 
 def say(sentence: str) -> None:
-    """Tell something on standard error, beside the result."""
+    """Print a sentence on standard error, beside the result."""
     _line(console(stderr=True), f"dcf: {clean(sentence, _LONGEST)}")
 
 
 def run_view(
     meta: Mapping[str, Json], states: Mapping[str, Json], now: datetime, more: Mapping[str, int] | None = None
 ) -> RenderableType:
-    """Show a run as a heading and a table of its states; `more` counts what is left out, by Parallel or Map."""
+    """Show a run as a heading and a table of states; `more` counts the rows left out, by Parallel or Map."""
     names = f"  {clean(meta.get('workflow_id'))}  {clean(meta.get('workflow_name'))}"
     heading = Text.assemble(status_text(meta.get("status")), names, no_wrap=True, overflow="ellipsis")
     return Group(heading, states_table(states, now, more))
 
 
 def states_table(states: Mapping[str, Json], now: datetime, more: Mapping[str, int] | None = None) -> Table:
-    """Show one row a state, what is open inside it below: status, attempts, how long, and why it is as it is."""
+    """Return one row per state, with open states inside it below: status, attempts, duration and the reason."""
     found = [(row, clean("  " * row.depth + row.label)) for row in tree(states, more or {})]
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("state", overflow="ellipsis", no_wrap=all(len(name) <= _USUAL_NAME for _, name in found))
@@ -113,7 +113,7 @@ def states_table(states: Mapping[str, Json], now: datetime, more: Mapping[str, i
 
 
 def print_result(result: Mapping[str, Json], logs: Path | None) -> None:
-    """Show the end of `dcf run`: the outcome, the time of each state, and where to look further."""
+    """Print the end of `dcf run`: the outcome, the duration of each state, and where to look further."""
     out = console()
     run_id = clean(result["workflow_id"])
     out.print(Text.assemble(status_text(result["status"]), f"  {run_id}"), soft_wrap=True)
@@ -128,13 +128,13 @@ def print_result(result: Mapping[str, Json], logs: Path | None) -> None:
 
 
 def print_document(out: Console, document: Json) -> None:
-    """Print JSON for reading."""
+    """Print indented JSON."""
     for line in json_text(document, indent=2).split("\n"):
         _line(out, line)
 
 
 def print_run(document: Mapping[str, Json]) -> None:
-    """Print `dcf show`."""
+    """Print a run for `dcf show`."""
     out = console()
     meta = document["meta"]
     out.print(run_view(meta, document["states"], datetime.now(UTC), document["more"]))
@@ -150,7 +150,7 @@ def print_run(document: Mapping[str, Json]) -> None:
 
 
 def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
-    """Print `dcf ls`: one line a run."""
+    """Print the runs for `dcf ls`, one line each."""
     out = console()
     if not rows:
         _line(out, "No runs yet. Try:")
@@ -167,7 +167,7 @@ def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
 
 
 def print_event(event: Mapping[str, Json]) -> None:
-    """Print one line of `dcf events`."""
+    """Print one event for `dcf events`."""
     data = {name: value for name, value in event.items() if name not in {"id", "at", "type", "state"}}
     told = " ".join(f"{clean(name)}={clean(value)}" for name, value in data.items() if value is not None)
     line = f"{event['at'][11:23]}  {clean(event['type']):<18} {clean(event['state'] or '')}  {told}"
@@ -176,14 +176,14 @@ def print_event(event: Mapping[str, Json]) -> None:
 
 
 def print_checks(checks: Iterable[tuple[bool, str]]) -> None:
-    """Print `dcf doctor`: one line a check, in words."""
+    """Print the checks for `dcf doctor`, one line each."""
     out = console()
     for fine, sentence in checks:
         _line(out, f"{'✔' if fine else '!'} {clean(sentence, _LONGEST)}", "green" if fine else "yellow")
 
 
 def _fitting(columns: Mapping[str, Sequence[Text]], width: int) -> Table:
-    """Lay out as many columns, from the first, as fit side by side; the first two always do on a usual terminal."""
+    """Return a table of as many columns, from the first, as fit the width; two always do on a usual terminal."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     shown: list[Sequence[Text]] = []
     for name, cells in columns.items():
@@ -198,7 +198,7 @@ def _fitting(columns: Mapping[str, Sequence[Text]], width: int) -> Table:
 
 
 def _cell(text: str) -> Text:
-    """Make a cell that is cut rather than broken into lines."""
+    """Return a cell that is shortened instead of wrapped."""
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 

@@ -1,7 +1,7 @@
-"""A whole run in one process: the engine driven with virtual time and mocked tasks.
+"""Simulates a whole run in one process: the engine with virtual time and mocked Tasks.
 
-For trying a workflow out and for tests; nothing is stored and no agent is asked. Which open task or timer goes
-next may be left to chance, which must never change the result.
+For trying out workflows and for tests: nothing is stored and no agent is called. The order of open tasks and timers
+may be random, and must never change the result.
 """
 
 from dcf.simulation.given import GivenFiles, Mocks

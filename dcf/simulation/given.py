@@ -1,6 +1,6 @@
-"""What a simulation is given besides a machine: answers of Tasks, files, and the context object; checked first.
+"""Checks the inputs of a simulation besides the machine: answers of Tasks, files, and the context object.
 
-Whatever a program hands over, what is wrong with it is said in words and never as a traceback.
+An invalid input gets an error in plain words, never a traceback.
 """
 
 import io
@@ -15,23 +15,23 @@ from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_BYTES, Json, check
 
 Answer: TypeAlias = Mapping[str, Json]
-"""What a Task answers to one call: `{output}`, `{error, cause}`, `{timed_out}` or `{never}`."""
+"""The answer of a Task to one call: `{output}`, `{error, cause}`, `{timed_out}` or `{never}`."""
 
 Mocks: TypeAlias = Mapping[str, Answer | Sequence[Answer]]
-"""By the name of a Task, what it answers call by call. With an `input` an answer serves a call of just that first."""
+"""The answers of each Task by its name, call by call. An answer with an `input` is used first for that input."""
 
 _KINDS: Final = frozenset({"output", "error", "cause", "timed_out", "never"})
 _ALL_MOCKS_BYTES: Final = 64 * MAX_BYTES
 
 
 class Answers:
-    """The answers that are left, by the name of the Task."""
+    """The answers not used yet, by the name of the Task."""
 
     def __init__(self, mocks: Mocks) -> None:
         self._left = {name: list(answers) for name, answers in _read(mocks).items()}
 
     def take(self, name: str, given: Json) -> Answer:
-        """Take the next answer of a Task to this input; a Task without one hands its input back."""
+        """Return the next answer of a Task to this input; a Task without answers returns its input."""
         answers = self._left.get(name, [])
         exact = next((answer for answer in answers if "input" in answer and answer["input"] == given), None)
         answer = exact or (answers[0] if answers else None)
@@ -42,7 +42,7 @@ class Answers:
 
 
 def _read(mocks: Mocks) -> dict[str, list[Answer]]:
-    """Check the answers; one may stand without its array."""
+    """Check the answers and return them as arrays; a single answer need not be in one."""
     given = check(mocks, name="mocks", max_bytes=_ALL_MOCKS_BYTES)
     if not isinstance(given, dict):
         raise _wrong("mocks is not an object.")
@@ -62,20 +62,20 @@ def _wrong(message: str) -> InvalidArgument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenFiles:
-    """Files that are given as text, by `bucket/key`."""
+    """Files given as text, by `bucket/key`."""
 
     texts: Mapping[str, str] = field(default_factory=dict)
     modified: int = 0
 
     def open(self, bucket: str | None, key: str) -> AbstractContextManager[TextIO]:
-        """Open a text that was given."""
+        """Open a given text."""
         name = name_of(bucket, key)
         if name not in self.texts:
             raise missing(bucket, key)
         return io.StringIO(self.texts[name].removeprefix("\ufeff"), newline="")
 
     def listing(self, bucket: str | None, prefix: str) -> Iterator[Listed]:
-        """List the texts that were given."""
+        """List the given texts."""
         start = name_of(bucket, "")
         for name in sorted(self.texts):
             if name.startswith(start + prefix):
@@ -85,7 +85,7 @@ class GivenFiles:
 
 
 def context_of(run_input: Json, started: str, given: Mapping[str, Json]) -> dict[str, Json]:
-    """Make the context object of a simulated run; `given` goes before what is made up."""
+    """Return the context object of a simulated run; values in `given` replace the generated ones."""
     execution = {
         "Id": "arn:aws:states:us-east-1:123456789012:execution:simulated:run",
         "Input": run_input,

@@ -1,4 +1,4 @@
-"""The simulated run itself: what is due next, what the engine makes of it, and when the scopes are joined."""
+"""The loop of a simulated run: takes what is due next, calls the engine, and joins the scopes."""
 
 import random
 from collections.abc import Callable, Mapping
@@ -63,8 +63,8 @@ def simulate(
 ) -> dict[str, Any]:
     """Run a machine, or the `asl` of a workflow document, to its end.
 
-    Answers the status, the output or the error and cause, the trace of states and the calls of tasks. `files` maps
-    `bucket/key` to the text that an ItemReader finds there. Raise InvalidDefinition with every problem found, and
+    Returns the status, the output or the error and cause, the trace of states and the calls of tasks. `files` maps
+    `bucket/key` to the text that an ItemReader reads there. Raises InvalidDefinition with every problem found, and
     InvalidArgument for anything else that cannot be run.
     """
     document = parse_workflow(definition, name="definition", max_bytes=MAX_DEFINITION)
@@ -89,7 +89,7 @@ def _machine(text: str) -> Machine:
 
 @dataclass(slots=True, kw_only=True)
 class _Due:
-    """Something that will happen at a time: a task is answered, a state goes on by itself, or a task is out of time."""
+    """Something due at a time: the answer of a task, the continuation of a state, or the timeout of a task."""
 
     at: int
     what: Literal["task", "wake", "expires"]
@@ -100,7 +100,7 @@ class _Due:
 
 @dataclass(slots=True, kw_only=True)
 class _SimulatedScope:
-    """The join of a scope that outlived the call that opened it."""
+    """The join of a scope that stayed open after the call that opened it."""
 
     results: dict[int, Json] = field(default_factory=dict)
     failed: int = 0
@@ -153,7 +153,7 @@ class _Simulation:
         if not self.due:
             return None
         if self.schedule is not None:
-            # Any open task may answer next; timers keep their order, for time does not run backwards.
+            # Any open task may answer next; timers keep their order, since time does not run backwards.
             ready = [event for event in self.due if event.what == "task"] or [min(self.due, key=_time)]
             event = self.schedule.choice(ready)
         else:
@@ -226,9 +226,9 @@ class _Simulation:
                 pass
 
     def _follow_up(self, advance: Advance) -> None:
-        """Do what the steps ask for once all are applied, in the order of a run: nothing is joined before it is judged.
+        """Act on the steps once all are applied, in the order of a run: failures are counted before scopes are joined.
 
-        What one step leads to may make void what others ask for.
+        The consequence of one step may cancel what other steps ask for.
         """
         begun = {step.path for step in advance.steps if isinstance(step, OpenScope)}
         ended = [step for step in advance.steps if isinstance(step, BranchEnded | BranchFailed)]
@@ -245,7 +245,7 @@ class _Simulation:
                 self._join(owner)
 
     def _is_open(self, owner: str, scope: "_SimulatedScope | None") -> bool:
-        """Tell whether a Parallel or Map is still in the visit that this is its join of."""
+        """Return True if the Parallel or Map is still open in the same visit, the one that `scope` joins."""
         return self.end is None and scope is not None and self.scopes.get(owner) is scope
 
     def _open_task(self, task: OpenTask, at: int) -> None:
@@ -261,7 +261,7 @@ class _Simulation:
 
     def _leave(self, path: str) -> None:
         if path not in self.visits:
-            return  # it was entered and left in one call
+            return  # entered and left in the same call of the engine
         self.visits.pop(path, None)
         self.due = [event for event in self.due if event.path != path]
         if self.scopes.pop(path, None) is None:

@@ -1,4 +1,4 @@
-"""What a simulated run tells of its states, in order: entered, exited, retried, caught, failed."""
+"""The trace of a simulated run: which states were entered, exited, retried, caught or failed, in order."""
 
 from collections.abc import Container
 from dataclasses import dataclass, field
@@ -24,12 +24,12 @@ from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 
 MAX_EVENTS: Final = 1_000_000
-"""Entries of a trace; nested Maps of silent states could otherwise fill the memory."""
+"""Limit on the entries of a trace: nested Maps of silent states could otherwise fill the memory."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Trace:
-    """The events so far, and the names and types of the states in them; before those in `paused` the engine paused."""
+    """The events so far, and the names and types of their states; the engine paused before those in `paused`."""
 
     machine: Machine
     events: list[Json] = field(default_factory=list)
@@ -37,7 +37,7 @@ class Trace:
     paused: set[str] = field(default_factory=set)
 
     def record(self, step: Step, visited: Container[str]) -> None:
-        """Add what a step tells; a state that is `visited` already is not entered anew, however often it is tried."""
+        """Add the events of a step; a retry of a state in `visited` does not count as entering it again."""
         match step:
             case Passed():
                 self._enter(step.path, step.input, visited)
@@ -59,7 +59,7 @@ class Trace:
                 pass
 
     def name(self, path: str) -> str:
-        """Tell the name of a state."""
+        """Return the name of a state."""
         return self._known(path)[0]
 
     def _enter(self, path: str, raw: Json, visited: Container[str]) -> None:
@@ -74,7 +74,7 @@ class Trace:
         self.events.append({"event": event, "state": name, "path": path, "type": kind, **data})
 
     def _known(self, path: str) -> tuple[str, str]:
-        """Tell the name and the type of a state."""
+        """Return the name and the type of a state."""
         found = self.known.get(path)
         if found is None:
             place = resolve(self.machine, path)

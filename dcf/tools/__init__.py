@@ -1,1 +1,1 @@
-"""The MCP surface: thin tools over the control plane. Nothing else imports `mcp`."""
+"""The MCP tools: thin functions over the control plane. No other package imports `mcp`."""

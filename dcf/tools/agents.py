@@ -1,4 +1,4 @@
-"""Tools on agents: making those of a run, finding one, deleting one."""
+"""Tools on agents: create the agents of a run, find one by name, delete one."""
 
 from typing import Annotated, Any
 
@@ -84,7 +84,7 @@ class WorkersCreated(Answer):
     audit=("workflow_id",),
 )
 def create_worker_agents(app: Application, args: CreateWorkerAgents) -> WorkersCreated:
-    """Make the agents of a run."""
+    """Create the agents of a run."""
     refuse_other("imports_base_dir", args.imports_base_dir, app.settings.agents_dir)
     tags = _tags(args.default_tags_json)
     workflow_id, document = _workflow(app, args)
@@ -111,7 +111,7 @@ def create_worker_agents(app: Application, args: CreateWorkerAgents) -> WorkersC
 
 
 def _workflow(app: Application, args: CreateWorkerAgents) -> tuple[str, Json]:
-    """Find the run's id and the document: the given one, or the run's."""
+    """Return the run's id and its document: the given one, or the run's."""
     if args.workflow_json is None:
         if args.workflow_id is None:
             raise InvalidArgument("Neither workflow_json nor workflow_id was given.", "Pass the run's workflow_id.")
@@ -125,7 +125,7 @@ def _workflow(app: Application, args: CreateWorkerAgents) -> tuple[str, Json]:
 
 
 def _refuse_other_definition(app: Application, workflow_id: str, document: dict[str, Json]) -> None:
-    """Refuse a document that is not the run's; where there is no run yet, any will do."""
+    """Raise when a document is not the run's; before the run is created any document is accepted."""
     try:
         known = app.control_plane.run(workflow_id).sha256
     except UnknownRun:
@@ -200,7 +200,7 @@ class AgentResolved(Answer):
     read_only=True,
 )
 def resolve_agent_name_to_id(app: Application, args: ResolveAgentNameToId) -> AgentResolved:
-    """Look an agent up by name."""
+    """Return the id of an agent by its name."""
     agent_id = app.workers.resolve(args.agent_name)
     return AgentResolved(status="The agent was found.", agent_id=agent_id)
 
@@ -246,7 +246,7 @@ def delete_agent(app: Application, args: DeleteAgent) -> AgentDeleted:
 
 
 def _refuse_foreign(app: Application, agent_id: str, what: str) -> None:
-    """Refuse an agent that was made for no run, or for one of another planner."""
+    """Raise Forbidden for an agent that was made for no run, or for the run of another planner."""
     if Scope.OPERATE in current_caller().scopes:
         return
     tags = app.platform.retrieve_agent(agent_id).tags
@@ -278,7 +278,7 @@ class LimitsRemoved(Answer):
     audit=("agent_id",),
 )
 def remove_tool_return_limits(app: Application, args: RemoveToolReturnLimits) -> LimitsRemoved:
-    """Lift the limits of one agent's tools."""
+    """Remove the return limits of one agent's tools."""
     caller = current_caller()
     if caller.agent_id not in {None, args.agent_id}:
         _refuse_foreign(app, args.agent_id, "Changing the tools of")

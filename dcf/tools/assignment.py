@@ -1,4 +1,4 @@
-"""The tool by which an agent asks what is its to do. Thin: parse, call, present."""
+"""The tool by which an agent asks for its assignment. It only parses arguments, calls, and formats the answer."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -64,7 +64,7 @@ class MyAssignment(Answer):
     read_only=True,
 )
 def get_my_assignment(app: Application, args: GetMyAssignment) -> MyAssignment:
-    """Tell an agent what is its to do."""
+    """Return what an agent has to do next."""
     found = app.desk.ask(args.agent_id, args.workflow_id, args.state)
     return MyAssignment(
         status=_summary(found),
@@ -100,7 +100,7 @@ def _summary(found: Assignment) -> str:
 
 
 def _named(found: Assignment, named: str) -> str:
-    """Say of the state that was asked about why there is nothing to do about it."""
+    """Return why there is nothing to do about the state that was asked about."""
     one = next((one for one in found.states if one.state == named), None)
     if one is None:
         return f"'{named}' is not open."
@@ -113,7 +113,7 @@ def _named(found: Assignment, named: str) -> str:
 
 
 def _states(app: Application, found: Assignment) -> Iterator[dict[str, Any]]:
-    """Show the states, each with its input at the end, as long as there is room for inputs."""
+    """Yield the states, each with its input last, until the answer has no room for more inputs."""
     room = _INPUT_CHARS
     for one in found.states:
         size = len(dump(one.given))

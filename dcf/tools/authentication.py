@@ -1,7 +1,8 @@
-"""API keys on Streamable HTTP: the SDK's bearer hooks, with our keys behind them. Decides who calls, never what for.
+"""API keys on Streamable HTTP: the SDK's bearer token hooks, with dcf's keys. Finds the caller, grants nothing.
 
-Without a good key a request ends with 401 and where to read what is wanted (RFC 9728); a key that may not even read
-gets 403. The metadata names no authorization server, since there is none: keys come from `dcf keys create`.
+A request without a valid key gets 401 and the address of the metadata that says what is required (RFC 9728). A key
+without the scope read gets 403. The metadata names no authorization server, because there is none: keys come from
+`dcf keys create`.
 """
 
 from collections.abc import Callable
@@ -29,7 +30,7 @@ from dcf.store.access_keys import AccessKeys
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 _LOOKUPS: Final = 8
-"""Keys that are looked up at the same time; not on the threads of tools, which callers may fill."""
+"""Concurrent look-ups of keys. They do not use the threads of tools, which callers can exhaust."""
 
 _OPEN: Final = frozenset({"/healthz", "/readyz"})
 _NOT_SHOWN: Final = "(not kept)"
@@ -39,13 +40,13 @@ WhoCalls = Callable[[], Caller]
 
 @dataclass(frozen=True, slots=True)
 class KeyVerifier:
-    """Looks a bearer token up. The key itself goes no further than this."""
+    """Looks up bearer tokens. No other class sees the key itself."""
 
     keys: AccessKeys
     threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_LOOKUPS))
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """Return who calls with this key in the SDK's terms."""
+        """Return the caller of this key as the SDK's AccessToken; None for an invalid key."""
         caller = await anyio.to_thread.run_sync(self.keys.admit, token, limiter=self.threads)
         if caller is None:
             return None
@@ -54,27 +55,27 @@ class KeyVerifier:
 
 
 class Unavailable:
-    """Turns a Redis that is away while a key is looked up into 503, which a client repeats.
+    """Middleware that answers 503 when Redis is unreachable while a key is looked up; clients retry a 503.
 
-    Whether the process lives is asked without a key; one that comes along all the same is not looked up.
+    Health checks need no key; a key sent with one is not looked up.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
-        """Pass the request on."""
+        """Pass the request on, or answer 503."""
         if scope.get("path") in _OPEN:
             scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
         try:
             await self._app(scope, receive, send)
-        except DcfError:  # what exactly is wrong with Redis is nothing for strangers
+        except DcfError:  # unauthenticated callers do not get the details of a Redis error
             told = {"error": "temporarily_unavailable", "error_description": "Keys cannot be looked up now."}
             await JSONResponse(told, status_code=503, headers={"Retry-After": "1"})(scope, receive, send)
 
 
 def who_called_over_http() -> Caller:
-    """Return the caller whose key came with the request being answered."""
+    """Return the caller whose key came with the current request."""
     token = get_access_token()
     if token is None:
         return NOBODY
@@ -82,24 +83,24 @@ def who_called_over_http() -> Caller:
 
 
 def the_local_user(settings: Settings) -> WhoCalls:
-    """Return who calls where nobody is asked: the user whose process this is."""
+    """Return the caller where there are no keys: the local user, who started this process."""
     caller = local_caller(operator=settings.allow_operator)
     return lambda: caller
 
 
 def auth_settings(url: str) -> AuthSettings:
-    """Say to the SDK what is protected; every key needs the scope read to connect."""
+    """Return the SDK's settings for the protected URL; every key needs the scope read to connect."""
     resource = AnyHttpUrl(url)
     return AuthSettings(
         issuer_url=resource,
         resource_server_url=resource,
         required_scopes=[Scope.READ.value],
-        validate_token_resource=False,  # a key is known to the Redis of this server only
+        validate_token_resource=False,  # a key is valid only at servers of the same Redis
     )
 
 
 def metadata_route(url: str) -> Route:
-    """Serve the protected resource metadata (RFC 9728)."""
+    """Return the route of the protected resource metadata (RFC 9728)."""
     document = {
         "resource": url,
         "resource_name": "dcf control plane",
@@ -114,7 +115,7 @@ def metadata_route(url: str) -> Route:
 
 
 def refuse_exposure(settings: Settings, host: str, keys: AccessKeys) -> None:
-    """Refuse to listen without keys unless asked to on loopback; elsewhere host names have to be checked as well."""
+    """Raise when it is unsafe to listen: elsewhere than on loopback without host names or keys, or without any key."""
     if host not in LOOPBACK:
         _refuse_others(settings, host)
     if settings.auth == "keys" and not keys.any_active():

@@ -1,7 +1,7 @@
-"""The seed's generators: skill manifests and the stub's configuration from CSV tables.
+"""The seed contract's generators: skill manifests and the stub server's configuration, from CSV tables.
 
-A caller chooses among files of the configured directories, never a directory: sources are read below
-DCF_SKILLS_SRC_DIR, and what is written stays where the settings put manifests, catalogue and stub configuration.
+A caller chooses files below the configured directories, never a directory. Sources are read below
+DCF_SKILLS_SRC_DIR. Output goes where the settings put manifests, catalogue and stub configuration.
 """
 
 import os
@@ -103,7 +103,7 @@ class StubConfigWritten(WrittenFiles):
     audit=("skills_csv_path",),
 )
 def csv_to_manifests(app: Application, args: CsvToManifests) -> ManifestsWritten:
-    """Generate and write, or tell why not."""
+    """Generate and write the manifests, or return the problems."""
     settings = app.settings
     root = settings.skills_src_dir
     sources = (args.skills_csv_path, args.refs_csv_path, args.mcp_tools_csv_path)
@@ -143,7 +143,7 @@ def csv_to_manifests(app: Application, args: CsvToManifests) -> ManifestsWritten
     audit=("mcp_tools_csv_path",),
 )
 def csv_to_stub_config(app: Application, args: CsvToStubConfig) -> StubConfigWritten:
-    """Generate and write, or tell why not."""
+    """Generate and write the configuration, or return the problems."""
     settings = app.settings
     root = settings.skills_src_dir
     path = _target("out_path", args.out_path, settings.stub_config, settings.stub_config.parent)
@@ -164,7 +164,7 @@ def csv_to_stub_config(app: Application, args: CsvToStubConfig) -> StubConfigWri
 
 
 def _source(given: str, root: Path) -> str:
-    """Name a source relative to its directory, where the reader confines it; a whole path may be given as well."""
+    """Return a source's path relative to its directory; a path elsewhere is unchanged, and refused by the reader."""
     try:
         real, inside = os.path.realpath(given), os.path.realpath(root)
     except ValueError:
@@ -173,7 +173,7 @@ def _source(given: str, root: Path) -> str:
 
 
 def _target(name: str, given: str | None, configured: Path, root: Path) -> Path:
-    """Accept a path only below the configured directory; a relative one may also begin there."""
+    """Return the output path; raise unless it is below the configured directory. A relative path may start there."""
     if given is None:
         return configured
     for path in (Path(given), root / given):

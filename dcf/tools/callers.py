@@ -1,6 +1,6 @@
-"""Who makes the call that is being answered, as a value that tool functions read. Nothing else is passed by context.
+"""The caller of the current tool call, in a context variable. Nothing else is passed that way.
 
-Set around each call by `envelope`, and read by tools through `current_caller`; where nobody set it, nothing is allowed.
+`envelope` sets it around each call; tools read it with `current_caller`. Without one, nothing is allowed.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ _CALLER: ContextVar[Caller] = ContextVar("dcf_caller", default=NOBODY)
 
 
 def current_caller() -> Caller:
-    """Return who makes this call."""
+    """Return the caller of the current call."""
     return _CALLER.get()
 
 
 @contextmanager
 def calling(caller: Caller) -> Iterator[None]:
-    """Answer a call of this caller while the context lasts."""
+    """Make this the current caller within the context."""
     token = _CALLER.set(caller)
     try:
         yield
@@ -30,7 +30,7 @@ def calling(caller: Caller) -> Iterator[None]:
 
 
 def require(scope: Scope, what: str) -> None:
-    """Refuse a part of a call that needs another scope than its tool."""
+    """Raise Forbidden unless the caller has a scope that this part of a call needs beyond the tool's own."""
     caller = current_caller()
     if scope in caller.scopes:
         return
@@ -40,12 +40,12 @@ def require(scope: Scope, what: str) -> None:
 
 
 def scope_hint(scope: Scope) -> str:
-    """Say how to get what a scope grants."""
+    """Return how to get a key with a scope."""
     return f"Use a key with the scope '{scope}'; an operator makes one with `dcf keys create --scope {scope}`."
 
 
 def require_planner(app: Application, workflow_id: str) -> None:
-    """Refuse unless the run is the caller's: a key bound to an agent plans the runs of that planner only."""
+    """Raise Forbidden unless the caller may plan the run: a key bound to an agent needs to be its planner's."""
     agent_id = _bound_to()
     if agent_id is not None and app.runs.read(workflow_id).planner_agent_id != agent_id:
         raise Forbidden(
@@ -55,7 +55,7 @@ def require_planner(app: Application, workflow_id: str) -> None:
 
 
 def require_part(app: Application, workflow_id: str, state: str) -> None:
-    """Refuse unless the caller has a part in the state: a key bound to an agent wakes nobody in runs of others."""
+    """Raise Forbidden for a key bound to an agent that may not take the state and is not the run's planner."""
     agent_id = _bound_to()
     if agent_id is None:
         return
@@ -68,6 +68,6 @@ def require_part(app: Application, workflow_id: str, state: str) -> None:
 
 
 def _bound_to() -> str | None:
-    """Return the agent whose own affairs the caller is confined to; an operator is not."""
+    """Return the agent that the caller is restricted to; None for an operator."""
     caller = current_caller()
     return None if Scope.OPERATE in caller.scopes else caller.agent_id

@@ -1,7 +1,8 @@
-"""Calling dcf's tools as a client over a real transport: what workers, planners and the command line use.
+"""Calls dcf's tools as an MCP client over a real transport: for workers, planners and the command line.
 
-The MCP client is asynchronous; a worker is not. `ToolClient` keeps one event loop in a thread and offers plain calls.
-A call whose connection broke is repeated until its deadline, since every tool may be repeated with the same token.
+The MCP client is asynchronous, a worker is not. So `ToolClient` runs one event loop in a thread and offers
+synchronous calls. A call whose connection broke is retried until its deadline: every tool is idempotent with the
+same token.
 """
 
 import threading
@@ -22,16 +23,16 @@ from dcf.values.json_text import Json
 _FIRST_PAUSE_S = 0.05
 _LONGEST_PAUSE_S = 1.0
 _LONGEST_ANSWER_S = 60.0
-"""A connection that is silent for this long is given up; await_workflow_event waits up to 50 s."""
+"""Timeout of a silent connection in seconds; the long poll await_workflow_event takes up to 50 s."""
 
 _CONNECT_S = 30.0
-_STREAM_S = 300.0  # how long an answer may take is said at each call
+_STREAM_S = 300.0  # each call sets its own timeout
 
 
 class ToolClient:
-    """Plain calls of tools on one MCP server, from any thread. `wait` is how it pauses between two tries.
+    """Synchronous tool calls on one MCP server, from any thread; `wait` sleeps between two tries.
 
-    `api_key` goes into the header of each request and nowhere else.
+    `api_key` is sent in the header of each request and used for nothing else.
     """
 
     def __init__(
@@ -54,7 +55,7 @@ class ToolClient:
         self._client: Client | None = None
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
-        """Return the tool's answer, refusals included; raise when the call was wrong or nobody answered in time."""
+        """Return the tool's answer, which may be a refusal; raise when the call was invalid or the deadline passed."""
         deadline = time.monotonic() + self._deadline_s
         pause = _FIRST_PAUSE_S
         while True:
@@ -67,7 +68,7 @@ class ToolClient:
             pause = min(2 * pause, _LONGEST_PAUSE_S)
 
     def close(self) -> None:
-        """End the session, if there is one."""
+        """Close the session, if there is one."""
         with self._lock:
             session, self._session, self._client = self._session, None, None
         if session is not None:
@@ -78,7 +79,7 @@ class ToolClient:
         try:
             client = self._opened()
             result: Any = self._portal.call(partial(client.call_tool, read_timeout_seconds=timeout_s), tool, arguments)
-        except Exception as error:  # whatever the transport raises (it is not one family): the server is not there
+        except Exception as error:  # transports raise unrelated types; all mean that the server is unreachable
             self._drop(client)
             raise _no_answer(self._status) from error
         payload: dict[str, Json] = result.structured_content or {}
@@ -104,11 +105,11 @@ class ToolClient:
             yield client
 
     async def _note(self, response: httpx2.Response) -> None:
-        """Remember how the server answered: the SDK tells a refusal and a broken server alike."""
+        """Remember the HTTP status: the SDK reports a refused request and a broken server with the same error."""
         self._status = response.status_code
 
     def _drop(self, client: Client | None) -> None:
-        """Leave a session that failed, unless another thread has done so; how it ends does not matter any more."""
+        """Close a session that failed, unless another thread has done so; errors while closing are ignored."""
         if client is not None and client is self._client:
             with suppress(Exception):  # closing a broken session fails in the ways the session itself did
                 self.close()
@@ -125,7 +126,7 @@ def _no_answer(status: int) -> DcfError:
 
 
 def _failure(payload: Mapping[str, Json], content: Sequence[Any]) -> ToolCallFailed:
-    if "code" not in payload:  # not an answer of ours: the SDK's own, for example to a tool that does not exist
+    if "code" not in payload:  # an answer of the SDK, not of dcf: for example for an unknown tool
         text = " ".join(part.text for part in content if part.type == "text")
         return ToolCallFailed("error", text or "The server refused the call.", "Check that it serves this tool.")
     code = str(payload["code"])
@@ -134,7 +135,7 @@ def _failure(payload: Mapping[str, Json], content: Sequence[Any]) -> ToolCallFai
 
 @contextmanager
 def connect(server_url: str, *, deadline_s: float = 60.0, api_key: str | None = None) -> Iterator[ToolClient]:
-    """Keep a client for the server at this URL while the context lasts."""
+    """Yield a client for the server at this URL, and close it when the context ends."""
     with start_blocking_portal() as portal:
         client = ToolClient(portal, server_url, deadline_s, api_key=api_key)
         try:

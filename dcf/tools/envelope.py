@@ -1,7 +1,7 @@
-"""One call of a tool: who may make it, arguments checked, the function run, every failure turned into an answer.
+"""Runs one tool call: authorizes the caller, validates the arguments, runs the function, turns failures into answers.
 
-No exception leaves this module, and no library's text is in any answer. What a caller may do is decided here for every
-tool alike, by what the tool declared; a tool only checks what depends on its arguments.
+No exception leaves this module, and no library's text gets into an answer. Authorization happens here, the same way
+for all tools, from what each tool declared. A tool itself checks only what depends on its arguments.
 """
 
 import inspect
@@ -44,7 +44,7 @@ _TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an a
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """What the caller gets. `broken` means that the call itself was wrong or could not be carried out."""
+    """The answer to the caller. `broken` means that the call was invalid or could not be carried out."""
 
     payload: Mapping[str, Json]
     broken: bool = False
@@ -58,7 +58,7 @@ class Reply:
 async def call(
     spec: ToolSpec, application: Application, arguments: Mapping[str, Json], caller: Caller, meter: Meter
 ) -> Reply:
-    """Run the tool for this caller; synchronous ones on a worker thread."""
+    """Run the tool for this caller; a synchronous tool runs on a worker thread."""
     try:
         with meter.turn(caller) as threads:
             _authorize(spec, caller)
@@ -68,7 +68,7 @@ async def call(
         return _within(spec, application, Reply(payload=answer.payload()))
     except DcfError as error:
         return Reply(payload=_failure(spec, error, arguments), broken=True)
-    except Exception:  # the edge of the process: a defect of ours must not show its insides to a caller
+    except Exception:  # a bug in dcf must not show internals to a caller
         log.exception("tool %s failed", spec.name)
         return Reply(payload=_failure(spec, InternalError(), arguments), broken=True)
 
@@ -86,7 +86,7 @@ async def _run(
 
 
 def _run_recorded(spec: ToolSpec, application: Application, checked: Arguments) -> Answer:
-    """Run a tool that changes something outside runs, and tell of it in the audit trail."""
+    """Run a tool that changes something outside runs, and record the change in the audit trail."""
     with application.audit.recording(spec.name, _about(spec, checked)) as recording:
         answer = spec.run(application, checked)
         assert isinstance(answer, Answer), "a tool that is recorded is not awaited"
@@ -96,19 +96,19 @@ def _run_recorded(spec: ToolSpec, application: Application, checked: Arguments) 
 
 
 def _about(spec: ToolSpec, told: Arguments | Answer) -> dict[str, str]:
-    """Read from arguments or an answer what a change is about."""
+    """Return the fields of arguments or an answer that name what was changed."""
     found = {name: getattr(told, name, None) for name in spec.audit}
     return {name: printable(str(value)[:_LONGEST_SUBJECT]) for name, value in found.items() if value}
 
 
 def _authorize(spec: ToolSpec, caller: Caller) -> None:
-    """Refuse a tool whose scope the caller does not have, before anything is looked at."""
+    """Raise Forbidden, before anything is read, for a caller without the tool's scope."""
     if spec.scope not in caller.scopes:
         raise Forbidden(f"{spec.name} needs the scope '{spec.scope}'.", scope_hint(spec.scope))
 
 
 def _speaking(spec: ToolSpec, caller: Caller, checked: Arguments) -> Arguments:
-    """Let a caller who is one agent speak as that agent only; where it does not say who it is, we know."""
+    """Fill in the agent id of a key bound to an agent; raise Forbidden when the arguments name another agent."""
     if caller.agent_id is None or spec.acts_as is None:
         return checked
     said = getattr(checked, spec.acts_as)
@@ -121,7 +121,7 @@ def _speaking(spec: ToolSpec, caller: Caller, checked: Arguments) -> Arguments:
 
 
 def _within(spec: ToolSpec, application: Application, reply: Reply) -> Reply:
-    """Refuse an answer beyond the limit, but only where asking again changes nothing."""
+    """Raise TooLarge for an answer beyond the limit, but only for read-only tools, which can be called again."""
     limit = application.settings.max_result_bytes
     if spec.read_only and len(reply.text.encode()) > limit:
         raise TooLarge(f"The answer is larger than {limit} bytes.", "Ask for less: fewer states, or a smaller limit.")
@@ -136,7 +136,7 @@ def _check(spec: ToolSpec, arguments: Mapping[str, Json]) -> Arguments:
 
 
 def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
-    """Name the wrong argument and what it should be, unknown names first; never repeat a value."""
+    """Return an error naming the wrong argument and what is expected, unknown names first; never repeats a value."""
     found = error.errors(include_input=False, include_url=False, include_context=False)
     first = min(found, key=lambda one: one["type"] != "extra_forbidden")
     name = printable(str(first["loc"][0])[:_LONGEST_ECHO])
@@ -148,7 +148,7 @@ def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
 
 
 def _told(spec: ToolSpec, name: str, wanted: Mapping[str, Json]) -> str | None:
-    """Repeat what the schema says of an argument; of ids also how they look, which the schema says as a pattern."""
+    """Return an argument's description and an example; for ids also their format, in the schema a pattern."""
     branches = wanted.get("anyOf", [wanted])
     rule = f"It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else None
     value = example_of(spec, name)
@@ -167,7 +167,7 @@ def _wrong(error: ErrorDetails, name: str, wanted: Mapping[str, Json]) -> str:
 
 
 def _expected(schema: Mapping[str, Json]) -> str:
-    """Say in words what a JSON Schema of ours admits; null is left out, since leaving out an argument is simpler."""
+    """Describe in words what a JSON Schema allows, without null: leaving an argument out is simpler."""
     if "anyOf" in schema:
         return " or ".join(_expected(branch) for branch in schema["anyOf"] if branch.get("type") != "null")
     if "const" in schema:
@@ -184,7 +184,7 @@ def _expected(schema: Mapping[str, Json]) -> str:
 
 
 def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> dict[str, Json]:
-    """Make the tool's own answer, empty but for the error and the ids that the caller sent."""
+    """Return the tool's own answer with only the error, its problems, and the ids that the caller sent."""
     told, hint = printable(f"{error.code}: {error.message}"), printable(error.hint)
     wait = error.retry_after_s if isinstance(error, PlatformUnavailable | RateLimited) else None
     answer = spec.answer(error=told, code=error.code, hint=hint, retry_after_s=wait, **_echo(spec, arguments))

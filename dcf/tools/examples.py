@@ -1,7 +1,7 @@
-"""The smallest call of a tool, made of the examples that stand at its arguments: for hints, documents and tests.
+"""The smallest call of a tool, built from the examples of its arguments: for hints, documents and tests.
 
-They are left out of the input schemas, where every caller would pay for them in every list of tools; a hint shows one
-to a model when it needs it.
+Examples are not in the input schemas, where every caller would pay for them with every list of tools. A hint shows
+one to a model when it is needed.
 """
 
 from dcf.tools.registry import ToolSpec
@@ -9,7 +9,7 @@ from dcf.values.json_text import Json
 
 
 def example_of(spec: ToolSpec, argument: str) -> Json:
-    """Return a value that the argument could have; None for one that may be left out."""
+    """Return an example value of the argument; None for an optional one."""
     field = spec.arguments.model_fields[argument]
     if not field.is_required():
         return None
@@ -18,6 +18,6 @@ def example_of(spec: ToolSpec, argument: str) -> Json:
 
 
 def smallest_call(spec: ToolSpec) -> dict[str, Json]:
-    """Return the arguments without which the tool cannot be called."""
+    """Return example values for all required arguments of the tool."""
     fields = spec.arguments.model_fields.items()
     return {name: example_of(spec, name) for name, field in fields if field.is_required()}

@@ -1,4 +1,4 @@
-"""Tools that read a run and write the result of a state. Thin: parse, call, present."""
+"""Tools that read a run and write the result of a state. They only parse arguments, call, and format the answer."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -232,7 +232,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
 
 
 def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: AlreadyCompleted) -> dict[str, Json]:
-    """Show the one who completed the state before what that call stored, as far as it is still there."""
+    """Return what an earlier completion of the state stored, as far as it still exists, to the caller who made it."""
     receipt = refusal.receipt
     shown: dict[str, Json] = {
         "status": receipt.status.value,
@@ -245,7 +245,7 @@ def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: Already
 
 
 def _claimed(app: Application, args: UpdateWorkflowControlPlane, answer: Updated) -> dict[str, Json] | None:
-    """Show the lease that came with a completion to its holder; a repeated answer reads the state again for it."""
+    """Return the lease on the next state that came with a completion; for a repeated answer the state is read again."""
     claimed, workflow_id = answer.claimed, args.workflow_id
     if claimed is None:
         return None

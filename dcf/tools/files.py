@@ -1,4 +1,4 @@
-"""Tools on files below the configured directories. Thin: parse, call, present."""
+"""Tools on files below the configured directories. They only parse arguments, call, and format the answer."""
 
 import base64
 import binascii
@@ -16,7 +16,7 @@ from dcf.values.text_pieces import LONGEST, utf8_piece
 
 _PLACE = "Absolute, or relative where one directory is configured."
 _GROWTH = 8
-"""How much longer a byte can become in an answer: escaped, as a control character is."""
+"""Characters that one byte can take in an answer: a control character is escaped."""
 
 FilePath = Annotated[
     str, Field(min_length=1, max_length=4000, description=f"The path. {_PLACE}", examples=["notes/plan.md"])
@@ -186,7 +186,7 @@ class DirectoryCreated(Answer):
 
 @tool(toolset="files", scope=Scope.WORK, arguments=CreateDirectory, answer=DirectoryCreated, audit=("path",))
 def create_directory(app: Application, args: CreateDirectory) -> DirectoryCreated:
-    """Make a directory."""
+    """Create a directory."""
     found = app.files.make_directory(args.path, parents=args.parents, exist_ok=args.exist_ok)
     if isinstance(found, Refusal):
         return refused(DirectoryCreated, found)
@@ -210,7 +210,7 @@ class PathDeleted(Answer):
 
 @tool(toolset="files", scope=Scope.WORK, arguments=DeletePath, answer=PathDeleted, destructive=True, audit=("path",))
 def delete_path(app: Application, args: DeletePath) -> PathDeleted:
-    """Delete something."""
+    """Delete a file, link or directory."""
     path = app.files.delete(args.path, recursive=args.recursive)
     if isinstance(path, Refusal):
         return refused(PathDeleted, path)
@@ -243,7 +243,7 @@ class PathMoved(Answer):
     audit=("source", "destination"),
 )
 def move_path(app: Application, args: MovePath) -> PathMoved:
-    """Move something."""
+    """Move a file or directory."""
     found = app.files.move(args.source, args.destination, overwrite=args.overwrite, create_parents=args.create_parents)
     if isinstance(found, Refusal):
         return refused(PathMoved, found)
@@ -261,7 +261,7 @@ def _decoded(data: bytes, encoding: str) -> str | None:
 
 
 def _encoded(content: str, encoding: str) -> bytes:
-    """Encode before anything is opened, so that content that cannot be written destroys nothing."""
+    """Encode the content before the file is opened: content that cannot be encoded must not destroy the file."""
     try:
         if encoding == "base64":
             return base64.b64decode(content, validate=True)

@@ -1,4 +1,4 @@
-"""Tools that take, keep and give back the lease on a state. Thin: parse, call, present."""
+"""Tools that acquire, renew and release the lease on a state. They only parse, call, and format the answer."""
 
 import secrets
 from dataclasses import replace
@@ -61,7 +61,7 @@ class LeaseAnswer(Answer):
     idempotent=False,
 )
 def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseAnswer:
-    """Lease one state."""
+    """Acquire the lease on one state."""
     if not args.require_ready:
         raise InvalidArgument("require_ready=false is not possible: a state that is not ready has no input.")
     if not args.require_owner_match:
@@ -107,7 +107,7 @@ class ClaimReadyState(Arguments):
     idempotent=False,
 )
 def claim_ready_state(app: Application, args: ClaimReadyState) -> LeaseAnswer:
-    """Lease the next ready state."""
+    """Acquire the lease on the next ready state."""
     wish = lease.Acquire(
         state="", owner=args.owner_agent_id, token=args.lease_token or new_token(), ttl_s=args.lease_ttl_s
     )
@@ -141,7 +141,7 @@ class RenewStateLease(Arguments):
 
 @tool(toolset="execution", scope=Scope.WORK, profiles=("worker",), arguments=RenewStateLease, answer=LeaseAnswer)
 def renew_state_lease(app: Application, args: RenewStateLease) -> LeaseAnswer:
-    """Move the expiry on."""
+    """Extend the lease."""
     request = lease.Renew(
         state=args.state,
         token=args.lease_token,
@@ -178,7 +178,7 @@ class ReleaseStateLease(Arguments):
     answer=LeaseAnswer,
 )
 def release_state_lease(app: Application, args: ReleaseStateLease) -> LeaseAnswer:
-    """Free the lease."""
+    """Release the lease."""
     if args.force:
         require(Scope.OPERATE, "force=true")
     request = lease.Release(
@@ -202,7 +202,7 @@ def release_state_lease(app: Application, args: ReleaseStateLease) -> LeaseAnswe
 
 
 def new_token() -> str:
-    """Draw a lease token: 128 random bits."""
+    """Return a new lease token: 128 random bits."""
     return f"lease-{secrets.token_hex(16)}"
 
 

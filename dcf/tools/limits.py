@@ -1,7 +1,7 @@
-"""How much one caller may ask of this process: calls a second, calls at once, and how long an answer may be.
+"""Rate limits for each caller: calls per second and concurrent calls.
 
-Counts are kept in this process only: a limit protects the server that enforces it, and asking Redis at every call would
-cost more than most calls. The local user is not limited; whoever starts the server can also stop it.
+Counts are kept in this process only. A limit protects the server that enforces it, and a request to Redis for every
+call would cost more than most calls. The local user has no limit: who starts the server can also stop it.
 """
 
 import threading
@@ -18,12 +18,12 @@ from dcf.errors import RateLimited
 from dcf.settings import Settings
 
 _CALLERS = 10_000
-"""Callers remembered; whoever has not called for longest starts again with a full bucket."""
+"""Callers that are remembered; the one idle for longest is dropped and starts again with a full bucket."""
 
 _BUSY_RETRY_S = 1.0
 
 _THREADS = 16
-"""Calls of one caller that work at the same time; others of the same caller wait for these, and nobody else does."""
+"""Concurrent calls of one caller; its other calls wait for these, and other callers do not."""
 
 
 @dataclass(slots=True)
@@ -47,9 +47,9 @@ class Meter:
 
     @contextmanager
     def turn(self, caller: Caller) -> Iterator[anyio.CapacityLimiter | None]:
-        """Count one call while the context lasts; raise RateLimited when it is one too many.
+        """Count one call within the context; raise RateLimited when it is one too many.
 
-        Gives the share of threads that the call may work on, None for the common one.
+        Yields the limiter of threads that the call may use, None for the shared one.
         """
         if caller.local:
             yield None
@@ -79,7 +79,7 @@ class Meter:
             return account
 
     def _forget(self) -> None:
-        """Drop the account not used for longest, unless a call of it is running."""
+        """Drop the account that was unused for longest, unless one of its calls is running."""
         if len(self._accounts) > _CALLERS:
             name, account = next(iter(self._accounts.items()))
             if account.running == 0:
@@ -87,5 +87,5 @@ class Meter:
 
 
 def meter_of(settings: Settings) -> Meter:
-    """Make the meter that the settings ask for."""
+    """Return the meter for these settings."""
     return Meter(rate_per_s=settings.rate_per_s, burst=settings.rate_burst, concurrency=settings.max_concurrency)

@@ -1,7 +1,7 @@
-"""`tools/list` from a cache: what a caller sees depends on its scopes only, and never changes while the process lives.
+"""Caches the answer to `tools/list`: it depends on the caller's scopes only and never changes in a process.
 
-Building and checking the list costs the SDK ten times as much as sending it. Middleware is provisional in the SDK, so
-this is the only place that has some.
+Building and validating the list costs the SDK ten times as much as sending it. Middleware is provisional in the
+SDK, so no other module uses it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _METHOD = "tools/list"
 
 
 class ToolList:
-    """Remembers the answer by protocol version and scopes; a caller sees only tools that it may call."""
+    """Caches the answer by protocol version and scopes; a caller sees only the tools that it may call."""
 
     def __init__(self, specs: Iterable[ToolSpec], who_calls: WhoCalls) -> None:
         self._scopes = {spec.name: spec.scope for spec in specs}
@@ -25,7 +25,7 @@ class ToolList:
         self._answers: dict[tuple[str, frozenset[Scope]], dict[str, Any]] = {}
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
-        """Answer from the cache, or remember what the SDK answers."""
+        """Return the cached answer, or cache the SDK's."""
         if ctx.method != _METHOD:
             return await call_next(ctx)
         known = (ctx.protocol_version, self._who_calls().scopes)

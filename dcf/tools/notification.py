@@ -1,4 +1,4 @@
-"""Tools that wake agents and wait for being woken. Thin: parse, call, present."""
+"""Tools that notify agents, and the long poll for notifications. They only parse, call, and format the answer."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -73,7 +73,7 @@ class WorkersNotified(Answer):
     answer=WorkersNotified,
 )
 def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> WorkersNotified:
-    """Deliver what is owed to the followers of a state, or start the run."""
+    """Deliver the notifications of a state's followers from the outbox, or start the run."""
     payload = _payload(args.payload_json)
     if not args.include_only_ready:
         raise InvalidArgument("include_only_ready=false is not possible: only ready states are announced.")
@@ -134,7 +134,7 @@ class ReadyNotified(Answer):
     idempotent=False,
 )
 def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
-    """Send one more notification for a state that can be taken."""
+    """Send one more notification for a state that can be claimed."""
     require_planner(app, args.workflow_id)
     payload = _payload(args.payload_json)
     if not args.require_ready:
@@ -196,7 +196,7 @@ class WorkflowEvent(Answer):
     idempotent=False,
 )
 async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
-    """Wait on an agent's inbox."""
+    """Wait on an agent's inbox (long poll)."""
     if await anyio.to_thread.run_sync(app.records.is_gone, args.agent_id):
         raise AgentUnknown(f"Agent '{args.agent_id}' was deleted.", "Stop: there is nothing more for you to do.")
     if args.ack_message_id is not None:
@@ -208,7 +208,7 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
 
 
 async def _next_that_is_true(app: Application, agent_id: str, timeout_s: float) -> Message | None:
-    """Wait for an event; what was overtaken while it lay in the inbox (done, taken by somebody, over) is dropped."""
+    """Wait for an event that still applies; drop those whose state was completed or taken, or whose run is over."""
     until = anyio.current_time() + timeout_s
     while True:
         message = await app.reader.next(agent_id, max(0.0, until - anyio.current_time()))
@@ -256,7 +256,7 @@ def _not_delivered(failed: list[Target]) -> dict[str, Json]:
 
 
 def _why_skipped(found: StateView | None, skip: frozenset[str]) -> tuple[Literal["skipped", "not_ready"], str]:
-    """Say why nobody is woken; a state that no Parallel or Map has opened yet waits like any other."""
+    """Return why nobody is notified; a state in a Parallel or Map that is not open yet counts as waiting."""
     if found is None:
         return "not_ready", "upstream_incomplete"
     status = found.doc.status

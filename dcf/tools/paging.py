@@ -1,6 +1,7 @@
-"""Answers that may be long, in pages: whole items only, so that no JSON is ever cut, and a cursor for the rest.
+"""Splits long answers into pages of whole items, so that no JSON is cut, with a cursor for the next page.
 
-A cursor is the name of the last item shown. So it stays right while items come and go, and needs no memory here.
+A cursor is the name of the last item shown. So it stays valid while items are added and removed, and the server
+stores nothing.
 """
 
 from typing import Annotated, Final
@@ -11,27 +12,27 @@ from dcf.tools.registry import STATE_PATTERN
 from dcf.values.json_text import Json, dump
 
 _OVERHEAD: Final = 2048
-"""Bytes of an answer beside its items."""
+"""Bytes reserved for the parts of an answer besides its items."""
 
 Cursor = Annotated[
     str | None,
     Field(pattern=STATE_PATTERN, max_length=600, description="To go on: next_cursor of the answer before."),
 ]
 Place = Annotated[str | None, Field(pattern=r"^[0-9]{1,6}$", description="To go on: next_cursor of the answer before.")]
-"""A cursor that counts the items before."""
+"""A cursor that is the number of items before it."""
 
 Limit = Annotated[int, Field(ge=1, le=1000, description="Items of one page (1 to 1000); fewer come if they are large.")]
 
 
 class Room:
-    """The bytes that are left for items on a page. The first item always fits, however large."""
+    """The bytes left for items on a page. The first item always fits, however large."""
 
     def __init__(self, max_bytes: int, *beside: Json) -> None:
         self._left = max_bytes - _OVERHEAD - sum(map(_size, beside))
         self._empty = True
 
     def takes(self, item: Json) -> bool:
-        """Tell whether the item fits as well, and count it if so."""
+        """Return True, and count the item, if it fits on the page."""
         size = _size(item)
         if not self._empty and size > self._left:
             return False

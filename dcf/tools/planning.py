@@ -1,4 +1,4 @@
-"""Tools of the planner: create a run, kick it off, close it. Thin: parse, call, present."""
+"""Tools of the planner: create a run and finalize it. They only parse arguments, call, and format the answer."""
 
 from typing import Any, Final, Literal
 
@@ -70,7 +70,7 @@ class ControlPlaneCreated(Answer):
     answer=ControlPlaneCreated,
 )
 def create_workflow_control_plane(app: Application, args: CreateWorkflowControlPlane) -> ControlPlaneCreated:
-    """Seed the control plane of a run."""
+    """Create the documents of a run."""
     definition = read_definition(
         parse_workflow(args.workflow_json, name="workflow_json", max_bytes=app.settings.max_document_bytes)
     )
@@ -149,7 +149,7 @@ class WorkflowFinalized(Answer):
     audit=("workflow_id",),
 )
 def finalize_workflow(app: Application, args: FinalizeWorkflow) -> WorkflowFinalized:
-    """Close the run once."""
+    """Finalize the run; a second call returns the first result."""
     require_planner(app, args.workflow_id)
     request = Finalize(
         workflow_id=args.workflow_id,
@@ -172,7 +172,7 @@ def finalize_workflow(app: Application, args: FinalizeWorkflow) -> WorkflowFinal
 
 
 def _delete_workers(app: Application, args: FinalizeWorkflow, warnings: list[str]) -> list[dict[str, Json]]:
-    """Delete the run's own agents; a failure is a warning, since the run is closed and the call may be repeated."""
+    """Delete the run's own agents; a failure becomes a warning, since the run is closed and it can be repeated."""
     planner = app.runs.read(args.workflow_id).planner_agent_id
     spare = (planner,) if args.preserve_planner and planner is not None else ()
     try:

@@ -1,7 +1,7 @@
-"""Which tools are served together: toolsets, by what tools are about, and profiles, by who calls them.
+"""Selects the tools that a server offers: by toolset (what tools are about) and by profile (who calls them).
 
-A model reads every tool that it is offered, so a worker is not offered a planner's. This chooses what a server offers;
-what a caller may do is decided by scopes. Which toolset and which profiles a tool is in stands at the tool.
+A model reads every tool that it is offered, so a worker is not offered a planner's tools. Scopes, not profiles,
+decide what a caller may do. Each tool declares its own toolset and profiles.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,11 +33,11 @@ PROFILES: Final[Mapping[str, frozenset[str] | None]] = {
     },
     _ALL: None,
 }
-"""The tools of a profile by name; None: every one there is."""
+"""The names of the tools in each profile; None means all tools."""
 
 
 def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _ALL) -> list[ToolSpec]:
-    """List the tools of these toolsets (all, when none is named) in a profile; read-only wins over everything."""
+    """List tools of these toolsets (of all if none is named) in a profile; `read_only` leaves out those that write."""
     wanted = set(toolsets)
     unknown = wanted.difference(_TOOLSETS)
     if unknown:
@@ -60,5 +60,5 @@ def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _AL
 
 
 def _place(spec: ToolSpec) -> tuple[int, str, int]:
-    """Order tools by toolset, then as they stand in their modules, whichever was imported first."""
+    """Return the sort key: toolset, then position in the module, independent of the order of imports."""
     return _TOOLSETS.index(spec.toolset), spec.run.__module__, spec.run.__code__.co_firstlineno

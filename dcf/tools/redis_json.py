@@ -1,4 +1,4 @@
-"""Tools on single JSON documents in Redis. Thin: parse, call, present."""
+"""Tools on single JSON documents in Redis. They only parse arguments, call, and format the answer."""
 
 import hashlib
 import json
@@ -22,16 +22,16 @@ from dcf.values.json_text import Json, dump, parse
 from dcf.values.refusal import Refusal
 
 _PAGE: Final = 32 * 1024
-"""Characters of a value that one answer holds: Letta cuts what a tool returns after 50,000 (measured), escapes too."""
+"""Characters of a value in one answer: Letta cuts a tool's answer after 50,000, escapes included (measured)."""
 
 _GROWTH: Final = 8
-"""How much longer a character can become in an answer, written as bytes and escaped."""
+"""Bytes that one character can take in an answer when it is escaped."""
 
 _WHOLE: Final = 4 * 1024
-"""Up to here a changed document is shown as a whole."""
+"""A changed document up to this size is shown as a whole."""
 
 _NOT_ASKED: Final = {"request_id", "redis_key", "value_json", "default_json", "patch_json", "initial_json", "delta"}
-"""Arguments that say who asks, or whose checked value is looked at in their place."""
+"""Arguments left out of the digest of a request: its id, and those whose parsed value is in the digest instead."""
 
 _DONE: Final = {
     "json_create": "created",
@@ -103,7 +103,7 @@ class JsonCreate(Change):
 
 @_changes(profiles=("operator",), arguments=JsonCreate, destructive=True, idempotent=False, audit=("redis_key",))
 def json_create(app: Application, args: JsonCreate) -> DocumentAnswer:
-    """Make a document."""
+    """Create a document."""
     document = _given(app, args.initial_json, "initial_json")
     key = args.redis_key or f"{args.key_prefix}{_drawn(args.request_id)}"
     wish = _wish(args, "json_create", (), document, key=key)
@@ -201,7 +201,7 @@ class JsonEnsure(Change):
 
 @_changes(profiles=("operator",), arguments=JsonEnsure, audit=_AT)
 def json_ensure(app: Application, args: JsonEnsure) -> DocumentAnswer:
-    """Set a default."""
+    """Set a default value."""
     steps = parse_path(args.path)
     value = _given(app, args.default_json, "default_json", as_text=args.as_text)
     return _change(app, args, steps, value, partial(json_edits.ensure, steps=steps, default=value), "json_ensure")
@@ -220,7 +220,7 @@ class JsonAppend(Change):
 
 @_changes(profiles=("operator",), arguments=JsonAppend, idempotent=False, audit=_AT)
 def json_append(app: Application, args: JsonAppend) -> DocumentAnswer:
-    """Append."""
+    """Append to an array or a string."""
     steps = parse_path(args.path)
     value = _given(app, args.value_json, "value_json", as_text=args.as_text)
     operate = partial(json_edits.append, steps=steps, value=value, spread=args.spread)
@@ -237,7 +237,7 @@ class JsonMerge(Change):
 
 @_changes(profiles=("operator",), arguments=JsonMerge, destructive=True, audit=_AT)
 def json_merge(app: Application, args: JsonMerge) -> DocumentAnswer:
-    """Merge."""
+    """Merge an object into a value."""
     steps = parse_path(args.path)
     patch = _given(app, args.patch_json, "patch_json")
     if not isinstance(patch, dict):
@@ -256,7 +256,7 @@ class JsonIncrement(Change):
 
 @_changes(profiles=("operator",), arguments=JsonIncrement, idempotent=False, audit=_AT)
 def json_increment(app: Application, args: JsonIncrement) -> DocumentAnswer:
-    """Add to a number."""
+    """Increment a number."""
     steps, delta = parse_path(args.path), _number(args.delta)
     return _change(app, args, steps, delta, partial(json_edits.increment, steps=steps, delta=delta), "json_increment")
 
@@ -272,7 +272,7 @@ class JsonDelete(Change):
 
 @_changes(profiles=("operator",), arguments=JsonDelete, destructive=True, audit=_AT)
 def json_delete(app: Application, args: JsonDelete) -> DocumentAnswer:
-    """Remove a value."""
+    """Delete a value."""
     steps = parse_path(args.path)
     return _change(app, args, steps, None, partial(json_edits.delete, steps=steps), "json_delete")
 
@@ -291,7 +291,7 @@ class JsonCopy(Transfer):
 
 @_changes(profiles=("operator",), arguments=JsonCopy, destructive=True, audit=_BETWEEN)
 def json_copy(app: Application, args: JsonCopy) -> DocumentAnswer:
-    """Copy."""
+    """Copy a value."""
     source, target = _ends(args)
     operate = partial(json_edits.copy, source=source, target=target, overwrite=args.overwrite)
     return _change(app, args, target, None, operate, "json_copy")
@@ -303,14 +303,14 @@ class JsonMove(Transfer):
 
 @_changes(profiles=("operator",), arguments=JsonMove, destructive=True, idempotent=False, audit=_BETWEEN)
 def json_move(app: Application, args: JsonMove) -> DocumentAnswer:
-    """Move."""
+    """Move a value."""
     source, target = _ends(args)
     operate = partial(json_edits.move, source=source, target=target, overwrite=args.overwrite)
     return _change(app, args, target, None, operate, "json_move")
 
 
 def may_write_runs() -> bool:
-    """Whether this caller may correct documents of runs by hand."""
+    """Return True if this caller may edit the documents of runs by hand."""
     return Scope.OPERATE in current_caller().scopes
 
 
@@ -357,7 +357,7 @@ def _presented(answer: Changed | Refusal, wish: Wish) -> DocumentAnswer:
 
 
 def _written(value: Json, longest: int, *, pretty: bool) -> str:
-    """Write a value, indented where that does not make it too long."""
+    """Write a value as JSON text, indented unless that makes it too long."""
     indented = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) if pretty else ""
     return indented if 0 < len(indented) <= longest else dump(value)
 
@@ -387,5 +387,5 @@ def _ends(args: Transfer) -> tuple[JsonSteps, JsonSteps]:
 
 
 def _drawn(request_id: str | None) -> str:
-    """Draw a name; for a repeated request the same one again."""
+    """Return a generated name; the same one for a repeated request id."""
     return secrets.token_hex(16) if request_id is None else hashlib.sha256(request_id.encode()).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""The reference of all tools, made from the registry, so that it cannot say anything else than the tools themselves.
+"""Generates the reference of all tools from the registry, so that it always agrees with the tools.
 
 `python -m dcf.tools.reference > docs/tools.md`, or `dcf tools --markdown`.
 """
@@ -26,7 +26,7 @@ _UNTOLD = "redis_url"
 
 
 def markdown_of(specs: Iterable[ToolSpec]) -> str:
-    """Write the reference of these tools."""
+    """Return the reference of these tools as Markdown."""
     chosen = list(specs)
     parts = [_HEAD, _scopes(), _profiles()]
     for toolset in dict.fromkeys(spec.toolset for spec in chosen):

@@ -1,11 +1,11 @@
-"""What a dcf tool is: a name, a family, a scope, two models, a function. Nothing here knows a transport.
+"""Defines a dcf tool: a name, a toolset, a scope, two models, a function. Nothing here depends on a transport.
 
-A tool's arguments are a frozen pydantic model that refuses unknown names; its docstring is what a language model reads
-to choose the tool, its field descriptions are what it reads to fill them in. An argument that cannot be left out has an
-example, which hints and the reference show; the schema that every caller reads does not.
+A tool's arguments are a frozen pydantic model that refuses unknown names. A language model reads its docstring to
+choose the tool, and its field descriptions to fill them in. A required argument has an example, which hints and the
+reference show, but not the schema, which every caller reads.
 
-All that is to be said of a tool stands at the tool; lists of tools are made of this registry, in documents and tests
-too.
+Everything about a tool is declared at the tool. Lists of tools, in documents and tests too, are generated from this
+registry.
 """
 
 from collections.abc import Awaitable, Callable
@@ -27,10 +27,10 @@ STATE_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 ID_RULE = "1 to 64 letters, digits, '_', '.' or '-', beginning with a letter or digit"
 
 Toolset = Literal["planning", "execution", "notification", "agents", "skills", "authoring", "redis_json", "files"]
-"""What tools are about, in the order in which clients see them."""
+"""The subjects of tools, in the order in which clients see them."""
 
 Profile = Literal["worker", "planner", "operator"]
-"""Who calls them."""
+"""The callers that tools are offered to."""
 
 WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.", examples=["order-42"])]
 AgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Your agent id.", examples=["pricing-1"])]
@@ -87,7 +87,7 @@ class Answer(BaseModel):
     retry_after_s: float | None = None
 
     def payload(self) -> dict[str, Json]:
-        """Return the answer as JSON: the contract's fields always, what we added only where it says something."""
+        """Return the answer as JSON: the seed contract's fields always, dcf's own additions only when they are set."""
         found = self.model_dump(mode="json")
         for name in ("hint", "retry_after_s"):
             if found[name] is None:
@@ -102,11 +102,11 @@ ToolFunction: TypeAlias = Callable[[Application, AnyArguments], AnyAnswer | Awai
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolSpec:
-    """One tool. The hints are MCP's: whether it changes nothing, destroys, or may be repeated without harm.
+    """One tool. Its hints are MCP's: whether it is read-only, destructive, or idempotent.
 
-    It is offered with its `toolset` and to callers of its `profiles`; only one with its `scope` may use it. `acts_as`
-    is the argument that names the agent who calls. A tool that changes something outside runs names in `audit` what of
-    its arguments and answer tells what it changed.
+    It is offered with its `toolset` and to callers of its `profiles`; a caller needs its `scope` to call it.
+    `acts_as` is the argument with the id of the calling agent. For a tool that changes something outside runs,
+    `audit` lists the fields of its arguments and answer that name what it changed.
     """
 
     name: str
@@ -124,7 +124,7 @@ class ToolSpec:
 
     @property
     def description(self) -> str:
-        """What the tool is for; the first sentence says when to use it."""
+        """The tool's purpose; the first sentence says when to use it."""
         return " ".join((self.arguments.__doc__ or "").split())
 
 
@@ -132,7 +132,7 @@ TOOLS: dict[str, ToolSpec] = {}
 """Every tool by name."""
 
 _AGENT_ARGUMENTS = ("owner_agent_id", "planner_agent_id", "agent_id")
-"""Arguments that say who calls, unless a tool is about other agents."""
+"""Arguments that name the calling agent, unless a tool is about other agents."""
 
 
 def tool(
@@ -150,8 +150,8 @@ def tool(
 ) -> Callable[[ToolFunction[AnyArguments, AnyAnswer]], ToolFunction[AnyArguments, AnyAnswer]]:
     """Register the function as the tool of its own name.
 
-    Where a tool has an agent's id among its arguments, that is who calls: it must be the agent that the caller's key
-    is bound to. A tool `about_others` checks by itself whom it may be about.
+    A tool with an agent's id among its arguments takes it for the caller: it must be the agent that the caller's
+    key is bound to. A tool `about_others` checks by itself which agents it may be called about.
     """
 
     def register(function: ToolFunction[AnyArguments, AnyAnswer]) -> ToolFunction[AnyArguments, AnyAnswer]:
@@ -180,7 +180,7 @@ def _speaker(arguments: type[Arguments]) -> str | None:
 
 
 def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswer:
-    """Answer a request that was well-formed and is not granted now."""
+    """Return the answer to a well-formed request that is refused."""
     return answer(
         error=printable(f"{refusal.code}: {refusal.message}"),
         code=refusal.code,
@@ -191,18 +191,18 @@ def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswe
 
 
 def printable(text: str) -> str:
-    """Show a sentence that may hold a name of the caller's choice on one line and without marks that hide."""
+    """Return a sentence, which may contain names chosen by callers, on one line and without invisible characters."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def refuse_other(name: str, given: str | None, configured: Path) -> None:
-    """Refuse a path unless it is the configured one; nothing is looked up at the other place."""
+    """Raise unless the path is the configured one; nothing is read at another path."""
     if given is not None and Path(given).absolute() != configured.absolute():
         raise InvalidArgument(f"{name} may not be chosen by the caller.", f"Leave {name} out of the call.")
 
 
 def read_names(value: str | list[Any], *, name: str) -> tuple[str, ...]:
-    """Read a JSON array of names, given as text or as a native array; each name once."""
+    """Read a JSON array of names, given as text or as a native array; duplicates are removed."""
     names = parse(value, name=name)
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         raise InvalidArgument(f"{name} is not an array of names.", f'Send {name} as ["A", "B"].')

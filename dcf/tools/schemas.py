@@ -1,4 +1,4 @@
-"""The JSON Schemas of a tool's arguments and answer, as clients see them: all that says something and nothing else."""
+"""The JSON Schemas of a tool's arguments and answer, without parts that carry no information."""
 
 from collections.abc import Mapping
 
@@ -8,11 +8,11 @@ from dcf.values.json_text import Json
 _TYPES = ("object", "array", "string", "number", "boolean", "null")
 _SAYS_TYPE = frozenset({"type", "anyOf", "$ref", "const", "enum"})
 _LEFT_OUT = frozenset({("title", str), ("default", type(None)), ("additionalProperties", bool), ("examples", list)})
-"""What says nothing to a model, or (examples) is shown only where it is needed; by type, since arguments have names."""
+"""Keywords that tell a model nothing, and examples, which hints show; by type, since an argument may be named so."""
 
 
 def answer_of(spec: ToolSpec) -> dict[str, Json]:
-    """Make the schema of the answer: names and types only, since it is nearly half of what a model has to read."""
+    """Return the schema of the answer: names and types only, since it is nearly half of what a model has to read."""
     found: dict[str, Json] = _schema(spec.answer.model_json_schema())
     words: dict[str, Json] = found.get("$defs", {})
     assert all("enum" in part for part in words.values()), "answers are flat"
@@ -21,7 +21,7 @@ def answer_of(spec: ToolSpec) -> dict[str, Json]:
 
 
 def _bare(part: dict[str, Json], words: Mapping[str, Json]) -> dict[str, Json]:
-    """Leave out default, description and which words there are, and write what may be null as one list of types."""
+    """Leave out defaults, descriptions and enums, and write a nullable type as one list of types."""
     if "$ref" in part:
         part = words[part["$ref"].rpartition("/")[2]]
     kept = {name: value for name, value in part.items() if name not in {"default", "description", "enum"}}
@@ -33,16 +33,16 @@ def _bare(part: dict[str, Json], words: Mapping[str, Json]) -> dict[str, Json]:
 
 
 def parameters_of(spec: ToolSpec) -> dict[str, Json]:
-    """Make the input schema; the tool's description is not told twice."""
+    """Return the input schema, without the tool's description, which clients get separately."""
     found = _typed(_schema(spec.arguments.model_json_schema()))
     del found["description"]
     return {**found, "additionalProperties": False}
 
 
 def _typed(node: Json) -> Json:
-    """Say of every property and item which types it may have, and be it any.
+    """Give every property and item a type, if need be the list of all types.
 
-    Letta 0.16.8 leaves out a tool, without a word, one of whose parameters has no type (measured).
+    Letta 0.16.8 silently leaves out a tool with a parameter that has no type (measured).
     """
     if not isinstance(node, dict):
         return node
@@ -57,7 +57,7 @@ def _typed(node: Json) -> Json:
 
 
 def _schema(found: Json) -> Json:
-    """Leave out of a JSON Schema what costs tokens and says nothing."""
+    """Leave out the parts of a JSON Schema that cost tokens and carry no information."""
     if isinstance(found, Mapping):
         return {name: _schema(part) for name, part in found.items() if (name, type(part)) not in _LEFT_OUT}
     if isinstance(found, list):

@@ -1,7 +1,7 @@
-"""The MCP server: our registry of tools behind the SDK's server, over stdio or Streamable HTTP.
+"""The MCP server: dcf's registry of tools behind the SDK's server, over stdio or Streamable HTTP.
 
-The SDK's own argument handling is not used: it drops unknown arguments silently and lets pydantic's text out
-(measured, mcp 2.3). A tool of ours therefore validates and answers by itself, in `envelope`.
+The SDK's own argument handling is not used: it silently drops unknown arguments and shows pydantic's messages to
+callers (measured, mcp 2.3). So dcf's tools validate and answer by themselves, in `envelope`.
 """
 
 import logging
@@ -55,7 +55,7 @@ release_state_lease. Every answer has a code; when it is not ok, error says what
 
 
 class RegisteredTool(Tool):
-    """A tool of our registry in the SDK's terms."""
+    """A tool of dcf's registry as the SDK's type."""
 
     spec: Any
     application: Any
@@ -68,7 +68,7 @@ class RegisteredTool(Tool):
         context: Context[Any, Any],  # noqa: ARG002 - the SDK's signature
         convert_result: bool = False,  # noqa: ARG002 - the SDK's signature
     ) -> CallToolResult:
-        """Answer the call; text and structured content say the same."""
+        """Run the call; the text and the structured content of the answer are equal."""
         reply = await call(self.spec, self.application, arguments, self.who_calls(), self.meter)
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
@@ -78,7 +78,7 @@ class RegisteredTool(Tool):
 
 
 def build_server(application: Application, *, protected_url: str | None = None) -> MCPServer[None]:
-    """Make the MCP server of this process: for the local user, or for whoever has a key, at this URL."""
+    """Return the MCP server of this process: for the local user, or at a protected URL for callers with a key."""
     settings = application.settings
     specs = select_tools(settings.toolsets, read_only=settings.read_only, profile=settings.profile)
     who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
@@ -110,9 +110,9 @@ def build_server(application: Application, *, protected_url: str | None = None) 
 
 
 def build_http_app(application: Application, url: str | None = None) -> Starlette:
-    """Make the ASGI app: /mcp, /healthz (the process lives) and /readyz (Redis answers).
+    """Return the ASGI app: /mcp, /healthz (the process lives) and /readyz (Redis answers).
 
-    `url` is where the app listens; clients may know it by another (DCF_PUBLIC_URL).
+    `url` is where the app listens; clients may use another one (DCF_PUBLIC_URL).
     """
     settings = application.settings
     protected = None if settings.auth == "off" else settings.public_url or url or settings.server_url
@@ -120,9 +120,9 @@ def build_http_app(application: Application, url: str | None = None) -> Starlett
 
 
 def over_http(server: MCPServer[None], application: Application, *, protected_url: str | None) -> Starlette:
-    """Put a server of `build_server` on HTTP; whoever adds to what it serves does so in between."""
+    """Serve a server of `build_server` over HTTP; add tools to it before this call."""
     settings = application.settings
-    aside = anyio.CapacityLimiter(2)  # whether we are ready is answered however busy the tools are
+    aside = anyio.CapacityLimiter(2)  # its own thread: /readyz must answer even when all tool threads are busy
 
     async def healthz(_: Request) -> Response:
         return JSONResponse({"ok": True, "version": __version__})
@@ -148,7 +148,7 @@ def over_http(server: MCPServer[None], application: Application, *, protected_ur
 
 
 async def no_stream(_: Request) -> Response:
-    """Refuse what only sessions need; a stateless server would keep an idle stream open for every old client."""
+    """Answer 405 to methods of sessions: a stateless server would keep an idle stream open for every old client."""
     return Response(status_code=405, headers={"Allow": "POST"})
 
 
@@ -158,15 +158,15 @@ def _route(server: MCPServer[None], path: str, handler: Callable[[Request], Awai
 
 
 async def keep_pulse(application: Application) -> None:
-    """Look at all live runs again and again, as their clock; a failed look is logged and the next one comes."""
-    own = anyio.CapacityLimiter(1)  # the clock goes on however busy the tools are
+    """Look at all live runs periodically, to fire timers and deliver notifications; a failed look is logged."""
+    own = anyio.CapacityLimiter(1)  # its own thread: the clock must run even when all tool threads are busy
     while True:
         try:
             await anyio.to_thread.run_sync(application.clock.pulse, limiter=own)
             await anyio.to_thread.run_sync(application.sweep.step, limiter=own)
         except DcfError as error:
             log.warning("pulse: %s: %s", error.code, error.message)
-        except Exception:  # a defect met while looking at one run must not stop the clock of all others
+        except Exception:  # a bug met in one run must not stop the clock of the others
             log.exception("pulse failed")
         await anyio.sleep(application.settings.pulse_interval_s)
 

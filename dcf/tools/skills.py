@@ -1,4 +1,4 @@
-"""Tools on skills: what there is, whether a manifest is right, giving a skill to an agent and taking it back."""
+"""Tools on skills: list them, validate a manifest, load a skill into an agent and unload it."""
 
 from itertools import takewhile
 from pathlib import Path
@@ -69,7 +69,7 @@ class SkillManifestValidated(Answer):
     read_only=True,
 )
 def validate_skill_manifest(app: Application, args: ValidateSkillManifest) -> SkillManifestValidated:
-    """Judge a manifest."""
+    """Validate a manifest."""
     _refuse_other_schema(app, args.schema_path)
     judgement = _judged(app, args.skill_json)
     shown: dict[str, Any] = {
@@ -210,7 +210,7 @@ class SkillLoaded(Answer):
 def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
     """Load one skill."""
     if args.workflow_id is not None:
-        app.control_plane.run(args.workflow_id)  # before anything is done: it must exist
+        app.control_plane.run(args.workflow_id)  # raises early when there is no such run
         if args.state is not None:
             require_part(app, args.workflow_id, args.state)
     manifest = app.library.resolve(args.skill_json)

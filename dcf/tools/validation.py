@@ -1,4 +1,4 @@
-"""The planner's check of a workflow before anything is created."""
+"""The tool by which a planner validates a workflow before anything is created."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -25,7 +25,7 @@ _VALID: Final[Json] = {
         "States": {"Greet": {"Type": "Task", "AgentBinding": {"agent_template_ref": {"name": "worker"}}, "End": True}},
     },
 }
-"""The smallest document that is right, with the template that is shipped."""
+"""The smallest valid document, with the agent template that dcf ships."""
 
 
 class ValidateWorkflow(Arguments):
@@ -66,7 +66,7 @@ class WorkflowValidated(Answer):
     read_only=True,
 )
 def validate_workflow(app: Application, args: ValidateWorkflow) -> WorkflowValidated:
-    """Judge a workflow document."""
+    """Validate a workflow document."""
     settings = app.settings
     refuse_other("imports_base_dir", args.imports_base_dir, settings.workflows_dir)
     refuse_other("skills_base_dir", args.skills_base_dir, settings.manifests_dir)

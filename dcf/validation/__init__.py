@@ -1,4 +1,4 @@
-"""Whether a workflow document can be run: its form, what it imports, whom it names, and where its states lead."""
+"""Validates a workflow document: its form, its imports, the agents and skills it names, and its graph of states."""
 
 from dcf.validation.document import validate, validate_document
 from dcf.validation.verdict import Finding, Validation

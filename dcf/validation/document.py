@@ -1,6 +1,6 @@
-"""The stages one after the other. Each one that can still run does, so that one look finds everything.
+"""Runs the stages of validation in order, each that can run, so that one call finds every problem.
 
-Only a schema that is none is an error of the caller; whatever the document is, the answer is a Validation.
+Only an invalid schema is an error of the caller. Whatever the document is, the answer is a Validation.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,9 +31,9 @@ def validate_document(
     agents_dir: Path | None = None,
     schema: Mapping[str, Json] | None = None,
 ) -> Validation:
-    """Judge a Letta-ASL document, given as JSON text or as a native value.
+    """Validate a Letta-ASL document, given as JSON text or as a native value.
 
-    Agent files are looked for in `imports_base_dir`, then in `agents_dir`.
+    Agent files are searched in `imports_base_dir`, then in `agents_dir`.
     """
     document, refusal = _read(workflow)
     if refusal is not None:
@@ -55,15 +55,15 @@ def validate_document(
 
 
 def validate_machine(definition: Json) -> Validation:
-    """Judge a plain ASL machine, with or without a name, given as JSON text or as a native value."""
+    """Validate a plain ASL machine, with or without a name, given as JSON text or as a native value."""
     machine, refusal = _read(definition)
     return _machine_verdict(machine) if refusal is None else Validation(problems=(refusal,))
 
 
 def validate(definition: Json) -> dict[str, Any]:
-    """Judge a plain ASL machine, or a Letta-ASL document apart from what it imports; text or native JSON.
+    """Validate a plain ASL machine, or a Letta-ASL document without its imports; text or native JSON.
 
-    Answers `{ok, exit_code, problems}` with everything that is wrong; never raises.
+    Returns `{ok, exit_code, problems}` with everything that is wrong; never raises.
     """
     document, refusal = _read(definition)
     if refusal is not None:
@@ -79,7 +79,7 @@ def validate(definition: Json) -> dict[str, Any]:
 
 
 def is_document(definition: Json) -> bool:
-    """Tell a Letta-ASL document from a plain machine, be it that somebody gave it a name; text or native JSON."""
+    """Return True for a Letta-ASL document, False for a plain machine, which may have a name; text or native JSON."""
     return _binds_agents(_read(definition)[0])
 
 
@@ -90,7 +90,7 @@ def _binds_agents(document: Json) -> bool:
 
 
 def _has_binding(machine: Json) -> bool:
-    """Look for a binding anywhere in a machine: its Tasks may be nested."""
+    """Return True if any Task of a machine, nested ones included, has a binding."""
     pending = [machine]
     while pending:
         part = pending.pop()
@@ -131,7 +131,7 @@ def _embedded(document: Mapping[str, Json]) -> list[Finding]:
 
 
 def _not_said_before(form: Iterable[Finding], graph: Iterable[Finding]) -> list[Finding]:
-    """Leave out of the graph's findings what the schema has reported already."""
+    """Return the graph's findings without those that the schema has reported already."""
     said: dict[tuple[str, str], list[str]] = {}
     for finding in form:
         said.setdefault((finding.path, finding.code), []).append(finding.message)
@@ -139,7 +139,7 @@ def _not_said_before(form: Iterable[Finding], graph: Iterable[Finding]) -> list[
 
 
 def _repeats(finding: Finding, said: list[str]) -> bool:
-    # One object may lack several fields; everything else can be wrong with a place only once.
+    # One object may lack several fields; any other problem can occur only once at a place.
     if finding.code == "missing_field":
         return any(finding.message.endswith(message) for message in said)
     return bool(said)

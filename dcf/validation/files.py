@@ -1,6 +1,6 @@
-"""Reading the files that a document imports: only below one directory, only JSON, only as large as allowed.
+"""Reads the files that a document imports: only JSON below the allowed directories, and up to a size limit.
 
-No message tells where the directory is or what else lies there.
+No message says where a directory is or what else it contains.
 """
 
 import base64
@@ -25,7 +25,7 @@ _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 class Unreadable(Exception):
-    """The file cannot be used; `code` says why for a program, the text for a person."""
+    """The file cannot be used; `code` is the reason for programs, the text for people."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)
@@ -34,14 +34,14 @@ class Unreadable(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class ImportReader:
-    """Reads JSON files below a directory, or one of several; all of them together are bounded."""
+    """Reads JSON files below one or several directories; their total size is limited."""
 
     base: Path
     others: tuple[Path, ...] = ()
     left: int = MAX_TOTAL
 
     def read(self, uri: str, integrity: str | None) -> tuple[Json, str]:
-        """Read a file and tell its SHA-256; raise Unreadable."""
+        """Return a file's content and its SHA-256; raise Unreadable."""
         content = self._content(self._place(uri))
         if integrity is not None and not _agrees(content, integrity):
             raise Unreadable("integrity_mismatch", "The file is not the one that integrity describes.")
@@ -51,7 +51,7 @@ class ImportReader:
             raise Unreadable("import_not_json", "The file is not valid JSON.") from None
 
     def _place(self, uri: str) -> Path:
-        """Choose the first directory that has the file; without any, the first one that it may lie in."""
+        """Return the path in the first directory that has the file, or else in the first directory that may hold it."""
         allowed = [place for base in (self.base, *self.others) if (place := _confined(base, uri)) is not None]
         if not allowed:
             raise Unreadable("import_refused", "The path leads out of the directory for imports.")
@@ -74,7 +74,7 @@ class ImportReader:
 def _confined(base: Path, uri: str) -> Path | None:
     root = Path(os.path.realpath(base))
     try:
-        # realpath follows links and, unlike Path.resolve, does not raise when they go round in circles.
+        # realpath follows links and, unlike Path.resolve, does not raise when links form a loop.
         target = Path(os.path.realpath(root / _local_path(uri)))
     except ValueError:
         raise Unreadable("import_refused", "The URI is not a path.") from None
@@ -89,7 +89,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _local_path(uri: str) -> str:
-    """Turn a plain path or a file:// URI into a path."""
+    """Convert a plain path or a file:// URI to a path."""
     if uri.startswith("file:"):
         parts = urlsplit(uri)
         if parts.netloc not in {"", "localhost"} or parts.query or parts.fragment:
@@ -109,7 +109,7 @@ def _agrees(content: bytes, integrity: str) -> bool:
 
 
 def _decodings(text: str) -> list[bytes]:
-    """List what a digest may mean: hex, or either alphabet of base64."""
+    """List the possible digests that a text encodes: hex, or base64 in either alphabet."""
     found: list[bytes] = []
     for decode in (bytes.fromhex, base64.b64decode, base64.urlsafe_b64decode):
         try:

@@ -1,4 +1,4 @@
-"""Stage 3: the rules of the language, and the seed's summary of where the states lead."""
+"""Stage 3: the rules of the language, and the summary of the graph of states that the seed contract asks for."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -14,7 +14,7 @@ _NO_GOOD_END: Final = frozenset({"no_terminal_state", "conflicting_fields"})
 
 
 def check_graph(machine: Json, path: str = "") -> tuple[list[Finding], list[str], dict[str, Json]]:
-    """Parse a machine that stands at `path`; answer the problems, the warnings and the summary."""
+    """Parse the machine that stands at `path`; return its problems, its warnings and the summary of its graph."""
     parsed, problems = parse_machine(machine, path)
     findings = [found("graph", one.path, one.code, one.message, one.hint) for one in problems]
     doubts = [] if parsed is None else [f"{one.path}: {one.message}" for one in warnings_of(parsed)]

@@ -1,4 +1,4 @@
-"""Stage 2, first half: the agents and skills that a document imports, indexed by every name they go by."""
+"""Stage 2, first half: loads the agents and skills that a document imports, and indexes them by all their names."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,14 +21,14 @@ _DEFAULT_HINT: Final = "Correct the file or the import."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportedAgents:
-    """The agents by id and by name, each with the ids of its bundle; the first of several wins."""
+    """The agents by id and by name, each with the ids in its bundle; among equal names the first wins."""
 
     by_id: dict[str, str] = field(default_factory=dict)
     by_name: dict[str, str] = field(default_factory=dict)
     twice: set[str] = field(default_factory=set)
 
     def add(self, where: str, ident: Json, name: Json) -> None:
-        """Index an agent; `where` tells it from an agent of the same name elsewhere."""
+        """Index an agent; `where` distinguishes it from an agent of the same name in another file."""
         for index, key in ((self.by_id, ident), (self.by_name, name)):
             if not isinstance(key, str) or not key:
                 continue
@@ -41,7 +41,7 @@ class ImportedAgents:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What a document can refer to, and how each import went."""
+    """The agents and skills that a document can refer to, and the outcome of each import."""
 
     agents: ImportedAgents = field(default_factory=ImportedAgents)
     declared: ImportedAgents = field(default_factory=ImportedAgents)
@@ -52,7 +52,7 @@ class Imported:
 
 
 def load_imports(document: Mapping[str, Json], agents_dirs: Sequence[Path], skills_dir: Path) -> Imported:
-    """Read everything that a document imports; the first directory that has an agent file wins."""
+    """Load every import of a document; the first directory that has an agent file wins."""
     imported = Imported()
     _load(document, "af_imports", agents_dirs, imported, _index_bundle)
     _load(document, "skill_imports", (skills_dir,), imported, _index_manifests)
@@ -65,7 +65,7 @@ def load_imports(document: Mapping[str, Json], agents_dirs: Sequence[Path], skil
 
 
 _Index = Callable[[str, Json, Imported], dict[str, Json]]
-"""Indexes what a file holds and tells how much that was; raises Unreadable."""
+"""Indexes the content of a file and returns the record of the import; raises Unreadable."""
 
 
 def _load(document: Mapping[str, Json], name: str, bases: Sequence[Path], imported: Imported, index: _Index) -> None:

@@ -1,6 +1,6 @@
-"""What a file of skill manifests holds, and the names that a skill goes by: the one rule for every look-up.
+"""Reads files of skill manifests, and defines the names of a skill: the only rule for every look-up.
 
-Used by validation, by `dcf.skills` for loading, and by whoever asks what a Task needs.
+Used to validate workflows, to load skills (`dcf.workforce.skills`), and to find the skills that a Task needs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ Value = TypeVar("Value")
 
 
 def manifests_in(content: Json) -> list[dict[str, Json]]:
-    """List the manifests of a file: a single one, or `{"skills": [...]}`; raise Unreadable."""
+    """Return the manifests in a file: a single one, or `{"skills": [...]}`; raise Unreadable."""
     several = content.get("skills") if isinstance(content, dict) else None
     entries = several if isinstance(several, list) else [content] if several is None else []
     manifests = [one for one in entries if isinstance(one, dict) and _has_id(one)]
@@ -25,7 +25,7 @@ def manifests_in(content: Json) -> list[dict[str, Json]]:
 
 
 def aliases_of(manifest: Mapping[str, Json]) -> Iterator[str]:
-    """List what a skill may be called: its manifestId, its package with and without version, and its name."""
+    """Yield the names of a skill: its manifestId, its package with and without version, and its name."""
     version = manifest.get("skillVersion")
     package, name = (manifest.get(key) for key in ("skillPackageId", "skillName"))
     yield manifest["manifestId"]
@@ -38,7 +38,7 @@ def aliases_of(manifest: Mapping[str, Json]) -> Iterator[str]:
 
 
 def look_up(index: Mapping[str, Value], reference: str) -> Value | None:
-    """Find what a skill's name refers to: as written, or else a name and version in any case."""
+    """Return the skill of a name: by the exact name, or else by name and version in any case."""
     for spelling in (reference, reference.lower(), reference.removeprefix(SCHEME).lower()):
         if spelling in index:
             return index[spelling]

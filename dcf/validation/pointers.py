@@ -1,4 +1,4 @@
-"""JSON Pointers (RFC 6901): writing them, following them, and telling which state one leads into."""
+"""JSON Pointers (RFC 6901): writes them, follows them, and finds the state that one leads into."""
 
 from collections.abc import Iterable
 
@@ -7,17 +7,17 @@ from dcf.values.json_text import Json
 
 
 def pointer(steps: Iterable[str | int]) -> str:
-    """Write a pointer."""
+    """Return the pointer with these steps."""
     return "".join(f"/{token(str(step))}" for step in steps)
 
 
 def steps_of(path: str) -> list[str]:
-    """Read a pointer."""
+    """Return the steps of a pointer."""
     return [step.replace("~1", "/").replace("~0", "~") for step in path.split("/")[1:]]
 
 
 def value_at(document: Json, path: str) -> Json:
-    """Follow a pointer that is known to lead somewhere; None when it does not."""
+    """Return the value at a pointer; None when there is none."""
     for step in steps_of(path):
         if isinstance(document, dict) and step in document:
             document = document[step]
@@ -29,7 +29,7 @@ def value_at(document: Json, path: str) -> Json:
 
 
 def state_in(path: str) -> str | None:
-    """Name the innermost state that a pointer into a machine leads into; `path` begins at the machine."""
+    """Return the name of the innermost state that a pointer leads into; `path` begins at the machine."""
     steps = steps_of(path)
     name = None
     while len(steps) > 1 and steps[0] == "States":

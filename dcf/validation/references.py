@@ -1,4 +1,4 @@
-"""Stage 2, second half: whether the agents and skills that Tasks name are there, at every level of nesting."""
+"""Stage 2, second half: checks that the agents and skills named by Tasks exist, at every level of nesting."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from dcf.values.text_pieces import clip
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class References:
-    """What the Tasks refer to."""
+    """The agents and skills that the Tasks refer to."""
 
     unresolved_agent_refs: list[Json] = field(default_factory=list)
     unresolved_skill_ids: list[str] = field(default_factory=list)
@@ -23,7 +23,7 @@ class References:
 
 
 def check_references(machine: Json, imported: Imported) -> References:
-    """Look up whatever the Tasks of a machine, as written, refer to."""
+    """Look up every agent and skill that the Tasks of a machine, as written, refer to."""
     references = References()
     for path, name, task in tasks_of(machine, "/asl"):
         binding = task.get("AgentBinding")
@@ -34,7 +34,7 @@ def check_references(machine: Json, imported: Imported) -> References:
 
 
 def tasks_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Json]]]:
-    """List the Tasks of a machine as written, those of the machines inside included, in document order."""
+    """List the Tasks of a machine as written, including those of nested machines, in document order."""
     pending = [(path, machine)]
     while pending:
         where, inner = pending.pop()

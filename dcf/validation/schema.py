@@ -1,4 +1,7 @@
-"""Stage 1: the form of a document, by JSON Schema 2020-12. The messages are ours: no library's text leaves dcf."""
+"""Stage 1: checks the form of a document with JSON Schema 2020-12.
+
+The messages are dcf's own: the text of the library is never shown.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -26,14 +29,14 @@ _PACKAGE: Final = Path(__file__).parents[1]
 _PLACES: Final = (_PACKAGE / "data" / "schemas", _PACKAGE.parent / "schemas")
 
 _PLAIN: Final = frozenset({"description", "title", "default", "examples", "$comment", "type", "enum", "minLength"})
-"""Rules that are checked here when they hold; what breaks them is left to the library."""
+"""Schema keywords whose success is decided here; the library reports failures."""
 
 _Told = Iterator[tuple[tuple[str, ...], str, str, str]]
-"""What is wrong: steps below the place of the error, code, message, hint."""
+"""Problems: the steps below the place of the error, code, message, hint."""
 
 
 def check_schema(document: Json, schema: Mapping[str, Json] | None = None, name: str = SCHEMA_NAME) -> list[Finding]:
-    """List what does not fit the schema, by default the shipped one of this name."""
+    """List what does not match the schema; the default is the schema of this name that dcf ships."""
     checker = _shipped(name) if schema is None else _validator(schema)
     findings: dict[tuple[str, str, str], Finding] = {}
     try:
@@ -46,14 +49,14 @@ def check_schema(document: Json, schema: Mapping[str, Json] | None = None, name:
 
 
 def configured_schema(chosen: Path | None, directory: Path | None, name: str) -> Path | None:
-    """Return the file that settings name for a schema, None where the shipped one is meant."""
+    """Return the schema file that the settings name; None for the schema that dcf ships."""
     if chosen is not None or directory is None:
         return chosen
     return directory / name if (directory / name).is_file() else None
 
 
 def read_schema(path: Path) -> dict[str, Json]:
-    """Read a schema from a file; raise InvalidArgument when it is none."""
+    """Read a schema from a file; raise InvalidArgument when it is not a JSON Schema."""
     try:
         with path.open("rb") as file:
             found_schema = json.loads(file.read(MAX_SCHEMA))
@@ -65,7 +68,7 @@ def read_schema(path: Path) -> dict[str, Json]:
 
 
 def schema_text(finding: Finding) -> str:
-    """Write a finding as the seed's list `schema_errors` shows it."""
+    """Return a finding as an entry of the seed contract's list `schema_errors`."""
     return f"{finding.path[1:] or '<root>'}: {finding.message}"
 
 
@@ -96,14 +99,14 @@ def _checker(schema: Mapping[str, Json]) -> Any:
         "additionalProperties": _others,
         "items": _items,
     }
-    # With a registry of its own the library never fetches what a $ref names.
+    # Given a registry, the library never fetches the target of a $ref.
     return extend(Draft202012Validator, keywords)(schema, registry=EMPTY_REGISTRY)  # type: ignore[no-untyped-call]
 
 
 def _reference(
     local: Mapping[str, Json], checker: Any, target: Json, instance: Json, schema: Json
 ) -> Iterator[ValidationError]:
-    """Follow a reference to one of the schema's own definitions without looking for it every time."""
+    """Validate against one of the schema's own definitions, found by a dictionary look-up."""
     if target not in local:
         yield from _LIBRARY["$ref"](checker, target, instance, schema) or ()
     elif not _plainly_fits(checker, instance, local[target]):
@@ -111,9 +114,9 @@ def _reference(
 
 
 def _properties(checker: Any, members: Json, instance: Json, _schema: Json) -> Iterator[ValidationError]:
-    """Check an object's members as the library does, but make no checker for those that plainly fit.
+    """Validate an object's members as the library does, but skip the checker for members that trivially match.
 
-    Most members of a state are as simple as a string, and a checker of its own for each takes half of all the time.
+    Most members of a state are as simple as a string. A checker for each of them would take half of all the time.
     """
     if isinstance(instance, dict):
         for name, schema in members.items():
@@ -122,7 +125,7 @@ def _properties(checker: Any, members: Json, instance: Json, _schema: Json) -> I
 
 
 def _others(checker: Any, schema: Json, instance: Json, parent: Json) -> Iterator[ValidationError]:
-    """Check the members that are not named, such as all states: the library does so in any order."""
+    """Check members that the schema does not name, such as all states, in order; the library's order varies."""
     if isinstance(schema, dict) and isinstance(instance, dict) and not parent.keys() & {"properties", _BY_PATTERN}:
         for name, member in instance.items():
             yield from checker.descend(member, schema, path=name)
@@ -131,13 +134,13 @@ def _others(checker: Any, schema: Json, instance: Json, parent: Json) -> Iterato
 
 
 def _items(checker: Any, schema: Json, instance: Json, parent: Json) -> Iterator[ValidationError]:
-    """Check an array's items as the library does, without a checker for those that plainly fit."""
+    """Validate an array's items as the library does, but skip the checker for items that trivially match."""
     if isinstance(instance, list) and not all(_plainly_fits(checker, item, schema) for item in instance):
         yield from _LIBRARY["items"](checker, schema, instance, parent) or ()
 
 
 def _plainly_fits(checker: Any, instance: Json, schema: Json) -> bool:
-    """Whether a schema asks for no more than a type or one of some words, and the value is that."""
+    """Return True if the schema only asks for a type or an enum, and the value matches it."""
     if schema is True:
         return True
     if not isinstance(schema, dict) or not schema.keys() <= _PLAIN:

@@ -1,4 +1,4 @@
-"""What a validation found. The exit codes are those of the seed's four stages."""
+"""The result of a validation. Its exit codes are those of the four stages in the seed contract."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,19 +18,19 @@ EXIT_CODES: Final[Mapping[Stage, int]] = {
     "input": 4,
 }
 _ORDER: Final = tuple(EXIT_CODES)
-"""The stages in the order of the pipeline; without readable input there is no other stage."""
+"""The stages in order; when the input cannot be parsed no other stage runs."""
 
 MAX_FINDINGS: Final = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding(Problem):
-    """One thing wrong with a document, and the stage that found it."""
+    """One problem of a document, and the stage that found it."""
 
     stage: Stage
 
     def as_json(self) -> dict[str, Json]:
-        """Make the object that answers show."""
+        """Return the object that answers show."""
         return {
             "path": self.path,
             "code": self.code,
@@ -41,13 +41,13 @@ class Finding(Problem):
 
 
 def found(stage: Stage, path: str, code: str, message: str, hint: str) -> Finding:
-    """Make a finding."""
+    """Return a finding."""
     return Finding(stage=stage, path=path, code=code, message=message, hint=hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """Everything found in a document; the exit code is that of the first stage that found something."""
+    """All findings of a document; the exit code is that of the first stage with a finding."""
 
     problems: tuple[Finding, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -57,7 +57,7 @@ class Validation:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if there is no problem."""
         return not self.problems
 
     @property
@@ -67,11 +67,11 @@ class Validation:
 
     @property
     def exit_code(self) -> int:
-        """Tell 0 fine, 1 schema, 2 imports or references, 3 graph, 4 no JSON."""
+        """Return 0 for valid, 1 for schema, 2 for imports or references, 3 for graph, 4 for invalid JSON."""
         return 0 if self.stage is None else EXIT_CODES[self.stage]
 
     def as_json(self) -> dict[str, Json]:
-        """Make the object that answers show."""
+        """Return the object that answers show."""
         return {
             "ok": self.ok,
             "exit_code": self.exit_code,
@@ -84,5 +84,5 @@ class Validation:
 
 
 def in_order(problems: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Sort findings by stage, keep the order within one, and bound their number."""
+    """Sort findings by stage, keep the order within a stage, and limit their number."""
     return tuple(sorted(problems, key=lambda finding: _ORDER.index(finding.stage))[:MAX_FINDINGS])
