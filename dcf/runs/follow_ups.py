@@ -87,7 +87,7 @@ class FollowUps:
         return states, list(scopes), branches
 
     def skip_unreached(self, workflow_id: str) -> None:
-        """Mark as skipped what an ended run never reached, and close what is open in scopes. Safe to repeat, by any process."""
+        """Mark as skipped what an ended run never reached, and close what is open in scopes. Safe to repeat."""
 
         def reads(run: Run) -> Reads:
             return Reads(states=run.definition.paths)

@@ -30,7 +30,7 @@ class KeptScopes:
         return replace(reads, scopes=tuple(path for path in reads.scopes if (workflow_id, path) not in self._kept))
 
     def add_to(self, workflow_id: str, snapshot: Snapshot, wanted: tuple[str, ...]) -> Snapshot | More:
-        """Return the snapshot with the cached records, and cache those just read; or More with the records still missing."""
+        """Return the snapshot with the cached records, and cache those just read; or More if some are missing."""
         scopes = dict(snapshot.scopes)
         for path in wanted:
             doc, at = snapshot.states.get(path), (workflow_id, path)

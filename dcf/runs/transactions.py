@@ -90,7 +90,7 @@ class Transactions:
     def on_state(
         self, workflow_id: str, path: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer | More]]
     ) -> Committed[Answer]:
-        """Decide on a state of the workflow, opened or not; again, with more documents, if the decision asks for them."""
+        """Decide on a state of the workflow, opened or not; again, with more documents, if the decision asks so."""
 
         def guarded(snapshot: Snapshot) -> Decision[Answer | More]:
             if path not in snapshot.states:
