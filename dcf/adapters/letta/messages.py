@@ -72,7 +72,7 @@ class Messages:
         return any(map(self._is_under_way, runs))
 
     def _is_under_way(self, run: Run) -> bool:
-        """Return True if the run is active and not too old: Letta shows runs lost in a restart as `created` for ever."""
+        """Return True if the run is active and not too old: Letta keeps runs lost in a restart as `created`."""
         if run.status not in _ACTIVE:
             return False
         if run.created_at is None:
