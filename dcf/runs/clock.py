@@ -93,7 +93,7 @@ class RunClock:
     def _retire(self, workflow_id: str, attention: Attention) -> None:
         """Take an ended run off the clock's list. Finalizing lists it again, and then its keys get their expiry."""
         if not attention.is_left_open:
-            self._plane.skip_unreached(workflow_id)  # whoever ended the run may have crashed
+            self._plane.skip_unreached(workflow_id)  # the process that ended the run may have crashed
         if attention.is_final and attention.retention_s is not None:
             self._expire(workflow_id, attention.retention_s)
         self._index.retire(workflow_id, is_final=attention.is_final)

@@ -218,7 +218,7 @@ class Workers:
     def _assigned(
         self, workflow_id: str, agents: Mapping[str, str], warnings: list[str]
     ) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Write the assignments into the run, if it exists. Return the agents' names, and states whose agent changed."""
+        """Write the assignments into the run, if it exists. Return the agents' names, and the changed states."""
         roster = self._documents.read(workflow_id)
         ours = {agent: member.name for member in roster.values() for agent in member.agent_ids}
         found = assign(self._store, workflow_id, agents, ours)
