@@ -1,4 +1,4 @@
-"""Puts the parts together for one process, and takes them apart again. Knows every layer, decides nothing."""
+"""Composition root: builds the objects of one process from its settings, and closes them. Decides nothing."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -53,12 +53,12 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
-    """Everything a tool or a command may use.
+    """The objects that tools and commands use.
 
-    `control_plane` has the verbs of runs, and `runs` shows where they stand. `workers` makes and deletes the agents of
-    runs on `platform`, `equipment` gives them skills out of `library`, and at the `desk` they ask what is theirs to do.
-    `documents` and `files` are what tools may touch beside runs; changes outside runs are told in the `audit` trail.
-    The `sweep` mends what the lists across runs say wrongly.
+    `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
+    of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
+    and `files` are what tools may change outside runs; the `audit` trail records such changes. `sweep` repairs the
+    indexes across runs.
     """
 
     settings: Settings
@@ -86,7 +86,7 @@ class Application:
 
 @contextmanager
 def open_application(settings: Settings) -> Iterator[Application]:
-    """Connect to the configured Redis, or start and share the embedded one while the context lasts."""
+    """Connect to the configured Redis, or start or join the embedded one, for the duration of the `with` block."""
     if settings.redis_url is not None:
         url = settings.redis_url.get_secret_value()
         yield from _connected(settings, url, Connections(open_pool(url)))
@@ -143,13 +143,13 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
 
 
 def _guarded(platform: AgentPlatform) -> Deliverer:
-    """Put a breaker before a platform elsewhere, so that nobody waits for one that does not answer."""
+    """Put a circuit breaker before a remote platform, so that deliveries do not wait for one that does not answer."""
     return GuardedDeliverer(platform, Breaker()) if platform.is_remote else platform
 
 
 @contextmanager
 def _open_deliveries(notifications: Notifications, platform: AgentPlatform) -> Iterator[DeliveryThreads]:
-    """Deliver beside the clock what goes to a platform elsewhere, and at once what only goes to Redis."""
+    """Return deliveries that run on threads for a remote platform, and at once for the mailbox in Redis."""
 
     def deliver(workflow_id: str) -> int:
         return len(notifications.deliver(workflow_id, stalled=True))
@@ -165,12 +165,12 @@ def _open_deliveries(notifications: Notifications, platform: AgentPlatform) -> I
 def _open_platform(
     settings: Settings, connections: Connections, inbox: Inbox, records: AgentRecords
 ) -> Iterator[AgentPlatform]:
-    """Choose where agents are: on the Letta server that the settings name, or inboxes in Redis."""
+    """Open the agent platform: the Letta server that the settings name, or the mailbox in Redis."""
     if settings.letta_base_url is None:
         yield Mailbox(inbox, records)
         return
     try:
-        from dcf.adapters import letta  # noqa: PLC0415 - an optional part of dcf
+        from dcf.adapters import letta  # noqa: PLC0415 - an optional dependency
     except ImportError:
         raise InvalidArgument(
             "LETTA_BASE_URL is set, but the Letta client is not installed.",
@@ -191,7 +191,7 @@ def _open_platform(
 
 
 def _own_server(settings: Settings) -> dict[str, Json]:
-    """Say how agents elsewhere reach this server, and with which key."""
+    """Return the address and API key by which agents on a remote platform reach this server."""
     key = settings.api_key
     headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
     return {
@@ -203,7 +203,7 @@ def _own_server(settings: Settings) -> dict[str, Json]:
 
 
 def open_equipment(settings: Settings, platform: AgentPlatform, documents: Documents) -> Equipment:
-    """Make what loads skills into a platform's agents, by the rules that the settings give."""
+    """Return the object that loads skills into a platform's agents, with the rules of the settings."""
     policy = Policy(
         egress=settings.skill_egress,
         secrets=frozenset(settings.skill_secrets),

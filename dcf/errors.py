@@ -34,11 +34,11 @@ from dataclasses import dataclass
 PASSING = frozenset(
     {"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error", "rate_limited"}
 )
-"""Codes of failures of the server, not of the call: whoever called may call again."""
+"""Codes of failures of the server, not of the call: the caller may repeat the call."""
 
 
 class DcfError(Exception):
-    """Something is wrong that the caller, or whoever runs dcf, can mend.
+    """Base of all errors of dcf: something that the caller or the operator can correct.
 
     `message` says what is wrong and `hint` what to do next, one sentence each.
     """
@@ -100,7 +100,7 @@ class Forbidden(DcfError):
 
 
 class Unauthorized(DcfError):
-    """The server wants an API key, and got none or one that opens nothing."""
+    """The server requires an API key, and got none or one that is not valid."""
 
     code = "unauthorized"
     default_hint = "Set DCF_API_KEY to a key made with `dcf keys create`; `dcf keys list` shows which are active."
@@ -151,7 +151,7 @@ class AgentUnknown(NotFound):
 
 
 class SkillUnknown(NotFound):
-    """No manifest goes by this name."""
+    """No manifest has this name."""
 
     code = "unknown_skill"
     default_hint = "Call get_skillset and use a manifestId or skill://name@version from there."
@@ -171,7 +171,7 @@ class UnknownKey(NotFound):
 
 
 class ToolUnavailable(DcfError):
-    """A skill's tool cannot be attached, however often it is tried."""
+    """A skill's tool cannot be attached, and a retry does not help."""
 
     code = "tool_unavailable"
     default_hint = "Check the tool's server in the registry and that it serves a tool of this name."
@@ -191,7 +191,7 @@ class PlatformUnavailable(DcfError):
 class StoreUnavailable(DcfError):
     """Redis cannot be reached, or refuses for a while what is asked of it; the same call may be repeated.
 
-    `place` says where Redis was looked for, to whoever runs dcf; callers of tools are not told.
+    `place` is the address of Redis, for the operator; callers of tools do not see it.
     """
 
     code = "store_unavailable"
@@ -217,7 +217,7 @@ class StoreUnsuitable(DcfError):
 
 
 class Conflict(DcfError):
-    """The transaction kept losing its race; it was not applied."""
+    """The transaction lost the race against others until its deadline; it was not applied."""
 
     code = "conflict"
     default_hint = "Repeat the same call; nothing was written."
@@ -231,7 +231,7 @@ class UnknownOutcome(DcfError):
 
 
 class InternalError(DcfError):
-    """A defect of dcf itself; its insides are in the server's log, not in the answer."""
+    """A defect of dcf itself. The details are in the server's log, not in the answer."""
 
     code = "internal_error"
     default_hint = "Repeat the call; if it fails again, show an operator the server's log."

@@ -1,6 +1,6 @@
-"""What dcf needs from the outside, as protocols: a way to reach agents, a place to read items from.
+"""Ports: what dcf needs from the outside, as protocols. A platform of agents, and a source of Map items.
 
-The engine does not know what is behind an agent id: an inbox in Redis, or an agent server.
+The engine does not know what an agent id stands for: an inbox in Redis, or an agent on a server.
 """
 
 from collections.abc import Mapping
@@ -14,10 +14,10 @@ from dcf.values.json_text import Json
 
 
 class Undelivered(StrEnum):
-    """Why an agent did not get an event.
+    """Reasons why an agent did not get an event.
 
-    An agent that is busy, or being written to by somebody else, takes it later; one that is unknown never does. A
-    platform that is unavailable may take it when it answers again; one that refuses it has a reason of its own.
+    An agent that is busy, or that another process delivers to at the moment, takes it later; an unknown agent never
+    does. An unavailable platform may take it once it answers again. A platform that refuses it has a reason of its own.
     """
 
     BUSY = "busy"
@@ -29,9 +29,9 @@ class Undelivered(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivery:
-    """What became of an event: the ids under which the agent got it, or why it did not.
+    """Result of a delivery: the ids under which the agent got the event, or why it did not.
 
-    `failure` and `error` (one sentence) come together; `retry_after_s` is when another try may do better.
+    `failure` and `error` (one sentence) come together; `retry_after_s` is the backoff before the next try.
     """
 
     message_id: str | None = None
@@ -43,41 +43,41 @@ class Delivery:
 
 
 class ItemSource(Protocol):
-    """A place where a Map's ItemReader finds its items."""
+    """Source of items for a Map's ItemReader."""
 
     def read(self, wanted: NeedItems) -> Json:
-        """Bring what the reader names: an array, or an object to look into; raise StateError when it cannot."""
+        """Return what the ItemReader names: an array, or an object that contains one. Raise StateError on failure."""
         ...
 
 
 class NoItems:
-    """The source of whoever has none."""
+    """Item source of a process that has none configured."""
 
     def read(self, wanted: NeedItems) -> Json:  # noqa: ARG002 - the protocol's argument
-        """Refuse."""
+        """Raise StateError."""
         raise reader_failure("Nothing was given to read items from.")
 
 
 class Deliverer(Protocol):
     """A way to wake an agent.
 
-    `is_remote` says that delivering asks a server that may be slow or away, so that nothing else may wait for it.
+    `is_remote`: deliveries call a server that may be slow or down, so that nothing else may wait for them.
     """
 
     is_remote: bool
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
-        """Hand the event to the agent, at least once; the same event_id again is delivered once where possible."""
+        """Deliver the event at least once. A repetition with the same event_id is dropped where possible."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentWish:
-    """An agent to be made.
+    """Request to create an agent.
 
-    `agent` is one agent of an .af v2 bundle and `bundle` the whole document it stands in (blocks, tools, MCP servers);
-    both are empty for an agent that needs no template. `tags` are set in the creating call, so that a crash right
-    after it leaves an agent that can be found.
+    `agent` is one agent of an .af v2 bundle and `bundle` the whole document that contains it (blocks, tools, MCP
+    servers); both are empty for an agent without a template. `tags` are set in the creating call, so that the agent
+    can be found after a crash.
     """
 
     name: str
@@ -88,9 +88,9 @@ class AgentWish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentFound:
-    """An agent that exists. `created_at` orders agents of the same tags; the oldest of them counts.
+    """An existing agent. `created_at` orders agents of the same tags; the oldest of them is the one to use.
 
-    `tool_ids` are the tools that it has, by the ids that `attach_tool` returns; only `retrieve_agent` fills them in.
+    `tool_ids` are the ids of its tools, as `attach_tool` returns them; only `retrieve_agent` sets them.
     """
 
     agent_id: str
@@ -102,11 +102,11 @@ class AgentFound:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolWish:
-    """A tool that a skill needs, its logical server already resolved by the registry.
+    """Request to attach a tool of a skill; the registry has resolved its logical server.
 
-    `name` is what the agent will call. `definition` is the manifest's own (type registered, mcp_server or
-    python_source); `server` names and describes the MCP server (`{"name", "transport", "url" | "command", "args",
-    "headers"}`) where there is one; its `shown_url`, if it has one, is what may be seen of the URL.
+    `name` is the name that the agent calls. `definition` is the one in the manifest (type registered, mcp_server or
+    python_source). `server` describes the MCP server, if there is one (`{"name", "transport", "url" | "command",
+    "args", "headers"}`); its `shown_url`, if set, is the part of the URL that may be shown.
     """
 
     name: str
@@ -116,53 +116,53 @@ class ToolWish:
 
 
 class AgentPlatform(Deliverer, Protocol):
-    """A platform on which agents can be made and equipped.
+    """A platform on which agents can be created and equipped.
 
-    Every call either took effect or raises a DcfError: `AgentUnknown` (not there), `ToolUnavailable` (cannot be
-    attached, whatever is tried), `PlatformUnavailable` (down or slow, with `retry_after_s`). Attaching what is attached
-    and removing what is gone are no errors. Calls that make something are never repeated blindly.
+    Every call takes effect or raises a DcfError: `AgentUnknown` (no such agent), `ToolUnavailable` (cannot be attached,
+    a retry does not help), `PlatformUnavailable` (down or slow, with `retry_after_s`). Attaching and removing are
+    idempotent. Calls that create something are not, so they must not be retried blindly.
     """
 
     kind: str
     tools_at_once: bool
-    """Whether an agent has what it was given in the middle of its work, or from its next message on only."""
+    """True if an agent can use new tools while it works; False if only from its next message on."""
 
     def create_agent(self, wish: AgentWish) -> str:
-        """Make an agent; return its id. Not idempotent: the caller reserves first and looks by tags."""
+        """Create an agent and return its id. Not idempotent: the caller reserves and searches by tags first."""
         ...
 
     def find_agents(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
-        """List agents that carry all these tags and, if given, exactly this name, oldest first; no full scans."""
+        """Return the agents with all these tags and, if given, exactly this name, oldest first. Never a full scan."""
         ...
 
     def retrieve_agent(self, agent_id: str) -> AgentFound:
-        """Return the agent with the ids of its tools; raise AgentUnknown."""
+        """Return the agent with the ids of its tools. Raise AgentUnknown if there is none."""
         ...
 
     def delete_agent(self, agent_id: str) -> bool:
-        """Delete the agent and what only it used; tell whether it was there."""
+        """Delete the agent and what only it used. Return True if it existed."""
         ...
 
     def add_block(self, agent_id: str, label: str, value: str) -> str:
-        """Give the agent a piece of text in its context; return its id. The same label again is replaced."""
+        """Put a text into the agent's context and return its id. It replaces a text of the same label."""
         ...
 
     def remove_block(self, agent_id: str, block_id: str) -> None:
-        """Take the text away."""
+        """Remove the text."""
         ...
 
     def attach_tool(self, agent_id: str, wish: ToolWish) -> str:
-        """Let the agent use a tool; return the tool's id."""
+        """Attach a tool to the agent. Return the tool's id."""
         ...
 
     def detach_tool(self, agent_id: str, tool_id: str) -> None:
-        """Take the tool away from this agent; the tool itself stays."""
+        """Detach the tool from this agent. The tool itself stays."""
         ...
 
     def refresh(self, agent_id: str) -> None:
-        """Make what was attached or removed known to the agent's next run."""
+        """Make attached and removed texts and tools take effect for the agent's next run."""
         ...
 
     def lift_return_limits(self, agent_id: str) -> int:
-        """Let the agent's tools return as much text as the platform allows; return how many tools were changed."""
+        """Let the agent's tools return as much text as the platform allows. Return how many tools were changed."""
         ...

@@ -1,7 +1,7 @@
-"""The mailbox: an agent is a record with an inbox, and whoever reads that inbox.
+"""The mailbox platform: an agent is a record and an inbox in Redis, and the process that reads the inbox.
 
-It reads it through `await_workflow_event` or as a Python worker, and sees its context through `get_my_assignment`.
-An agent that nobody made exists as soon as it has an inbox.
+That process is an MCP client that calls `await_workflow_event`, or a Python worker; `get_my_assignment` shows it its
+context. An agent that was never created exists as soon as it has an inbox.
 """
 
 import hashlib
@@ -28,9 +28,9 @@ class Mailbox:
         self._records = records
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
-        """Put the event into the agent's inbox unless it is or was there (twice only after a crash between).
+        """Put the event into the agent's inbox, unless it is or was there. A crash may leave a duplicate.
 
-        What is unread there about the same state of the same run goes: the newest event says it all.
+        It replaces an unread event about the same state of the same run, since the newest one is enough.
         """
         found = self._inbox.find(agent_id, event_id)
         if found.is_gone:
@@ -40,7 +40,7 @@ class Mailbox:
         return Delivery(message_id=self._inbox.put(agent_id, event_id, dict(event), replaced=found.message_id))
 
     def create_agent(self, wish: AgentWish) -> str:
-        """Make a record, with the texts and tools of the template."""
+        """Create a record, with the texts and tools of the template."""
         agent_id = f"agent-{secrets.token_hex(12)}"
         blocks = {_block_id(label): {"label": label, "value": value} for label, value in _texts(wish)}
         tools = {_tool_id(tool["name"], {}, None): tool for tool in _tools(wish)}
@@ -50,13 +50,13 @@ class Mailbox:
         return agent_id
 
     def find_agents(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
-        """List agents by tags and name; without any of them there is nothing to look by."""
+        """Return the agents with these tags and this name; none if neither is given."""
         if not tags and name is None:
             raise InvalidArgument("Agents are looked for by tags or by name.")
         return [_found(record) for record in self._records.find(tags, name)]
 
     def retrieve_agent(self, agent_id: str) -> AgentFound:
-        """Return the agent, also one that only has an inbox."""
+        """Return the agent, even if it only has an inbox."""
         record = self._records.get(agent_id)
         if record is None:
             raise _unknown(agent_id)
@@ -67,18 +67,18 @@ class Mailbox:
         return self._records.delete(agent_id)
 
     def add_block(self, agent_id: str, label: str, value: str) -> str:
-        """Put a text into the record; its id is made from its label."""
+        """Put a text into the record. Its id is made from its label."""
         block_id = _block_id(label)
         if not self._records.put(agent_id, "blocks", block_id, {"label": label, "value": value}):
             raise _unknown(agent_id)
         return block_id
 
     def remove_block(self, agent_id: str, block_id: str) -> None:
-        """Take a text out of the record."""
+        """Remove a text from the record."""
         self._records.remove(agent_id, "blocks", _part_id(block_id))
 
     def attach_tool(self, agent_id: str, wish: ToolWish) -> str:
-        """Note in the record which tool the agent may call, and where it is."""
+        """Record which tool the agent may call, and where it is."""
         if wish.definition.get("type") == "python_source":
             raise ToolUnavailable(
                 f"The tool '{clip(wish.name)}' is Python source, which mailbox agents cannot be given.",
@@ -97,14 +97,14 @@ class Mailbox:
         return tool_id
 
     def detach_tool(self, agent_id: str, tool_id: str) -> None:
-        """Take a tool out of the record."""
+        """Remove a tool from the record."""
         self._records.remove(agent_id, "tools", _part_id(tool_id))
 
     def refresh(self, agent_id: str) -> None:
-        """Do nothing: an agent reads its record whenever it asks."""
+        """Do nothing, since an agent always reads its current record."""
 
     def lift_return_limits(self, agent_id: str) -> int:
-        """Find the agent; there are no limits to lift."""
+        """Check that the agent exists. It has no limits to lift."""
         self.retrieve_agent(agent_id)
         return 0
 
@@ -128,7 +128,7 @@ def _block_id(label: str) -> str:
 
 
 def _shown(server: Mapping[str, Json]) -> dict[str, Json]:
-    """Say where a server is, without the secrets that only a platform which calls it itself may know."""
+    """Return where a server is, without secrets: only a platform that calls the server itself may have those."""
     return {"name": server["name"], "transport": server["transport"], "url": server.get("shown_url", server.get("url"))}
 
 
@@ -141,7 +141,7 @@ def _digest(text: str) -> str:
 
 
 def _part_id(given: str) -> str:
-    """Keep what may stand in a JSONPath; an id of ours has nothing else."""
+    """Return the id with only the characters that are safe in a JSONPath; ids made by dcf have no others."""
     return "".join(character for character in given if character.isalnum() or character in "-_")
 
 
@@ -152,7 +152,7 @@ def _all_tags(wish: AgentWish) -> tuple[str, ...]:
 
 
 def _texts(wish: AgentWish) -> Iterator[tuple[str, str]]:
-    """List the texts of a template: its system prompt, the blocks it names in the bundle, and its own."""
+    """Yield the texts of a template: its system prompt, its blocks in the bundle, and its own blocks."""
     system = wish.agent.get("system")
     if isinstance(system, str) and system:
         yield "system", system

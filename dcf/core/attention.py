@@ -1,7 +1,7 @@
-"""When the clock must look at an open state, and what it then finds.
+"""Decides when the clock must look at an open state, and what is due then: timeouts, reminders, retries. Pure.
 
-`dcf pulse` fires these; it decides nothing itself. A state is looked at when its lease ends, or when it has been
-ready for a while and nobody took it: whoever may take it is told again, and the planner when that leads nowhere. Pure.
+The clock (`dcf pulse`) calls these functions and decides nothing itself. It looks at a state when its lease ends, and
+when it has been ready for a while without a lease: then its agents are reminded, and after many reminders the planner.
 """
 
 from dataclasses import replace
@@ -13,19 +13,19 @@ from dcf.core.notices import NoticeKind, stop_notices
 from dcf.values.instants import SECOND
 
 REMINDER_DELAY = 15 * SECOND
-"""A ready state that nobody took is announced again after this; each time it doubles."""
+"""Delay before the first reminder of a ready state that was not leased; it doubles each time."""
 
 JOIN_DELAY = 20 * SECOND
-"""How often the clock looks whether a Parallel or Map is over, should whoever ended its last branch have died."""
+"""Interval at which the clock checks whether a Parallel or Map has ended, in case the process due to join it died."""
 
 START_DELAY = 60 * SECOND
-"""The planner of a run that it did not start is told so after this; each time it doubles."""
+"""Delay before the planner is reminded of a run that it has not started; it doubles each time."""
 
 MOST_REMINDERS = 10
-"""After so many, in about half an hour, the planner is told, and reminders come once an hour."""
+"""After so many reminders (about half an hour) the planner is told, and further ones come once an hour."""
 
 NEVER = 2**53
-"""A time that does not come, yet keeps a state listed as open: its run has not been started."""
+"""A timer that never fires. It keeps a state of a run that was not started listed as open."""
 
 _LONGEST_DELAY = 300 * SECOND
 _HOUR = 3600 * SECOND
@@ -33,7 +33,7 @@ _MOST_DOUBLINGS = 8
 
 
 def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - one line for each finding reads best
-    """Find out what to do about an open state whose time has come."""
+    """Decide what to do about an open state whose timer is due."""
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
     if doc is None or meta is None or meta.status.value != "running" or doc.status.is_terminal:
         return _close(snapshot, state, doc)
@@ -58,24 +58,24 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
 
 
 def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owed]:
-    """Look no more at a state that is closed; one whose scope is over is written down as such."""
+    """Remove the timer of a closed state. If its scope has ended, write that the state is cancelled."""
     closed = {state: doc} if doc is not None and state in snapshot.void else {}
     notices = stop_notices({state: snapshot.void[state]} if closed else {})
     return Decision(answer=Owed(fired="closed"), changes=Changes(states=closed, notices=notices, timers={state: None}))
 
 
 def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
-    """Have a state that nobody took announced again at once: whoever it waits for could not take it until now."""
+    """Make a ready state due now, so that it is announced again: its agent could not take it until now."""
     doc, meta, now = snapshot.states[state], snapshot.meta, snapshot.now
     if meta is None or meta.status.value != "running" or not doc.is_claimable(now):
         return Decision(answer=Owed())
     if meta.has_planner and not meta.is_started:
-        return Decision(answer=Owed())  # its start will announce it
+        return Decision(answer=Owed())  # starting the run will announce it
     return Decision(answer=Owed(states=(state,)), changes=Changes(timers={state: now}))
 
 
 def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
-    """Return until when the clock must have looked at an open state, whatever was planned."""
+    """Return the latest time at which the clock must look at an open state."""
     if doc.lease.is_live(now) and doc.lease.expires_at is not None:
         return doc.attention(doc.lease.expires_at)
     if doc.not_before is not None and doc.not_before > now:
@@ -88,7 +88,7 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
 
 
 def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
-    """Owe one more notification; its number makes the event id new, so that receivers do not drop it."""
+    """Add one more reminder to the outbox. Its number makes the event id new, so that receivers do not drop it."""
     number = doc.reminders + 1
     kind = NoticeKind.REMINDER if doc.lease.token is None else NoticeKind.LEASE_EXPIRED
     notices = [Notice(type=kind.numbered(number), state=state, epoch=doc.lease.epoch, reason=kind.value)]
@@ -110,7 +110,7 @@ def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
 
 
 def _remind_planner(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
-    """Tell the planner that the run it created waits to be started."""
+    """Add a reminder to the planner that the run it created waits to be started."""
     number = doc.start_reminders + 1
     kind = NoticeKind.UNSTARTED.numbered(number)
     return Decision(
@@ -125,12 +125,12 @@ def _remind_planner(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
 
 
 def _waits_for_start(doc: StateDoc, meta: Meta) -> bool:
-    """Return True if its run was not kicked off, and nobody took it all the same."""
+    """Return True if the run was not started and no agent has leased the state."""
     return not meta.is_started and doc.lease.token is None and not doc.attempts
 
 
 def _delay(number: int) -> int:
-    """Return how long after so many reminders the next one comes, in microseconds."""
+    """Return the delay in microseconds before the next reminder, after `number` reminders."""
     if number >= MOST_REMINDERS:
         return _HOUR
     return min(REMINDER_DELAY << min(number, _MOST_DOUBLINGS), _LONGEST_DELAY)

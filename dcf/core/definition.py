@@ -86,7 +86,7 @@ def _is_retried(state: State) -> bool:
 
 
 def _revisits(machine: Machine) -> bool:
-    """Tell whether a state may be entered more than once: in a loop, or in a scope that is tried again."""
+    """Return True if a state may be entered more than once: in a loop, or in a scope that is retried."""
     if machine.revisitable:
         return True
     scopes = ((state, state.machines) for state in machine.states.values())

@@ -95,7 +95,7 @@ def _closing(snapshot: Snapshot, close_open: bool, *, run_over: bool) -> dict[st
 
 
 def _stopping(snapshot: Snapshot, closed: Mapping[str, StateDoc]) -> list[Notice]:
-    """Tell those who work on what is closed that they may stop."""
+    """Return the notices that tell the holders of closed states to stop."""
     return stop_notices({name: snapshot.void.get(name, snapshot.states[name]) for name in closed})
 
 

@@ -1,8 +1,8 @@
-"""After the server's clock stepped back: times that lie further ahead than they can, brought back. Pure.
+"""Corrects times that lie too far in the future after the server clock stepped back. Pure.
 
-Every time in a document was set as "now, and so long from it". One that lies further ahead than so long was set before
-the step, and begins anew; nothing else is touched, so this may be done at any time and any number of times. A Wait for
-a moment that the workflow names waits for that moment, whatever the clock said before.
+Every time in a document was set as "now plus a duration". A time further ahead than its duration was set before the
+step, and the duration begins again. Nothing else changes, so this is idempotent and safe at any time. A Wait until a
+timestamp of the workflow keeps that timestamp.
 """
 
 from dataclasses import replace
@@ -14,18 +14,18 @@ from dcf.core.model import Lease, RunStatus, StateDoc
 from dcf.values.instants import SECOND
 
 _SLACK: Final = SECOND
-"""What is let pass: clocks are set by less all the time."""
+"""Tolerance: clocks are adjusted by less than this all the time."""
 
 
 def is_ahead(at: int, now: int, span_s: int = 0) -> bool:
-    """Tell whether a time lies further ahead than something that was set to come after so many seconds can."""
+    """Return True if a time lies more than `span_s` seconds in the future, with a tolerance of a second."""
     return at > now + span_s * SECOND + _SLACK
 
 
 def heal(snapshot: Snapshot, state: str, *, is_moment: bool = False) -> Decision[bool]:
-    """Bring back the times of one open state, and when the clock looks at it; tell whether they had to be.
+    """Correct the times of one open state and its timer. Answer True if anything was changed.
 
-    `is_moment` says that the state is a Wait for a moment that the workflow names.
+    `is_moment`: the state is a Wait until a timestamp of the workflow.
     """
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
     due = snapshot.timers.get(state)
@@ -42,7 +42,7 @@ def heal(snapshot: Snapshot, state: str, *, is_moment: bool = False) -> Decision
 
 
 def healed(doc: StateDoc, now: int, *, is_moment: bool = False) -> StateDoc:
-    """Bring back the times of a document."""
+    """Return the document with its times corrected."""
     begun = doc.not_before if is_moment else _not_before(doc, now)
     return replace(doc, lease=_lease(doc.lease, now), not_before=begun, deadline=_deadline(doc, max(now, begun or 0)))
 
@@ -57,7 +57,7 @@ def _lease(lease: Lease, now: int) -> Lease:
 
 
 def _not_before(doc: StateDoc, now: int) -> int | None:
-    """Bring back when a retry is due, or a Wait over, which was entered when it began to wait."""
+    """Return the corrected due time of a retry or a Wait. A Wait begins when it is entered."""
     at = doc.not_before
     if at is None:
         return None

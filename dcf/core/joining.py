@@ -170,7 +170,7 @@ def supply(
 def wake(
     snapshot: Snapshot, path: str, definition: Definition, context: Context, by: Completer | None = None
 ) -> Decision[Joined | More | None]:
-    """Go on where the engine paused; None: somebody did, or the run or the scope around it is over."""
+    """Continue where the engine paused. None: that was done before, or the run or the scope around it has ended."""
     if not can_wake(snapshot, path):
         return Decision(answer=None)
 

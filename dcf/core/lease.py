@@ -17,14 +17,14 @@ from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 
 _DEFAULT_TTL_S = 300
-"""Length of a renewed lease that came without a readable one."""
+"""TTL in seconds of a renewed lease whose own TTL is not readable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acquire:
     """Request for the lease on a state, for `ttl_s` seconds.
 
-    `claims` says that any state would do: which one it got is then noted, since a repetition cannot know.
+    `claims`: any state will do. Which one was leased is then recorded by token, so that a repetition finds it.
     """
 
     state: str
@@ -40,7 +40,7 @@ class Acquire:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renew:
-    """Request of a holder for more time; `ttl_s` None keeps the length the lease has."""
+    """Request of the holder to extend its lease; `ttl_s` None keeps the TTL that the lease has."""
 
     state: str
     token: str
@@ -51,7 +51,7 @@ class Renew:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A holder gives the state back unfinished; `force` is an operator's right."""
+    """Request of the holder to give the lease back unfinished. `force` lets an operator end another's lease."""
 
     state: str
     token: str | None
@@ -61,7 +61,7 @@ class Release:
 
 
 def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal | More]:
-    """Grant the lease to one owner, tell its holder that it already has it, or say why not."""
+    """Grant the lease, return it again to its holder, or refuse with the reason."""
     doc, meta = snapshot.states[request.state], _meta(snapshot)
     is_holder = doc.lease.is_held_with(request.token) and not _owner_differs(doc, request.owner)
     if is_holder and not doc.status.is_terminal:
@@ -81,7 +81,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal |
 
 
 def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
-    """Move the holder's expiry on; repeating it is harmless."""
+    """Extend the holder's lease. Idempotent."""
     doc, now = snapshot.states[request.state], snapshot.now
     refusal = refusals.unless_holder(doc, _meta(snapshot), request.state, request.token)
     if refusal is None and _owner_differs(doc, request.owner):
@@ -103,7 +103,7 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
 
 
 def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal | More]:
-    """Give the state back: pending again, its epoch kept, so that whoever is assigned may take it."""
+    """End the lease. The state is pending again and keeps its epoch; any assigned agent may take it."""
     doc = snapshot.states[request.state]
     if _is_clear(snapshot, doc, request):
         return Decision(answer=Released(outcome="lease_already_clear", doc=doc))
@@ -130,17 +130,17 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
 
 
 def forgotten_claim(doc: StateDoc) -> dict[str, str | None]:
-    """Forget which state was claimed with the token that held this one."""
+    """Return the change that forgets the claim recorded for this state's token."""
     return {} if doc.claim is None else {doc.claim: None}
 
 
 def cleared(lease: Lease) -> Lease:
-    """Clear the lease after its holder is done: only the fencing number stays."""
+    """Return the lease without its holder. Only the fencing number (epoch) stays."""
     return Lease(epoch=lease.epoch)
 
 
 def granted(lease: Lease, *, owner: str, token: str, ttl_s: int, now: int) -> Lease:
-    """Make the lease of a new holder."""
+    """Return the lease of a new holder."""
     return Lease(
         token=token,
         owner_agent_id=owner,
@@ -152,7 +152,7 @@ def granted(lease: Lease, *, owner: str, token: str, ttl_s: int, now: int) -> Le
 
 
 def acquired_event(state: str, doc: StateDoc, *, takeover: bool) -> Event:
-    """Write the history entry of a grant."""
+    """Return the history entry of a grant."""
     data = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id, "attempt": doc.attempts}
     return Event(type="LeaseAcquired", state=state, data=data | ({"takeover": True} if takeover else {}))
 
@@ -190,7 +190,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
 
 
 def _why_not(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot) -> Refusal | None:
-    """Name the first reason against a grant; what waiting does not mend comes first."""
+    """Return the reason to refuse the lease, or None. Permanent reasons come before those that pass with time."""
     return (
         _unless_open(doc, meta, request, snapshot)
         or _unless_due(doc, request, snapshot.now)
@@ -200,13 +200,13 @@ def _why_not(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot) ->
 
 
 def _unless_used(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal | More] | None:
-    """Ask, before a state is leased again, for the receipt that its token has if it held the state before."""
+    """Before a grant, look for a receipt of the token: a token that held the state before must not get it again."""
     more = None if doc.attempts == 0 or request.claims else _unread(snapshot, request.state, request.token)
     return None if more is None else Decision(answer=more)
 
 
 def _unread(snapshot: Snapshot, state: str, token: str | None) -> More | None:
-    """Ask for the receipt of a token, unless it was read or there can be none."""
+    """Return the request to read a token's receipt; None if it was read or cannot exist."""
     if token is None or receipts.was_read(snapshot, state, receipts.token_key(token)):
         return None
     return More(receipts=((state, receipts.token_key(token)),))
@@ -246,7 +246,7 @@ def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refus
 
 
 def _heal(mended: StateDoc, state: str, now: int) -> Decision[Leased | Refusal | More]:
-    """Bound a lease that a backward step of the server's clock would make last far too long."""
+    """Shorten a lease that would last far too long because the server clock stepped back."""
     event = Event(type="TimesHealed", state=state, data={"epoch": mended.lease.epoch})
     look = mended.attention(mended.lease.expires_at or now)
     return Decision(
@@ -256,7 +256,7 @@ def _heal(mended: StateDoc, state: str, now: int) -> Decision[Leased | Refusal |
 
 
 def _is_clear(snapshot: Snapshot, doc: StateDoc, request: Release) -> bool:
-    """Tell whether there is nothing to release: nobody holds the state, or the caller gave it up before."""
+    """Return True if there is nothing to release: the state is not leased, or the caller released it before."""
     if doc.lease.token is None and (request.force or doc.status.is_terminal):
         return True
     if request.force or request.token is None or doc.lease.is_held_with(request.token):
@@ -266,7 +266,7 @@ def _is_clear(snapshot: Snapshot, doc: StateDoc, request: Release) -> bool:
 
 
 def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, dict[receipts.Place, Receipt]]:
-    """Clear the lease, and keep the receipt of whoever gave it back or note that its holder lost it."""
+    """Clear the lease. Keep the receipt of the caller that released it, or record that its holder lost it."""
     kept_owner = None if request.clear_owner else doc.lease.owner_agent_id
     lease = Lease(epoch=doc.lease.epoch, ts=now, ttl_s=doc.lease.ttl_s, owner_agent_id=kept_owner)
     status = doc.status if doc.status.is_terminal else Status.PENDING

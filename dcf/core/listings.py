@@ -1,6 +1,6 @@
-"""Whether the lists that span runs name all that there is, and nothing else: runs, API keys, agents, assignments.
+"""Decides which entries of the indexes across runs (runs, API keys, agents, assignments) are missing or dangling.
 
-Pure. An entry is written just before what it names, so one that names nothing is let stand for a while.
+Pure. An entry is written just before what it names, so a young dangling entry is not an error.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from dcf.core.model import RunStatus
 
 
 class ListKind(StrEnum):
-    """What a list is of."""
+    """Kinds of indexes."""
 
     RUNS = "runs"
     LIVE_RUNS = "live_runs"
@@ -22,9 +22,9 @@ class ListKind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListFlaw:
-    """A list that is wrong about a name: it lacks it (`is_missing`), or has it although nothing goes by it.
+    """A wrong entry of an index: a missing one (`is_missing`), or a dangling one, which names nothing.
 
-    `score` is what the name belongs there with, or was found with.
+    `score` is the score that the entry should have, or was found with.
     """
 
     kind: ListKind
@@ -35,12 +35,12 @@ class ListFlaw:
 
 
 def needs_clock(*, is_running: bool, owed: int) -> bool:
-    """Tell whether a run still needs the clock: it runs, or owes a notification."""
+    """Return True if a run still needs the clock: it is running, or owes a notification."""
     return is_running or owed > 0
 
 
 def lists_of_run(status: str | None, owed: int, created_at: int, now: int) -> dict[ListKind, int]:
-    """Tell on which lists a run belongs, and with what score."""
+    """Return the indexes that a run belongs in, with its scores."""
     is_live = needs_clock(is_running=status == RunStatus.RUNNING, owed=owed)
     return {ListKind.RUNS: created_at} | ({ListKind.LIVE_RUNS: now} if is_live else {})
 
@@ -48,7 +48,7 @@ def lists_of_run(status: str | None, owed: int, created_at: int, now: int) -> di
 def dangling(
     kind: ListKind, index: str, entries: Mapping[str, int], there: Mapping[str, bool], *, before: int
 ) -> Iterator[ListFlaw]:
-    """List the entries of a list that name nothing that is `there`, and are older than `before`."""
+    """Yield the entries of an index whose name is not in `there`, and that are older than `before`."""
     for name, score in entries.items():
         if not there[name] and score < before:
             yield ListFlaw(kind=kind, index=index, name=name, score=score, is_missing=False)

@@ -1,7 +1,6 @@
-"""The documents of a run as frozen records, and the words for where a state or a run is.
+"""The documents of a run as frozen records, and the statuses of states and runs.
 
-Shapes only: what may change into what is decided in `lease`, `progress` and `finalization`; how a record
-looks as JSON is `codec`'s business.
+Data only. `lease`, `progress` and `finalization` decide which changes are allowed; `codec` converts records to JSON.
 """
 
 from collections.abc import Mapping
@@ -16,7 +15,7 @@ from dcf.values.json_text import Json
 
 
 class Status(StrEnum):
-    """Where a state is. Terminal ones never change unless an operator resets them."""
+    """Status of a state. A terminal one never changes unless an operator resets it."""
 
     PENDING = "pending"
     RUNNING = "running"
@@ -27,18 +26,18 @@ class Status(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more happens in this visit of the state."""
+        """True if nothing more happens in this visit of the state."""
         return self not in OPEN
 
 
 OPEN = frozenset({Status.PENDING, Status.RUNNING})
 
 DEFAULT_MAX_ATTEMPTS = 10
-"""How often one state may be leased before the run fails, unless the run says otherwise."""
+"""Most leases of one state before the run fails, unless the run sets another number."""
 
 
 class RunStatus(StrEnum):
-    """Where a run is; everything but `running` is final."""
+    """Status of a run. All but `running` are final."""
 
     RUNNING = "running"
     SUCCEEDED = "succeeded"
@@ -49,7 +48,7 @@ class RunStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lease:
-    """Who may write a state until when. Times in server microseconds, `ttl_s` in seconds.
+    """The lease on a state: who may write it, and until when. Times in server microseconds, `ttl_s` in seconds.
 
     `epoch` is the fencing token that outside systems can compare: it only grows. Each entered state starts from the
     epoch of the completion that entered it (docs/decisions/fencing.md).
@@ -63,22 +62,22 @@ class Lease:
     expires_at: int | None = None
 
     def is_live(self, now: int) -> bool:
-        """Whether somebody holds it; a lease without a readable expiry counts as expired."""
+        """Return True if the lease is held and has not expired. Without a readable expiry it counts as expired."""
         return self.token is not None and self.expires_at is not None and self.expires_at > now
 
     def is_held_with(self, token: str | None) -> bool:
-        """Whether this is its token; how long the answer takes tells nothing about it."""
+        """Return True if this is the lease's token. Compares in constant time."""
         if self.token is None or token is None:
             return False
         return compare_digest(self.token.encode(), token.encode())
 
     def next_epoch(self, now: int) -> int:
-        """Make the fencing number of a new grant: larger than any before, also over a failover that lost writes."""
+        """Return the fencing number of a new grant: larger than any before, even after a failover that lost writes."""
         return max(self.epoch + 1, now)
 
 
 class Operation(StrEnum):
-    """Kinds of requests that a state keeps a receipt of; `lost` marks a token whose lease ended without its holder."""
+    """Kinds of requests with a receipt. `lost` marks a token whose lease ended without a request of its holder."""
 
     COMPLETE = "complete"
     RELEASE = "release"
@@ -88,11 +87,12 @@ class Operation(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What the sender of an applied request was told, kept so that a repetition is told the same.
+    """The answer to an applied request, stored so that a repetition gets the same answer.
 
-    `request` is the fingerprint of the lease token, for a partial write of token and request id; `content` that of what
-    was written (status, output, error), so that other content is not taken for a repetition. `at` is the server time
-    in microseconds. `next_states` and `claimed` are the Tasks that a completion entered, and the one it leased.
+    `request` is the fingerprint of the lease token; for a partial write, of token and request id. `content` is the
+    fingerprint of what was written (status, output, error), so that other content is not taken for a repetition. `at`
+    is the server time in microseconds. `next_states` are the Tasks that a completion entered, `claimed` the one it
+    leased.
     """
 
     request: str
@@ -108,7 +108,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScopeBounds:
-    """An open Parallel or Map: how many branches or iterations must end, how many run at once, how many may fail."""
+    """Limits of an open Parallel or Map: branches or iterations in all, at once, and that may fail."""
 
     size: int
     concurrency: int
@@ -119,16 +119,16 @@ class ScopeBounds:
 class StateDoc:
     """One state of a run. `waits_for` maps each state it waits for to the epoch that settled it, or 0.
 
-    `kind` is set for an open state that nobody leases (a Wait, a Parallel, a Map, a Task that is to be entered
-    again, or a state of any type before which a long chain paused); `deadline` and `heartbeat_s` are a Task's timeouts.
-    When they were set, `not_before` of a retry was `delay_s` ahead, and `deadline` was `timeout_s` after that. `scope`
-    is there once a Parallel or Map has opened what is inside it; inside, `scope_epoch` is the epoch of the scope's
-    document at that time.
+    `kind` is set for an open state that is not leased (a Wait, a Parallel, a Map, a Task that is to be entered again,
+    or a state of any type before which a long chain paused). `deadline` and `heartbeat_s` are a Task's timeouts. When
+    they were set, `not_before` of a retry was `delay_s` ahead, and `deadline` was `timeout_s` after that. `scope` is
+    set once a Parallel or Map has opened its branches or iterations; on states inside, `scope_epoch` is the epoch that
+    the scope's document had then.
 
-    `receipt` is that of the last request that was applied; older ones are kept beside the document. `claim` is the
-    fingerprint of the token that claimed the state. `reminders` counts how often its agents were told again since it
-    was last leased, `start_reminders` the same for the planner of a run that was not started. `retries` counts how
-    often a Retrier gave it back; `tries_from` are the attempts until then.
+    `receipt` is that of the last applied request; older ones are stored in a hash. `claim` is the fingerprint of the
+    token that claimed the state. `reminders` counts the reminders to its agents since it was last leased,
+    `start_reminders` those to the planner of a run that was not started. `retries` counts how often a Retrier retried
+    it; `tries_from` is the number of attempts before the last of these.
     """
 
     status: Status = Status.PENDING
@@ -156,11 +156,11 @@ class StateDoc:
 
     @property
     def is_ready(self) -> bool:
-        """Whether everything it waits for is settled."""
+        """True if everything that it waits for is settled."""
         return all(self.waits_for.values())
 
     def is_claimable(self, now: int) -> bool:
-        """Whether a lease could be granted now: ready, open, due, and nobody holds it."""
+        """Return True if a lease could be granted now: the state is open, ready, due and not leased."""
         return (
             self.status in OPEN
             and self.kind is None
@@ -171,44 +171,44 @@ class StateDoc:
 
     @property
     def is_scope(self) -> bool:
-        """Whether it is a Parallel or Map that was entered."""
+        """True if it is a Parallel or Map that was entered."""
         return self.kind in ("Parallel", "Map")
 
     @property
     def is_open_scope(self) -> bool:
-        """Whether branches or iterations of it may go on."""
+        """True if its branches or iterations may go on."""
         return self.status is Status.RUNNING and self.scope is not None
 
     @property
     def tries(self) -> int:
-        """How often it was leased since it was entered or retried: lost leases, which the run bears only so often."""
+        """Number of leases since it was entered or retried. The run limits it (max attempts)."""
         return self.attempts - self.tries_from
 
     @property
     def heartbeat_due(self) -> int | None:
-        """When its holder must have renewed the lease, or heartbeats are missed."""
+        """Time by which its holder must renew the lease, or the heartbeat timeout passes."""
         if self.heartbeat_s is None or self.lease.token is None or self.lease.ts is None:
             return None
         return self.lease.ts + self.heartbeat_s * SECOND
 
     def timed_out(self, now: int) -> str | None:
-        """Name the ASL error of the timeout that is over; None if there is none."""
+        """Return the ASL error of the timeout that has passed; None if none has."""
         if self.deadline is not None and self.deadline <= now:
             return "States.Timeout"
         due = self.heartbeat_due
         return "States.HeartbeatTimeout" if due is not None and due <= now else None
 
     def attention(self, at: int) -> int:
-        """Tell when the clock must look at it: then, or before, where a timeout ends before."""
+        """Return when the clock must look at the state: `at`, or earlier if a timeout ends earlier."""
         return min(time for time in (at, self.deadline, self.heartbeat_due) if time is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateInput:
-    """What a state was given: `effective` is what its worker sees, `entry` what the engine needs when it is left.
+    """Input of a state: `effective` is what its worker sees, `entry` what the engine needs when the state ends.
 
-    `stateful` says that what follows may read variables or the context object, `revisits` that an earlier visit may
-    have left an entry.
+    `stateful`: later states may read variables or the context object. `revisits`: an earlier visit may have left an
+    entry.
     """
 
     entry: Entry
@@ -218,7 +218,7 @@ class StateInput:
 
     @property
     def must_keep_entry(self) -> bool:
-        """Whether leaving the state needs more than its input says."""
+        """True if the engine needs more than the input when the state ends."""
         kept = self.entry
         return self.stateful or kept.raw is not self.effective or bool(kept.variables or kept.retries or kept.silent)
 
@@ -227,7 +227,7 @@ class StateInput:
 class Meta:
     """The part of a run's meta document that decisions need.
 
-    `agents` holds only the states asked for, by name; an empty tuple means that any agent may take the state.
+    `agents` has only the states that were read, by name. An empty tuple means that any agent may take the state.
     """
 
     status: RunStatus
@@ -239,10 +239,10 @@ class Meta:
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
 
     def assigned(self, path: str) -> tuple[str, ...]:
-        """List who may take the state; inside a scope it is assigned by its name, which no other state has."""
+        """Return the assigned agents. A state inside a scope is assigned by its name, which is unique."""
         return self.agents.get(name_of(path), ())
 
     def may_take(self, path: str, agent_id: str) -> bool:
-        """Whether this agent is assigned to the state, alone or in a pool, or nobody is."""
+        """Return True if the agent may take the state: it is assigned, alone or in a pool, or no agent is."""
         assigned = self.assigned(path)
         return not assigned or agent_id in assigned

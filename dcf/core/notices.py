@@ -1,6 +1,6 @@
-"""What notifications are owed for, as words in the outbox and in event ids, and the one that tells holders to stop.
+"""Kinds of notifications, as written in the outbox and in event ids, and the notices that tell holders to stop.
 
-A kind may be followed by a number, as in `reminder-2`, which makes the event id of each repetition new. Pure.
+A kind may have a number, as in `reminder-2`, so that each repetition has a new event id. Pure.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from dcf.core.model import StateDoc
 
 
 class NoticeKind(StrEnum):
-    """Why somebody is to be told.
+    """Reasons for a notification.
 
-    Of a state: it is `READY`, nobody took it (`REMINDER`), its lease was lost (`LEASE_EXPIRED`), or its holder may stop
-    (`CANCELLED`). To the planner: the run is over (`FINISHED`), was never kicked off (`UNSTARTED`), or stands because
-    nobody takes a state (`UNTAKEN`) or its agent does not exist (`UNKNOWN_AGENT`).
+    To a state's agents: it is `READY`, it was not leased yet (`REMINDER`), its lease was lost (`LEASE_EXPIRED`), or its
+    holder may stop (`CANCELLED`). To the planner: the run has ended (`FINISHED`), was not started (`UNSTARTED`), or
+    does not move because no agent takes a state (`UNTAKEN`) or a state's agent does not exist (`UNKNOWN_AGENT`).
     """
 
     READY = "state_ready"
@@ -28,12 +28,12 @@ class NoticeKind(StrEnum):
     UNKNOWN_AGENT = "unknown_agent"
 
     def numbered(self, number: int) -> str:
-        """Name the repetition of this number."""
+        """Return the kind with this number, for a repetition."""
         return f"{self}-{number}"
 
 
 def stop_notices(states: Mapping[str, StateDoc]) -> list[Notice]:
-    """Owe those who hold these states, which are taken from them, the news that they may stop."""
+    """Return a notice to each holder of these states, whose leases end, that it may stop."""
     kind = NoticeKind.CANCELLED.value
     return [
         Notice(type=kind, state=state, epoch=doc.lease.epoch, reason=kind, agent_id=doc.lease.owner_agent_id)

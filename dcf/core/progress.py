@@ -54,7 +54,7 @@ class Update:
 
     @property
     def needs_id(self) -> bool:
-        """True if a repetition could not be recognised: a partial write without a `request_id`."""
+        """True for a partial write without a `request_id`: a repetition of it could not be recognised."""
         return self.request_id is None and self.is_partial
 
     @property
@@ -133,7 +133,7 @@ def wake(
 
 
 def can_wake(snapshot: Snapshot, state: str) -> bool:
-    """Return True if an open state that nobody leases waits for nothing but to be continued."""
+    """Return True if an open state without a lease only waits to be continued."""
     doc, meta = _open_state(snapshot, state)
     is_due = doc.kind is not None and (doc.not_before or 0) <= snapshot.now
     was_woken = doc.is_scope and doc.status is Status.RUNNING
@@ -175,7 +175,7 @@ def _end_by_itself(
     else:
         advance = engine.fail(definition.machine, state, visits, *failure, context, clock)
     step = open_transition(snapshot, state, epoch, definition)
-    # What a chain opens that went on before the run was kicked off, kicking it off announces.
+    # If a chain goes on before the run is started, starting the run announces the states that it opens.
     step.starting = failure is None and doc.status is Status.PENDING and not step.meta.is_started
     step.writes.states[state] = replace(doc, lease=Lease(epoch=epoch), claim=None)
     step.writes.timers[state] = None
@@ -234,7 +234,7 @@ def _closed(doc: StateDoc, request: Update, now: int) -> StateDoc:
 
 
 def claimant_of(request: Update, holder: str | None) -> Claimant | None:
-    """Return who asks with this write for the lease on the next state; None if nobody does."""
+    """Return the claim for the next state that this write contains; None if there is none."""
     owner = request.owner or holder
     if request.claim_ttl_s is None or owner is None or request.token is None:
         return None

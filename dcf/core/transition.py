@@ -254,14 +254,14 @@ class Transition:
         self._tell("StateEntered", step.path, self._origin(step.source))
 
     def _pause(self, step: Paused) -> None:
-        """Keep where control stands, for a transaction of its own; the state is not entered before."""
+        """Record where the chain paused. A transaction of its own enters the state and goes on."""
         doc = self._opened(step.path, step.source, Status.PENDING)
         self.writes.states[step.path] = replace(doc, kind=step.kind, not_before=self.now)
         self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw)
         self._go_on_at_once(step.path, doc)
 
     def _go_on_at_once(self, path: str, doc: StateDoc) -> None:
-        """Leave it to whoever commits this to go on, and to the clock later, should that process die."""
+        """Add the follow-up to go on at once. The process that commits does it; if it dies, the clock does later."""
         self.writes.timers[path] = self.now + JOIN_DELAY
         self.remaining.paused[path] = doc.lease.epoch
 

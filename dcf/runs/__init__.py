@@ -1,1 +1,1 @@
-"""The verbs of a run, its notifications and clock, and the views of where it stands. No Redis command is known here."""
+"""The operations on a run, its notifications, its clock, and the views of its status. Sends no Redis command itself."""

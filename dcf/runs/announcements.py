@@ -1,6 +1,6 @@
-"""Who is told of what is owed, in which words, and whether it is still true. Pure: (entry, snapshot) to answers.
+"""Turns an outbox entry into an event: its recipients, its content, and whether it is outdated. Pure.
 
-An entry without a state is for the planner; what it says of a state stands in `about`.
+An entry without a state goes to the planner; `about` then names the state that it reports on.
 """
 
 from collections.abc import Mapping
@@ -17,20 +17,20 @@ from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 
 _MOST_ASKED: Final = 10
-"""Members of a pool that are asked, one after the other, to take one event."""
+"""Most members of a pool that are tried, one after the other, for one event."""
 
 _ALWAYS_TRUE: Final = frozenset({NoticeKind.FINISHED.value, NoticeKind.CANCELLED.value})
 
 
 def event_id_of(workflow_id: str, entry: OutboxEntry) -> str:
-    """Make the id by which receivers drop repetitions."""
+    """Return the id of an event, by which receivers drop duplicates."""
     return f"{workflow_id}:{entry.state or entry.about or 'run'}:{entry.epoch}:{entry.type}"
 
 
 def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tuple[str, ...]:
-    """List who may be told, the first of them first: the one named, the planner, or those assigned.
+    """Return the agents that may be told, in the order to try: the one named, the planner, or the assigned agents.
 
-    A pool begins with another member for another event, and with the next one for the next reminder of it.
+    The first member of a pool to be tried depends on the event; each reminder of the event starts one member later.
     """
     if entry.agent_id is not None:
         return (entry.agent_id,)
@@ -46,7 +46,7 @@ def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tupl
 
 
 def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
-    """Tell whether the state, or the whole run, has moved on since the entry was written."""
+    """Return True if the state or the run has moved on since the entry was written, so that it is no longer true."""
     meta = snapshot.meta
     if entry.type in _ALWAYS_TRUE:
         return False
@@ -62,7 +62,7 @@ def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
 
 
 def event_of(run: RunKeys, entry: OutboxEntry, now: int, payload: Json) -> dict[str, Json]:
-    """Make the seed's event, with its id."""
+    """Return the event to deliver, in the seed's format, with its id."""
     event: dict[str, Json] = {
         "type": "workflow_event",
         "event_id": event_id_of(run.workflow_id, entry),
@@ -87,7 +87,7 @@ def event_of(run: RunKeys, entry: OutboxEntry, now: int, payload: Json) -> dict[
 
 
 def entry_of(event: Mapping[str, Json]) -> OutboxEntry | None:
-    """Read back from an event what it announced; None for an event that is not one of ours."""
+    """Return the outbox entry that an event was made from; None if dcf did not make the event."""
     event_id, state = event.get("event_id"), event.get("target_state")
     parts = event_id.rsplit(":", 2) if isinstance(event_id, str) else []
     if len(parts) < 3 or not parts[1].isdecimal() or not (state is None or isinstance(state, str)):  # noqa: PLR2004

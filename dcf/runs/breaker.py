@@ -1,7 +1,7 @@
-"""Leaves a platform alone that does not answer, so that not everybody who delivers waits for it in turn.
+"""Circuit breaker for an agent platform that does not answer, so that deliveries do not all wait for its timeout.
 
-After a few failures in a row only one delivery is let through in each pause, and pauses grow until one succeeds. What
-is not let through stays owed. It decides nothing about who is told.
+After a few failures in a row it lets one delivery through per pause, and the pauses grow until one succeeds. The other
+notifications stay in the outbox. It does not decide who is told.
 """
 
 import threading
@@ -13,16 +13,16 @@ from dcf.ports import Deliverer, Delivery, Undelivered
 from dcf.values.json_text import Json
 
 _TOLERATED: Final = 3
-"""Failures in a row after which a platform is left alone."""
+"""Failures in a row after which the breaker opens."""
 
 _FIRST_PAUSE_S: Final = 2.0
 _LONGEST_PAUSE_S: Final = 60.0
 _SAYS_NOTHING: Final = frozenset({Undelivered.UNDER_WAY})
-"""Outcomes that were decided here, without the platform."""
+"""Outcomes that were decided without asking the platform; they say nothing about its health."""
 
 
 class Breaker:
-    """Whether a platform may be asked; `monotonic` is the clock, in seconds. May be used from several threads."""
+    """Decides whether a platform may be called; `monotonic` is the clock, in seconds. Thread-safe."""
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
@@ -31,18 +31,18 @@ class Breaker:
         self._until = 0.0
 
     def admit(self) -> float:
-        """Let the caller ask the platform (0.0), or tell in how many seconds it may be worth a try."""
+        """Return 0.0 if the caller may call the platform, else the seconds after which to try again."""
         with self._lock:
             now = self._monotonic()
             if self._failures < _TOLERATED:
                 return 0.0
             if self._until > now:
                 return self._until - now
-            self._until = now + self._pause_s()  # this one tries; the others wait for what becomes of it
+            self._until = now + self._pause_s()  # this caller tries; the others wait for its result
             return 0.0
 
     def note(self, *, answered: bool) -> None:
-        """Note whether the platform answered somebody who was let through."""
+        """Record whether the platform answered a call that `admit` allowed."""
         with self._lock:
             self._failures = 0 if answered else self._failures + 1
             if self._failures >= _TOLERATED:
@@ -62,7 +62,7 @@ class GuardedDeliverer:
         self.is_remote = platform.is_remote
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
-        """Deliver, unless the platform is to be left alone for now."""
+        """Deliver the event, unless the breaker is open."""
         pause_s = self._breaker.admit()
         if pause_s:
             return Delivery(

@@ -1,7 +1,7 @@
-"""The clock of runs: looks at what is due, has what is owed delivered, and takes runs that are over off its list.
+"""The clock of runs: handles due timers, has owed notifications delivered, and drops ended runs from its list.
 
-It is no orchestrator: what it does is done by the same transactions as everything else, any number of copies may run
-at once, and nothing depends on it but time itself. It never waits for an agent platform.
+It is not an orchestrator. It uses the same transactions as every other caller, any number of copies may run at once,
+and only timeouts, retries, reminders and Waits depend on it. It never waits for an agent platform.
 """
 
 import logging
@@ -21,7 +21,7 @@ _HEALER: Final = "clock"
 
 
 class RunClock:
-    """Looks at live runs, and hands what they owe to `deliveries`."""
+    """Handles the due timers of live runs, and hands the runs that owe notifications to `deliveries`."""
 
     def __init__(
         self, plane: ControlPlane, index: RunIndex, outbox: Outbox, deliveries: DeliveryThreads, time: ServerTime
@@ -33,7 +33,7 @@ class RunClock:
         self._time = time
 
     def pulse(self) -> int:
-        """Look once at every live run; how many things were done."""
+        """Look once at every live run. Return how many things were done."""
         if self._time.has_stepped_back():
             _log.warning("pulse: the time of Redis went backwards; times of live runs are brought back")
             for workflow_id in self._index.live():
@@ -42,11 +42,11 @@ class RunClock:
         return sum(self._try(self._tick, workflow_id) for workflow_id in self._index.live())
 
     def finish(self, timeout_s: float) -> int:
-        """Wait until what was handed over is delivered, or for so long; how many notifications were dealt with."""
+        """Wait for the deliveries handed over, at most `timeout_s`. Return how many notifications were handled."""
         return self._deliveries.wait(timeout_s)
 
     def _try(self, do: Callable[[str], int], workflow_id: str) -> int:
-        """Do it for one run; what is wrong with its documents must not stop the clock of the others."""
+        """Call `do` for one run. An error in its documents must not stop the clock of the other runs."""
         try:
             return do(workflow_id)
         except StoreUnavailable:
@@ -59,7 +59,7 @@ class RunClock:
             return 0
 
     def _heal(self, workflow_id: str) -> int:
-        """Bring back what was to happen by a time that has become the future."""
+        """Correct times that lie too far ahead because the server clock stepped back."""
         self._outbox.begin_anew(workflow_id, _HEALER)
         return self._plane.heal(workflow_id)
 
@@ -82,7 +82,7 @@ class RunClock:
         return done
 
     def _look(self, workflow_id: str, state: str) -> None:
-        """Look at one state; what is wrong with its documents must not keep the clock from the others."""
+        """Look at one state. An error in its documents must not stop the clock of the other states."""
         try:
             self._plane.look(workflow_id, state)
         except (StoreUnavailable, NotFound):
@@ -91,9 +91,9 @@ class RunClock:
             _log.warning("pulse: %s of run %s: %s: %s", state, workflow_id, error.code, error.message)
 
     def _retire(self, workflow_id: str, attention: Attention) -> None:
-        """Take a run that is over off the list; its keys begin to expire once it is finalized, which lists it again."""
+        """Take an ended run off the clock's list. Finalizing lists it again, and then its keys get their expiry."""
         if not attention.is_left_open:
-            self._plane.skip_unreached(workflow_id)  # again, should whoever ended the run have died before it did
+            self._plane.skip_unreached(workflow_id)  # the process that ended the run may have crashed
         if attention.is_final and attention.retention_s is not None:
             self._expire(workflow_id, attention.retention_s)
         self._index.retire(workflow_id, is_final=attention.is_final)

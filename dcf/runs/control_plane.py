@@ -1,7 +1,7 @@
-"""The verbs of a run: each names what it reads and the pure decision that is made on it.
+"""The operations on a run: each names what it reads and the pure decision that is made on it.
 
-Nothing is decided here and no Redis command is known here; `transactions` carries the decision out, and `follow_ups`
-does what it left to do. States are named by name or, inside Parallel and Map, by path.
+This module decides nothing and sends no Redis command: `transactions` carries the decision out, and `follow_ups` does
+the work that it left. States are given by name or, inside Parallel and Map, by path.
 """
 
 import random
@@ -33,7 +33,7 @@ from dcf.values.refusal import Refusal
 Answer = TypeVar("Answer")
 
 _PAGES = (4, 32, 128)
-"""Open states looked at in one round trip when a state is claimed: what is ready comes first, as a rule."""
+"""Open states that a claim reads per round trip. Ready states usually come first, so the first page is small."""
 
 _ALL = 1_000_000
 _NO_ITEMS = NoItems()
@@ -44,11 +44,11 @@ _ENDINGS: Mapping[Fired | None, Ending] = {
     "timed_out": progress.time_out,
     "waited": progress.wake,
 }
-"""What becomes of a state by what the clock found."""
+"""Operation to run on a state, by what the clock found due."""
 
 
 class ControlPlane:
-    """Create, read, lease, write and close runs. Stateless but for a cache of definitions."""
+    """Create, read, lease, write and close runs. Its only state is a cache of definitions."""
 
     def __init__(self, store: RunStore, index: RunIndex, items: ItemSource = _NO_ITEMS) -> None:
         self._store = store
@@ -57,18 +57,18 @@ class ControlPlane:
         self._follow_ups = FollowUps(self._transactions, items)
 
     def create(self, request: creation.Create) -> Created | Refusal:
-        """Seed a run; the same request again finds it."""
+        """Create a run. Repeating the same request returns the run that exists."""
         committed = self._store.commit(
             request.workflow_id, Reads(whole_meta=True), partial(creation.create, request=request)
         )
         answer = committed.answer
         if isinstance(answer, Created):
             if not answer.existed:
-                self._transactions.keep(request, answer)  # in place of an earlier run of this name
+                self._transactions.keep(request, answer)  # replaces a cached earlier run of this name
             self._follow_ups.after(request.workflow_id, committed)
             is_over = answer.meta.get("status") != RunStatus.RUNNING
             if answer.existed and is_over and answer.meta.get("finalized_at") is None:
-                self.skip_unreached(request.workflow_id)  # should whoever created it have died before it did
+                self.skip_unreached(request.workflow_id)  # the process that created it may have died before this
         return answer
 
     def run(self, workflow_id: str) -> Run:
@@ -76,15 +76,15 @@ class ControlPlane:
         return self._transactions.run(workflow_id)
 
     def path(self, workflow_id: str, state: str) -> str:
-        """Return the path of the state that a caller names."""
+        """Return the path of the state that a caller gave by name or path."""
         return self._transactions.path(workflow_id, state)
 
     def place(self, workflow_id: str, state: str) -> Place:
-        """Return where in its workflow a state stands; raise UnknownState when it has none of this name or path."""
+        """Return a state's position in its workflow. Raise UnknownState if there is none of this name or path."""
         return self._transactions.place(workflow_id, state)
 
     def read(self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True) -> Snapshot:
-        """Documents of a run as they are now: of the states named, or of all and of what is open inside them."""
+        """Return a run's current documents: of the given states, or of all states and of what is open inside them."""
         run = self.run(workflow_id)
         while True:
             paths = self._paths(workflow_id, run, states)
@@ -97,7 +97,7 @@ class ControlPlane:
             run = self._transactions.load(workflow_id)
         if missing is not None:
             raise UnknownState(workflow_id, missing)
-        # Under the names that the caller used; what was only read to judge the scopes is left out.
+        # Keyed by the names that the caller used, without the documents that were read only to judge the scopes.
         shown = fenced(snapshot)
         names = dict(zip(paths, states, strict=True)) if states is not None else dict(zip(paths, paths, strict=True))
         return replace(
@@ -108,7 +108,7 @@ class ControlPlane:
         )
 
     def acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
-        """Take the lease on a state."""
+        """Grant the lease on a state, or refuse it."""
         path = self.path(workflow_id, request.state)
         reads = Reads(states=with_scopes([path]), inputs=(path,), agents=(path,))
         decide = partial(lease.acquire, request=replace(request, state=path))
@@ -119,7 +119,7 @@ class ControlPlane:
         return answer
 
     def renew(self, workflow_id: str, request: lease.Renew) -> Leased | Refusal:
-        """Keep the lease longer."""
+        """Extend the lease."""
         path = self.path(workflow_id, request.state)
         decide = partial(lease.renew, request=replace(request, state=path))
         reads = Reads(states=with_scopes([path]))
@@ -127,7 +127,7 @@ class ControlPlane:
         return done.answer
 
     def release(self, workflow_id: str, request: lease.Release) -> Released | Refusal:
-        """Give the state back."""
+        """Release the lease, so that another agent can take the state."""
         path = self.path(workflow_id, request.state)
         decide = partial(lease.release, request=replace(request, state=path))
         reads = Reads(states=with_scopes([path]))
@@ -135,7 +135,7 @@ class ControlPlane:
         return done.answer
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
-        """Lease the next ready state that this agent may take."""
+        """Claim: lease the next ready state that this agent may take."""
         wish = replace(wish, claims=True)
         offset, page = 0, 0
         while True:
@@ -146,13 +146,13 @@ class ControlPlane:
                 taken = self._take_any(workflow_id, wish, answer)
                 if taken is not None:
                     return taken
-                continue  # others were faster: look again
+                continue  # other claims took them first: read again
             if not isinstance(answer, NothingReady) or answer.examined < length:
                 return answer
             offset, page = offset + length, page + 1
 
     def _take_any(self, workflow_id: str, wish: lease.Acquire, contested: "_Contested") -> Leased | None:
-        """Lease one of the states that others may be after as well, each by its own document."""
+        """Try to lease one of several contested states, each in its own transaction."""
         for path in random.sample(contested.states, len(contested.states)):  # nosec B311 - an order, no secret
             taken = self.acquire(workflow_id, replace(wish, state=path))
             if isinstance(taken, Leased):
@@ -160,11 +160,11 @@ class ControlPlane:
         return None
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
-        """Apply a holder's write; completing decides what comes next in the same transaction."""
+        """Apply a lease holder's write. A completion also enters the next states, in the same transaction."""
         path = self.path(workflow_id, request.state)
         if path != request.state:
             request = replace(request, state=path)
-        if request.needs_id:  # so that a lost reply does not make us apply it twice
+        if request.needs_id:  # idempotency key: a write whose reply was lost is applied once
             request = replace(request, request_id=secrets.token_hex(8))
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[Updated | Refusal | More]:
@@ -176,11 +176,11 @@ class ControlPlane:
         return self._followed_up(workflow_id, request, committed)
 
     def exhaust(self, workflow_id: str, path: str) -> None:
-        """Fail a state that used up its attempts, if it still is so."""
+        """Fail a state that has used up its attempts; do nothing if that is no longer the case."""
         self._end_by_itself(workflow_id, path, progress.exhaust)
 
     def kick_off(self, workflow_id: str, reason: str) -> Owed | Refusal:
-        """Owe the start notifications."""
+        """Start a run: put the notifications of its first states into the outbox."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[Owed | Refusal]:
             return kickoff.kick_off(snapshot, reason, run.definition.machine.timeout_s)
@@ -190,7 +190,7 @@ class ControlPlane:
         return done.answer
 
     def look(self, workflow_id: str, path: str) -> Owed:
-        """Look, as the clock, at an open state whose time has come."""
+        """Handle the due timer of an open state. Called by the clock."""
         reads = Reads(states=with_scopes([path]), timers=(path,))
         answer = self._store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
         ending = _ENDINGS.get(answer.fired)
@@ -201,15 +201,15 @@ class ControlPlane:
         return answer
 
     def hasten(self, workflow_id: str, state: str) -> Owed:
-        """Have a ready state announced again at the clock's next look."""
+        """Make a ready state due now, so that the clock announces it again."""
         path = self.path(workflow_id, state)
         decide = partial(attention.hasten, state=path)
         return self._transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
 
     def heal(self, workflow_id: str) -> int:
-        """Bring back times that lie further ahead than they can, since the server's clock stepped back.
+        """Correct times that lie too far in the future because the server clock stepped back.
 
-        Each state is a transaction of its own; returns how many had to be changed.
+        Each state is a transaction of its own. Return how many states were changed.
         """
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[bool]:
@@ -220,7 +220,7 @@ class ControlPlane:
         return sum(self._heal(workflow_id, definition, path) for path in self._store.open_states(workflow_id))
 
     def announce_again(self, workflow_id: str, names: Collection[str]) -> None:
-        """Have what is open of these states announced at the clock's next look, in a run that was started."""
+        """Make these states due now where they are open, for the clock to announce again. The run must be started."""
         meta = self.read(workflow_id, (), whole_meta=False).meta if names else None
         if meta is None or not meta.is_started:
             return
@@ -229,7 +229,7 @@ class ControlPlane:
                 self.hasten(workflow_id, path)
 
     def time_out(self, workflow_id: str) -> None:
-        """Fail, as the clock, a run whose own time is over."""
+        """Fail a run whose TimeoutSeconds have passed. Called by the clock."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
             return progress.time_out_run(snapshot, run.definition)
@@ -238,7 +238,7 @@ class ControlPlane:
         self._follow_ups.after(workflow_id, committed)
 
     def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
-        """Close the run and write its audit record, once; what a dead server left open is closed by repeating it."""
+        """Close the run and write its audit record, once. A repetition closes what a crashed server left open."""
 
         def reads(run: Run) -> Reads:
             return Reads(states=run.definition.paths, whole_meta=True, audit=True)
@@ -248,26 +248,26 @@ class ControlPlane:
 
         answer = self._transactions.by_definition(workflow_id, reads, decide).answer
         if request.close_open_states:
-            self.skip_unreached(workflow_id)  # what is open inside scopes, however much; meta is its fence by now
+            self.skip_unreached(workflow_id)  # open states in scopes: `meta` fences them
         return answer
 
     def skip_unreached(self, workflow_id: str) -> None:
-        """Close what control never reached in a run that ended; anybody may repeat it."""
+        """Mark as skipped the states that an ended run never reached. Safe to repeat, by any process."""
         self._follow_ups.skip_unreached(workflow_id)
 
     def inside(self, workflow_id: str) -> tuple[list[str], list[str], list[str]]:
-        """List the paths of all that ever stood inside Parallel and Map: states, scopes, branches and iterations."""
+        """Return the paths of all states, scopes, branches and iterations that ever existed inside Parallel and Map."""
         return self._follow_ups.inside(workflow_id)
 
     def _followed_up(
         self, workflow_id: str, request: progress.Update, committed: Committed[Updated | Refusal]
     ) -> Updated | Refusal:
-        """Do what an update left to do; what was entered or leased by that counts as its doing."""
+        """Do the follow-up work of an update. States entered or leased by that work are part of its answer."""
         answer = committed.answer
         if not isinstance(answer, Updated):
             return answer
         joined = self._follow_ups.after(workflow_id, committed, completer_of(request, answer))
-        if answer.repeated and "/" in request.state:  # whoever did it first may have died before it joined
+        if answer.repeated and "/" in request.state:  # the first caller may have died before it joined
             joined = self._follow_ups.look_around(workflow_id, request.state, completer_of(request, answer))
         if joined == NOTHING_JOINED:
             return answer
@@ -291,7 +291,7 @@ class ControlPlane:
         return self._store.transact(workflow_id, reads, lambda snapshot: decide(fenced(snapshot)))
 
     def _end_by_itself(self, workflow_id: str, path: str, end: Ending, size: int | None = None) -> None:
-        """End a state that nobody writes the end of, if its time has really come."""
+        """End a state without a holder's write (timeout, Wait), if its time has come."""
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | More | None]:
             return end(snapshot, path, run.definition, run.context)
@@ -304,16 +304,16 @@ class ControlPlane:
 
 @dataclass(frozen=True, slots=True)
 class _Contested:
-    """In place of an answer: states that others may be writing, each to be taken by itself."""
+    """Returned in place of an answer: contested states, to be leased one by one."""
 
     states: tuple[str, ...]
 
 
 class _Claiming:
-    """Claims what nobody holds, watching the set of open states and no document.
+    """Claims a state that nobody holds. It WATCHes the set of open states and no document.
 
-    That set changes with every step of the run, so where several work on it at once this is tried once; after that,
-    and for a state with a late holder, who may be writing its document, the states are taken one by one.
+    That set changes with every step of the run. So with several concurrent claims this is tried once; after that the
+    states are leased one by one, and so is a state whose lease has expired, since its late holder may be writing it.
     """
 
     def __init__(self, wish: lease.Acquire) -> None:

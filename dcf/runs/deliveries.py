@@ -1,7 +1,7 @@
-"""Delivers what runs owe beside the clock: a platform that is slow or away may keep nobody waiting but its own agents.
+"""Delivers owed notifications on threads of its own, so that a slow agent platform does not hold up the clock.
 
-A few threads are enough, since whoever waits for a platform that does not answer is soon refused by its breaker. What
-is not delivered when the process ends stays owed, and another process delivers it.
+A few threads are enough, since the circuit breaker soon refuses calls to a platform that does not answer. What is not
+delivered when the process ends stays in the outbox, and another process delivers it.
 """
 
 import logging
@@ -19,13 +19,13 @@ THREADS: Final = 4
 """Deliveries to one platform at the same time."""
 
 _GRACE_S: Final = 3.0
-"""How long the end of the process waits for deliveries that are under way."""
+"""Seconds for which the end of the process waits for deliveries that are under way."""
 
 
 class DeliveryThreads:
-    """Calls `deliver` with the runs that owe something: on threads of its own, or at once where there are none.
+    """Calls `deliver` with the runs that owe notifications: on its threads, or at once if it has none.
 
-    `deliver` returns how many notifications it dealt with. A run that is waiting or under way is not taken twice.
+    `deliver` returns how many notifications it handled. A run that is queued or under way is not queued again.
     """
 
     def __init__(self, deliver: Callable[[str], int], threads: int = THREADS) -> None:
@@ -39,7 +39,7 @@ class DeliveryThreads:
         self._closed = False
 
     def hand_over(self, workflow_id: str) -> int:
-        """Have a run's notifications delivered; return how many were, 0 where that is left to a thread."""
+        """Have a run's notifications delivered. Return how many were handled; 0 if a thread will do it."""
         if not self._most:
             return self._deliver(workflow_id)
         with self._changed:
@@ -53,9 +53,9 @@ class DeliveryThreads:
         return 0
 
     def wait(self, timeout_s: float) -> int:
-        """Wait until all that was handed over is done, or for so long; return how many notifications were dealt with.
+        """Wait until everything handed over is done, at most `timeout_s`. Return how many notifications were handled.
 
-        Each of them is counted once.
+        Each notification is counted in one call only.
         """
         with self._changed:
             self._changed.wait_for(lambda: not self._pending, timeout_s)
@@ -63,7 +63,7 @@ class DeliveryThreads:
         return done
 
     def close(self) -> None:
-        """Take nothing more, and give what is under way a moment to end; then the process ends without it."""
+        """Take no more runs, and wait briefly for deliveries under way; those that take longer are abandoned."""
         with self._changed:
             self._closed = True
         for _ in self._threads:
@@ -87,6 +87,6 @@ class DeliveryThreads:
             if not self._closed:
                 _log.warning("delivery: run %s: %s: %s", workflow_id, error.code, error.message)
         except Exception:  # noqa: BLE001 - a defect met in one run must not end the deliveries of the others
-            if not self._closed:  # else what it works with was taken away under it
+            if not self._closed:  # after closing, its connections may be closed too
                 _log.exception("delivery: run %s", workflow_id)
         return 0

@@ -1,7 +1,7 @@
-"""The verbs on single JSON documents: which keys may be touched, by whom, and what a change answers.
+"""The operations on single JSON documents: which keys may be read or changed, by whom, and what a change answers.
 
-Documents of runs can be read here and, within the rules of `core/run_edits`, corrected; every correction is an event of
-the run. Keys of dcf's own indexes are never touched, whatever is configured. No Redis command is known here.
+Documents of runs can be read and, within the rules of `core/run_edits`, corrected; every correction is an event of the
+run. Keys of dcf's own indexes are never touched, whatever the settings say. Sends no Redis command itself.
 """
 
 import re
@@ -24,20 +24,20 @@ from dcf.values.json_text import Json, dump
 from dcf.values.refusal import Refusal
 
 Operation: TypeAlias = Callable[[Json], Edited | Refusal]
-"""What a change does, on the document as its readers see it."""
+"""Function that makes the change, on the document as its readers see it."""
 
 _KEY = re.compile(r"[A-Za-z0-9_.:@#/-]{1,300}\Z", re.ASCII)
 _RESERVED: Final = ("cp:", "dp:")
 _REMEMBERED_S: Final = 24 * 3600
 _LOOP_S: Final = 120
-"""A request id that the caller does not know is only repeated by the loop that drew it."""
+"""Seconds a generated request id is kept: the caller does not know it, so only the retry loop repeats it."""
 _KEPT: Final = 4096
-"""Characters of a changed value that its receipt keeps for a repetition."""
+"""Most characters of a changed value that its receipt keeps, to answer a repetition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """A change somebody asks for. `digest` is made of all that is asked, so that one id stands for one request."""
+    """Request for a change. `digest` covers the whole request, so that its id cannot be reused for another one."""
 
     key: str
     operation: str
@@ -49,10 +49,10 @@ class Wish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
-    """What came of it: the value now at `at`, MISSING where there is none, and the whole document.
+    """Result of a change: the value now at `at` (MISSING if there is none), and the whole document.
 
-    `was_changed` is false when everything was as asked already; `repeated` when this request was applied before, and
-    then the value is the one of that time where it is known.
+    `was_changed` is False if the document already was as requested. `repeated` is True if this request was applied
+    before; the value is then the one of that time, if the receipt has it.
     """
 
     key: str
@@ -73,7 +73,7 @@ class JsonDocuments:
         self.max_bytes = max_bytes
 
     def read(self, key: str) -> Json | Refusal:
-        """Return the document as everybody may see it."""
+        """Return the document without its lease token."""
         of = self._admit(key)
         document = self._edits.read(key)
         if document is MISSING:
@@ -81,7 +81,7 @@ class JsonDocuments:
         return document if of is None else run_edits.visible(of.kind, document)
 
     def create(self, wish: Wish, document: Json, *, overwrite: bool) -> Changed | Refusal:
-        """Make a document; only one of several creators does."""
+        """Create a document. Of several concurrent callers only one creates it."""
         if self._admit(wish.key) is not None:
             raise Forbidden(
                 "The documents of a run are not made one by one.", "Create runs with create_workflow_control_plane."
@@ -99,7 +99,7 @@ class JsonDocuments:
         return self._edits.transact(wish.key, _receipt_id(wish), decide)
 
     def change(self, wish: Wish, operate: Operation) -> Changed | Refusal:
-        """Change a document that exists, all or nothing."""
+        """Change an existing document, all or nothing."""
         of = self._admit(wish.key)
         tasks = self._tasks(of)
 
@@ -132,7 +132,7 @@ class JsonDocuments:
     def _outcome(
         self, wish: Wish, found: Found, edited: Edited, around: Circumstances | None = None
     ) -> EditOutcome[Changed | Refusal]:
-        """Answer, and write unless everything is as asked; `edited` is the document as its readers see it."""
+        """Return the answer, and what to write if anything changed; `edited` is the document as its readers see it."""
         kind = None if around is None else around.kind
         before = found.document if kind is None else run_edits.visible(kind, found.document)
         was_changed = before is MISSING or dump(before) != dump(edited.document)
@@ -161,7 +161,7 @@ class JsonDocuments:
             return frozenset()
 
     def _admit(self, key: str) -> RunDocument | None:
-        """Refuse every key that is not ours to touch; tell which document of a run it is, if of one."""
+        """Refuse a key that may not be touched. Return which document of a run it is, or None."""
         of = document_of(key) if key.startswith(_RESERVED) else None
         allowed = any(key.startswith(prefix) and len(key) > len(prefix) for prefix in self._prefixes)
         if of is not None and allowed:
@@ -187,7 +187,7 @@ def _receipt(wish: Wish, answer: Changed) -> Json:
 
 
 def _repetition(wish: Wish, found: Found) -> Changed | Refusal | None:
-    """Answer a request that was applied before; None for a new one."""
+    """Return the answer to a request that was applied before; None if it is new."""
     if found.receipt is None:
         return None
     if found.receipt["digest"] != wish.digest:
@@ -215,7 +215,7 @@ def _circumstances(of: RunDocument, found: Found, tasks: frozenset[str]) -> Circ
 
 
 def _event(wish: Wish) -> Event:
-    """Tell the history who changed what; the value is in the document, not here."""
+    """Return the history event: who changed which part. It does not contain the value."""
     of = document_of(wish.key)
     data = {"key": wish.key, "path": spell(wish.path), "operation": wish.operation, "who": wish.hand.who}
     return Event(type="DocumentEdited", state=None if of is None else of.state, data=data)

@@ -1,7 +1,7 @@
-"""What commits leave to do: scopes to join, close, open or sweep, chains to go on with, and the rest of an ended run.
+"""Follow-up work of commits: join, close, open or sweep scopes, continue paused chains, close the rest of ended runs.
 
-Each is a transaction of its own, done by whoever committed; whoever dies before leaves it to the clock, which looks
-at every open scope and at every state before which a chain paused. It decides nothing.
+Each is a transaction of its own, done by the process that committed. If that process dies first, the clock does it: it
+looks at every open scope and at every state before which a chain paused. This module decides nothing.
 """
 
 import logging
@@ -30,7 +30,7 @@ from dcf.values.json_text import Json
 _log = logging.getLogger(__name__)
 
 _MOST = 1_000
-"""Transactions after one commit; a run that goes on by itself beyond that is left to the clock."""
+"""Most transactions after one commit; beyond that the clock continues the run."""
 
 _SWEPT_AT_ONCE = 100
 
@@ -39,21 +39,21 @@ GoOn: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Deci
 
 
 class FollowUps:
-    """Does what commits left to do."""
+    """Does the follow-up work of commits."""
 
     def __init__(self, transactions: Transactions, items: ItemSource) -> None:
         self._transactions = transactions
         self._items = items
 
     def after(self, workflow_id: str, committed: Committed[object], by: Completer | None = None) -> Joined:
-        """Do all that a commit left to do, and what that leaves to do; tell what came of it together."""
+        """Do the follow-up work of a commit, and the work that this leaves in turn. Return the combined result."""
         done, joined = 0, NOTHING_JOINED
         pending = deque(joining.follow_ups(committed.remaining, committed.counts))
         while pending and done < _MOST:
             try:
                 step = self._do(workflow_id, pending.popleft(), by)
             except Conflict:
-                break  # what was asked for is done; the clock looks at every open scope and pause
+                break  # the claim is granted; the clock does the rest
             joined = _together(joined, step.answer)
             pending.extend(joining.follow_ups(step.remaining, step.counts))
             by = None if joined.claimed is not None else by
@@ -61,7 +61,7 @@ class FollowUps:
         return joined
 
     def look(self, workflow_id: str, path: str, by: Completer | None = None) -> Joined:
-        """See, as the clock, whether something is to be done about an open scope, and do it."""
+        """Do what is due about an open scope, if anything. Called by the clock."""
         reads = Reads(states=with_scopes([path]), tallies=(path,))
         snapshot = self._transactions.store.read(workflow_id, reads)
         doc = snapshot.states.get(path)
@@ -72,14 +72,14 @@ class FollowUps:
         return _together(self.after(workflow_id, done, by), done.answer)
 
     def look_around(self, workflow_id: str, path: str, by: Completer | None) -> Joined:
-        """See whether something is to be done about the scopes around a state."""
+        """Do what is due about the scopes around a state, if anything."""
         found = NOTHING_JOINED
         for owner in reversed(ancestors(path)):
             found = _together(found, self.look(workflow_id, owner, by))
         return found
 
     def inside(self, workflow_id: str) -> tuple[list[str], list[str], list[str]]:
-        """List the paths of all that ever stood inside Parallel and Map: states, scopes, branches and iterations."""
+        """Return the paths of all states, scopes, branches and iterations that ever existed inside Parallel and Map."""
         machine = self._transactions.load(workflow_id).definition.machine
         scopes = self._transactions.store.scopes(workflow_id)
         branches = [open_scope(path, index) for path, size in scopes.items() for index in range(size)]
@@ -87,7 +87,7 @@ class FollowUps:
         return states, list(scopes), branches
 
     def skip_unreached(self, workflow_id: str) -> None:
-        """Close what control never reached in a run that ended, and what is open in scopes; anybody may repeat it."""
+        """Mark as skipped what an ended run never reached, and close what is open in scopes. Safe to repeat."""
 
         def reads(run: Run) -> Reads:
             return Reads(states=run.definition.paths)
@@ -127,7 +127,7 @@ class FollowUps:
         return self._transactions.by_definition(workflow_id, reads, guarded, wanted.path)
 
     def _supply(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[FollowedUp]:
-        """Read the items between two transactions: no file is read while others wait."""
+        """Read a Map's items between two transactions, since no file may be read inside one."""
         needed = self._wanted_items(workflow_id, wanted)
         if needed is None:
             return Committed(answer=None)
@@ -155,7 +155,7 @@ class FollowUps:
         return self._transactions.by_definition(workflow_id, reads, decide, wanted.path).answer
 
     def _in_pages(self, workflow_id: str, owner: str, decide: Callable[[Snapshot], Decision[int]]) -> None:
-        """Decide on the open states inside a scope, or inside any, some at a time."""
+        """Decide on the open states inside a scope (or inside any scope), a page at a time."""
         left = joining.inside(self._transactions.store.open_states(workflow_id), owner)
         for start in range(0, len(left), _SWEPT_AT_ONCE):
             page = left[start : start + _SWEPT_AT_ONCE]
@@ -163,7 +163,7 @@ class FollowUps:
 
 
 def _together(before: Joined, answer: object) -> Joined:
-    """Put what came of several transactions together."""
+    """Combine the results of two transactions."""
     if not isinstance(answer, Joined):
         return before
     return replace(

@@ -1,6 +1,6 @@
-"""What is open inside Parallel and Map, put in order and cut to what a person can look at. Pure.
+"""Selects and orders the open states inside Parallel and Map, so that a person can read the list. Pure.
 
-A Map may have thousands of open states: what is to be read is picked from their paths alone.
+A Map may have thousands of open states, so the selection uses their paths only and reads no document.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -14,7 +14,7 @@ Order: TypeAlias = tuple[tuple[int, int, str], ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Picked:
-    """Paths to show, scopes before what is in them; `more` counts the open iterations left out, by Parallel or Map."""
+    """Paths to show, each scope before its states; `more` counts the open iterations left out, by Parallel or Map."""
 
     paths: tuple[str, ...] = ()
     more: Mapping[str, int] = field(default_factory=dict)
@@ -30,7 +30,7 @@ class Row:
 
 
 def pick(paths: Iterable[str], *, each: int, most: int) -> Picked:
-    """Pick nested states: of every Parallel and Map `each` branches or iterations, and no more than `most` states."""
+    """Return nested states: at most `each` branches or iterations per Parallel or Map, and at most `most` states."""
     picked: list[str] = []
     shown: dict[str, set[str]] = {}
     more: dict[str, set[str]] = {}
@@ -49,7 +49,7 @@ def pick(paths: Iterable[str], *, each: int, most: int) -> Picked:
 
 
 def tree(paths: Iterable[str], more: Mapping[str, int]) -> Iterator[Row]:
-    """List the states with those inside each under it, its own states first to last as they were given."""
+    """Yield the states, each followed by the ones inside it. States of one level keep the given order."""
     inside: dict[str, list[str]] = {}
     known = list(paths)
     present = set(known)
@@ -69,13 +69,13 @@ def _below(owner: str, depth: int, inside: Mapping[str, list[str]], more: Mappin
 
 
 def _label(path: str) -> str:
-    """Name a state by its branch or iteration and its name."""
+    """Return a short label: the state's branch or iteration, and its name."""
     scope, name = split(path)
     return f"{split_scope(scope)[1]} {name}" if scope else name_of(path)
 
 
 def _scopes(path: str) -> list[str]:
-    """List the branches and iterations that a state is in, outermost first."""
+    """Return the branches and iterations that a state is in, outermost first."""
     found: list[str] = []
     scope = split(path)[0]
     while scope:
@@ -90,7 +90,7 @@ def _has_room(shown: Mapping[str, set[str]], scope: str, each: int) -> bool:
 
 
 def _order(path: str) -> Order:
-    """Make a key that puts iteration 9 before iteration 10, and a scope before what is in it."""
+    """Return a sort key that puts iteration 9 before iteration 10, and a scope before its states."""
     return tuple(
         (0, int(part), "") if at % 2 and part.isascii() and part.isdigit() else (1, 0, part)
         for at, part in enumerate(components(path))

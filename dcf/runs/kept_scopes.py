@@ -1,8 +1,8 @@
-"""What opening Maps fixed, kept by a process because every iteration needs it. It decides nothing.
+"""Process cache of the records that are written when a Map opens, since every iteration needs them. Decides nothing.
 
-A record never changes while its Map is open, so it is read once. A Map may be open again under the same epoch: a
-failover can take back its opening, and a run can be created again under the same id. Hence a record is used only for
-the visit that it was read in, told by three times of the server: the run's creation, the Map's epoch and its start.
+A record never changes while its Map is open, so it is read once. But a Map may open again under the same epoch: a
+failover can undo its opening, and a run can be created again under the same id. So a record is valid only for the visit
+that it was read in, identified by the time of the run's creation, the Map's epoch and the time of its start.
 """
 
 from dataclasses import replace
@@ -17,20 +17,20 @@ _Visit: TypeAlias = tuple[str, int, int | None]
 
 
 class KeptScopes:
-    """Records of open Maps by run and path; the oldest beyond `most` are forgotten."""
+    """Records of open Maps by run and path; beyond `most` the oldest are dropped."""
 
     def __init__(self, most: int = _MOST) -> None:
         self._most = most
         self._kept: dict[tuple[str, str], tuple[_Visit, StateInput]] = {}
 
     def without(self, workflow_id: str, reads: Reads) -> Reads:
-        """Leave out what is kept; should it be of another visit, `add_to` asks for it."""
+        """Return the reads without cached records. If a cached one is of another visit, `add_to` asks for it again."""
         if not reads.scopes:
             return reads
         return replace(reads, scopes=tuple(path for path in reads.scopes if (workflow_id, path) not in self._kept))
 
     def add_to(self, workflow_id: str, snapshot: Snapshot, wanted: tuple[str, ...]) -> Snapshot | More:
-        """Add what is kept to what was read, keep what was read, and ask for what is missing."""
+        """Return the snapshot with the cached records, and cache those just read; or More if some are missing."""
         scopes = dict(snapshot.scopes)
         for path in wanted:
             doc, at = snapshot.states.get(path), (workflow_id, path)

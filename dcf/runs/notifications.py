@@ -1,7 +1,7 @@
-"""Telling agents what they may do: owed notifications are handed to the platform, and what became of it is noted.
+"""Delivery of notifications: hands outbox entries to the agent platform and records the outcome.
 
-A notification is a hint, acquire decides. Nothing here must happen for a run to stay correct, only for it to move;
-any number of copies may run at once.
+A notification is only a hint: the lease decides who works on a state. A run stays correct without deliveries, but may
+stand still. Any number of copies may run at once.
 """
 
 import secrets
@@ -23,21 +23,21 @@ from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement
 from dcf.values.json_text import Json
 
 STALLED_S: Final = 30.0
-"""An entry that its deliverer did not settle for this long is taken over."""
+"""Seconds after which an outbox entry that its deliverer did not settle is taken over by another."""
 
 _PAGE: Final = 100
 _PAGE_OF_REMOTE: Final = 10
-"""Entries taken at once; few where each may take seconds, or others would take them over meanwhile."""
+"""Entries taken at once for a remote platform: few, since each may take seconds, and others take over slow ones."""
 
 _ANOTHER_MAY: Final = frozenset({Undelivered.BUSY, Undelivered.UNKNOWN_AGENT})
-"""Failures of one agent that say nothing about the other members of a pool."""
+"""Failures that concern one agent only, so that the next member of the pool is tried."""
 
 _NOT_DELIVERED = Delivery()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A state whose agent was, or should be, told. `failed` are deliveries that did not reach their agents."""
+    """Outcome of notifying the agent of a state. `failed` lists deliveries that did not reach their agents."""
 
     state: str | None
     agent_id: str | None
@@ -49,7 +49,7 @@ class Target:
 
 
 class Notifications:
-    """Delivers what runs owe."""
+    """Delivers the notifications that runs owe."""
 
     def __init__(self, plane: ControlPlane, outbox: Outbox, records: ToldRecords, platform: Deliverer) -> None:
         self._plane = plane
@@ -62,7 +62,7 @@ class Notifications:
     def notify_next(
         self, workflow_id: str, source: str | None, *, reason: str | None = None, payload: Json = None
     ) -> list[Target]:
-        """Deliver what is owed, and say of it and of each follower of `source` (None: the start) what became of it."""
+        """Deliver what is owed. Return the outcome for it and for each follower of `source` (None: of the start)."""
         followers = self._followers(workflow_id, source)
         delivered = {target.state: target for target in self.deliver(workflow_id, payload=payload)}
         others = [
@@ -77,10 +77,10 @@ class Notifications:
         ] + others
 
     def notify(self, workflow_id: str, state: str, *, reason: str, payload: Json = None) -> Target:
-        """Wake the agent of one state again, whether or not it was told before."""
+        """Notify the agent of one state again, whether or not it was told before."""
         snapshot = self._plane.read(workflow_id, (state,))
         doc = snapshot.states.get(state)
-        if doc is None:  # it stands in a scope that has not opened it
+        if doc is None:  # its Parallel or Map has not opened it yet
             return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
         entry = OutboxEntry(
             entry_id="",
@@ -93,7 +93,7 @@ class Notifications:
         return self._send(workflow_id, entry, snapshot, payload)
 
     def deliver(self, workflow_id: str, *, payload: Json = None, stalled: bool = False) -> list[Target]:
-        """Hand every owed notification to its agent; entries nobody can take yet stay owed."""
+        """Hand every owed notification to its agent. Entries that no agent can take yet stay in the outbox."""
         entries = self._outbox.take(workflow_id, self._name, self._page)
         if stalled:
             entries += self._outbox.take_over(workflow_id, self._name, STALLED_S, self._page)
@@ -105,25 +105,25 @@ class Notifications:
         return [target for target in targets if target is not None]
 
     def is_current(self, event: Mapping[str, Json]) -> bool:
-        """Tell whether an event that lay in an inbox still says something that is true."""
+        """Return True if an event that waited in an inbox is still true."""
         entry, workflow_id = entry_of(event), event.get("workflow_id")
         if entry is None or not isinstance(workflow_id, str):
-            return True  # none of ours: whoever put it there knows
+            return True  # not made by dcf, so dcf cannot judge it
         state = entry.state or entry.about
         try:
             snapshot = self._plane.read(workflow_id, () if state is None else (state,), whole_meta=False)
         except NotFound:
             return False
         except StoreUnsuitable:
-            return True  # what is wrong with its documents, acquire tells
+            return True  # acquiring the lease reports what is wrong with the documents
         return not is_outdated(entry, snapshot)
 
     def told(self, workflow_id: str, states: Iterable[str]) -> Mapping[str, Told]:
-        """Tell how the agents of these states were told of them, and what was in the way, for whoever shows a run."""
+        """Return how the agents of these states were told of them, and what prevented it. For views of a run."""
         return self._records.read(workflow_id, states)
 
     def _followers(self, workflow_id: str, source: str | None) -> tuple[str, ...]:
-        """List the Tasks that may come after a state, as far as the definition alone tells their paths."""
+        """Return the Tasks that may follow a state, as far as the definition alone gives their paths."""
         if source is None:
             return self._plane.run(workflow_id).definition.machine.task_successors(None)
         here = self._plane.place(workflow_id, source)
@@ -139,7 +139,7 @@ class Notifications:
             return target  # nobody is assigned yet
         outcome = self._outcome(workflow_id, entry, snapshot, target)
         if target.sent or target.agent_id is None or target.delivery.failure is Undelivered.UNKNOWN_AGENT:
-            self._outbox.settle(workflow_id, entry, outcome)  # reminders try again whether the agent is there by now
+            self._outbox.settle(workflow_id, entry, outcome)  # reminders try again later, when the agent may exist
         else:
             idle_s = max(0.0, STALLED_S - target.delivery.retry_after_s)
             self._outbox.postpone(workflow_id, entry, self._name, idle_s, outcome)
@@ -148,7 +148,7 @@ class Notifications:
     def _tell(
         self, workflow_id: str, state: str, snapshot: Snapshot, reason: str, source: str | None, payload: Json
     ) -> Target:
-        """Tell a follower for which nothing was owed any more: it was told before, or is not ready."""
+        """Return the outcome for a follower without an outbox entry: it was told before, or is not ready."""
         doc = snapshot.states[state]
         assert snapshot.meta is not None, "read() raises for a run that does not exist"
         if not is_ready(snapshot.meta, doc, snapshot.now):
@@ -159,7 +159,7 @@ class Notifications:
         return self._send(workflow_id, entry, snapshot, payload)
 
     def _send(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Target:
-        """Hand the event to the first that takes it; where nobody does, tell of one who may take it later."""
+        """Hand the event to the first agent that takes it. If none does, prefer a failure that passes."""
         event_id = event_id_of(workflow_id, entry)
         event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload)
         failed: list[tuple[str, Delivery]] = []
@@ -176,7 +176,7 @@ class Notifications:
         return _target(entry, *next(hopeful, failed[0]), failed)
 
     def _outcome(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, target: Target) -> TellingOutcome:
-        """Work out what is noted of it: that the agent was told, and each reason why one was not once for a visit."""
+        """Return what to record: that the agent was told, or why not; each reason is recorded once per visit."""
         if target.agent_id is None:
             return NOTHING_TOLD
         told = _announced(entry, target.agent_id, snapshot.now) if target.sent else None
@@ -211,12 +211,12 @@ def _target(entry: OutboxEntry, agent_id: str, delivery: Delivery, failed: list[
 
 
 def _is_of_a_scope(state: str | None, source: str | None) -> bool:
-    """Tell whether no definition could name this follower: it stands in a scope, or follows one that was joined."""
+    """Return True if the definition alone does not tell this follower: it is in a scope, or follows a joined one."""
     return state is not None and ("/" in state or "/" in (source or ""))
 
 
 def _is_worth_telling(delivery: Delivery) -> bool:
-    """Tell whether the history should say so: an agent that is at work is nothing special."""
+    """Return True if the failure belongs in the history. That an agent is busy does not."""
     return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY}
 
 
@@ -230,7 +230,7 @@ def _failure(entry: OutboxEntry, agent_id: str, delivery: Delivery) -> Event:
 
 
 def _loss(entry: OutboxEntry) -> Notice:
-    """Owe the planner the news that nobody is there to be told of a state: it can have the agent made again."""
+    """Return a notice to the planner that a state's agent does not exist, so that it can have the agent made again."""
     kind = NoticeKind.UNKNOWN_AGENT.value
     return Notice(type=kind, state=None, epoch=entry.epoch, reason=kind, about=entry.state)
 

@@ -1,6 +1,6 @@
-"""Where a run and its states stand: the one record that command line, tools, assignments and pages show. Pure.
+"""The status of a run and its states, as the records that command line, tools, assignments and pages show. Pure.
 
-It is worked out here from the documents that were read, and nowhere else; how it is shown is the faces' business.
+It is computed from the documents that were read, here and nowhere else. Formatting is left to the callers.
 """
 
 from collections.abc import Mapping
@@ -18,12 +18,12 @@ from dcf.values.json_text import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateView:
-    """Where a state stands. Times are the server's, in microseconds.
+    """Status of a state. Times are the server's, in microseconds.
 
-    `ready`: a lease on it could be granted now, since `ready_since` where documents tell. `agents` are those assigned
-    to it; empty means that any agent may take it. It `awaits_start` if the run was created with it ready and not
-    started: then no agent was told. `given` and `output` are MISSING where there is no such document;
-    a Parallel or Map may have a `tally` of what has ended inside.
+    `ready`: a lease on it could be granted now, and since `ready_since` if the documents tell. `agents` are the
+    assigned ones; if empty, any agent may take it. `awaits_start`: it is ready but the run was not started, so no
+    agent was told. `given` (the input) and `output` are MISSING if there is no such document. A Parallel or Map may
+    have a `tally` of what has ended inside.
     """
 
     path: str
@@ -37,11 +37,11 @@ class StateView:
     tally: Tally | None = None
 
     def is_for(self, agent_id: str) -> bool:
-        """Tell whether the agent may take the state: it is assigned, alone or in a pool, or nobody is."""
+        """Return True if the agent may take the state: it is assigned, alone or in a pool, or no agent is."""
         return not self.agents or agent_id in self.agents
 
     def as_json(self) -> dict[str, Json]:
-        """Show it to everybody: the document without its lease token, and what was worked out."""
+        """Return it as JSON: the document without its lease token, and the computed fields."""
         shown = public_state(self.doc) | {"ready": self.ready, "agents": list(self.agents)}
         if self.ready:
             since = None if self.ready_since is None else to_text(self.ready_since)
@@ -53,10 +53,10 @@ class StateView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """Where a run stands, at `now` (server microseconds).
+    """Status of a run at `now` (server microseconds).
 
-    `document` is its whole meta document where that was asked for, `meta` what decisions read of it. `more` counts what
-    is left out of open branches and iterations, by Parallel or Map.
+    `document` is the whole meta document, if it was requested; `meta` is the part that decisions read. `more` counts
+    the open branches and iterations that were left out, by Parallel or Map.
     """
 
     meta: Meta
@@ -67,17 +67,17 @@ class RunView:
 
     @property
     def status(self) -> RunStatus:
-        """Where the run as a whole is."""
+        """Status of the run as a whole."""
         return self.meta.status
 
     @property
     def planner_agent_id(self) -> str | None:
-        """Who planned the run, where its whole meta document was read."""
+        """Id of the agent that planned the run, if the whole meta document was read."""
         found = self.document.get("planner_agent_id")
         return found if isinstance(found, str) else None
 
     def as_json(self) -> dict[str, Json]:
-        """Show it to everybody, the outputs beside the states."""
+        """Return it as JSON, the outputs beside the states."""
         outputs = {path: state.output for path, state in self.states.items() if state.output is not MISSING}
         states = {path: state.as_json() for path, state in self.states.items()}
         return {"meta": dict(self.document), "states": states, "outputs": outputs, "more": dict(self.more)}
@@ -85,9 +85,9 @@ class RunView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSummary:
-    """One line of the list of runs; `unreadable` is a run whose documents somebody damaged.
+    """One line of the list of runs. `unreadable` is a run whose documents are damaged.
 
-    Only the workflow's own states are counted: what a Map will open nobody knows.
+    Only the workflow's own states are counted, since the number of states inside a Map is not known beforehand.
     """
 
     workflow_id: str
@@ -99,7 +99,7 @@ class RunSummary:
     finished_at: str | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """Show it."""
+        """Return it as JSON."""
         return {
             "workflow_id": self.workflow_id,
             "workflow_name": self.workflow_name,
@@ -112,12 +112,12 @@ class RunSummary:
 
 
 def known(value: Json) -> Json:
-    """Return a document's value, or None where there is no document."""
+    """Return a document's value, or None if there is no document."""
     return None if value is MISSING else value
 
 
 def view_of(snapshot: Snapshot, path: str, doc: StateDoc, meta: Meta) -> StateView:
-    """Work out where a state stands; `meta` must have its assignment."""
+    """Return the status of a state; `meta` must have its assignment."""
     ready = is_ready(meta, doc, snapshot.now)
     return StateView(
         path=path,
@@ -133,12 +133,12 @@ def view_of(snapshot: Snapshot, path: str, doc: StateDoc, meta: Meta) -> StateVi
 
 
 def _ready_since(path: str, doc: StateDoc, states: Mapping[str, StateDoc], meta: Meta) -> int | None:
-    """Find since when the state could be taken: its retry was due, its lease was over, or what it waited for ended."""
+    """Return since when the state could be taken: its retry was due, its lease ended, or the state before it ended."""
     if doc.not_before is not None:
         return doc.not_before
     if doc.lease.token is not None:
         return doc.lease.expires_at
-    if doc.lease.ts is not None:  # it was given back
+    if doc.lease.ts is not None:  # its lease was released
         return doc.lease.ts
     if doc.waits_for:
         ended = [states[name].finished_at for name in doc.waits_for if name in states]
@@ -149,7 +149,7 @@ def _ready_since(path: str, doc: StateDoc, states: Mapping[str, StateDoc], meta:
 
 
 def _opened_at(path: str, states: Mapping[str, StateDoc]) -> int | None:
-    """Find when the Parallel or Map was entered that opened this first state of a branch with itself."""
+    """Return when the Parallel or Map was entered that opened this first state of a branch."""
     around = states.get(ancestors(path)[-1])
     index = split_scope(split(path)[0])[1]
     at_once = around is not None and around.scope is not None and index < around.scope.concurrency

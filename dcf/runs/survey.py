@@ -1,6 +1,6 @@
-"""How every state of a run stands, those inside Parallel and Map included: for a picture, in a bounded number of reads.
+"""Reads the status of every state of a run, also inside Parallel and Map, for a diagram, in a bounded number of reads.
 
-What is open is read first, then what has ended, scope by scope from the outside; what was not read is counted.
+Open states are read first, then ended ones, outer scopes before inner ones. What was not read is counted.
 """
 
 from collections import deque
@@ -22,7 +22,7 @@ from dcf.store.runs import RunStore
 from dcf.values.json_text import Json
 
 MOST: Final = 4_000
-"""Documents that are looked for to draw one picture."""
+"""Most documents that are looked for to draw one diagram."""
 
 _PAGE: Final = 500
 
@@ -31,7 +31,7 @@ Docs = Mapping[str, StateDoc]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """A run to be drawn. `shares` are those of Maps, by path; `left_out` counts documents that were not looked for."""
+    """A run to be drawn. `shares` has those of Maps, by path; `left_out` counts documents that were not looked for."""
 
     machine: Machine
     meta: Mapping[str, Json]
@@ -41,7 +41,7 @@ class Survey:
 
 
 class _PageReader:
-    """Reads documents of a run page by page, as long as there may be more."""
+    """Reads documents of a run page by page, up to a limit."""
 
     def __init__(self, store: RunStore, workflow_id: str, most: int) -> None:
         self._store = store
@@ -50,7 +50,7 @@ class _PageReader:
         self.snapshot = Snapshot(now=0)
 
     def read(self, paths: Iterable[str]) -> int:
-        """Read these documents; tell how many there was no more room for."""
+        """Read these documents. Return how many were left out because the limit was reached."""
         unread = (path for path in paths if path not in self.snapshot.states)
         while self._left > 0 and (page := tuple(islice(unread, min(_PAGE, self._left)))):
             self._left -= len(page)
@@ -60,7 +60,7 @@ class _PageReader:
 
 
 def survey(store: RunStore, workflow_id: str, definition: Definition, inside: Iterable[str], most: int) -> Survey:
-    """Read how a run stands, looking for at most `most` documents, first those of what is open `inside`."""
+    """Return the status of a run's states, from at most `most` documents; the open states `inside` are read first."""
     reader = _PageReader(store, workflow_id, most)
     left_out = reader.read(with_scopes((*definition.paths, *inside)))
     left_out += _read_inside(reader, definition.machine)
@@ -75,7 +75,7 @@ def survey(store: RunStore, workflow_id: str, definition: Definition, inside: It
 
 
 def current(docs: Docs) -> dict[str, StateDoc]:
-    """Leave out what is left inside scopes from an earlier visit of them, be it of more items or before a retry."""
+    """Return the documents of the current visits; an earlier visit of a scope (before a retry) may have left others."""
     latest: dict[str, int] = {}
     for path, doc in docs.items():
         if "/" in path:
@@ -98,7 +98,7 @@ def _is_of_this_visit(doc: StateDoc, owner: str, index: int, kept: Docs, latest:
 
 
 def _read_inside(reader: _PageReader, machine: Machine) -> int:
-    """Read what stands in the scopes that were opened, the outer ones first; tell how much was left out."""
+    """Read the states in opened scopes, the outer ones first. Return how many were left out."""
     left_out = 0
     pending, seen = deque(reader.snapshot.states), set(reader.snapshot.states)
     while pending:
@@ -116,8 +116,8 @@ def _read_inside(reader: _PageReader, machine: Machine) -> int:
 def _read_members(reader: _PageReader, inner: Sequence[Machine], path: str, scope: ScopeBounds) -> int:
     """Read the states in the branches or iterations of a scope.
 
-    Iteration i + concurrency begins only when iteration i has ended: where so many in a row have no document, there is
-    none after them.
+    Iteration i + concurrency begins only when iteration i has ended. So when that many in a row have no document, no
+    later iteration has one.
     """
     several = len(inner) > 1
     step = max(1, _PAGE // max(len(machine.states) for machine in inner))

@@ -1,7 +1,7 @@
-"""Finds and mends what the lists across runs say wrongly: for `dcf doctor`, and now and then beside the clock.
+"""Finds and repairs wrong entries in the indexes across runs: for `dcf doctor`, and regularly beside the clock.
 
-Entries are written before what they name, so nothing depends on this: it is for what older versions, hands and
-restored backups left. A sweep goes page by page, so that it holds nobody up.
+Index entries are written before what they name, so nothing depends on this sweep. It repairs what older versions,
+manual changes and restored backups left. It works page by page, so that it does not block others.
 """
 
 import logging
@@ -18,30 +18,30 @@ from dcf.store.listings import Flaws, Listings
 _log = logging.getLogger(__name__)
 
 EVERY_S: Final = 3600
-"""How often all servers together go through the lists."""
+"""Seconds between two sweeps, for all servers together."""
 
 _ASK_EVERY_S: Final = 300.0
-"""How often a process asks whether it is time."""
+"""Seconds between a process's checks whether a sweep is due."""
 
 _PAGES: Final = 10
-"""How much is looked at in one step."""
+"""Pages per step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SweepReport:
-    """How many names lists lacked, and how many they had that nothing goes by, by what the lists are of."""
+    """Number of missing and of dangling entries, by kind of index."""
 
     missing: Mapping[ListKind, int]
     dangling: Mapping[ListKind, int]
 
     @property
     def total(self) -> int:
-        """How much was wrong."""
+        """Number of wrong entries."""
         return sum(self.missing.values()) + sum(self.dangling.values())
 
 
 class Sweep:
-    """Goes through the lists of one Redis."""
+    """Sweeps the indexes of one Redis."""
 
     def __init__(self, listings: Listings) -> None:
         self._listings = listings
@@ -49,11 +49,11 @@ class Sweep:
         self._pages: Iterator[Flaws] | None = None
 
     def look(self, *, repair: bool) -> SweepReport:
-        """Go through all lists at once, and mend them if asked; raise StoreUnsuitable without the right to SCAN."""
+        """Check all indexes, and repair them if `repair`. Raise StoreUnsuitable if this Redis user may not SCAN."""
         return _report(flaw for page in self._listings.pages(repair=repair) for flaw in page)
 
     def step(self) -> int:
-        """Mend some pages, where nobody went through the lists within the hour; how much was wrong there."""
+        """Repair some pages, if a sweep is due. Return the number of wrong entries."""
         pages, self._pages = self._pages or self._begin(), None
         if pages is None:
             return 0
@@ -73,7 +73,7 @@ class Sweep:
 
 
 def _report(flaws: Iterable[ListFlaw]) -> SweepReport:
-    once = {(flaw.index, flaw.name): flaw for flaw in flaws}.values()  # a scan may come upon a key twice
+    once = {(flaw.index, flaw.name): flaw for flaw in flaws}.values()  # SCAN may return a key twice
     return SweepReport(
         missing=Counter(flaw.kind for flaw in once if flaw.is_missing),
         dangling=Counter(flaw.kind for flaw in once if not flaw.is_missing),

@@ -1,6 +1,6 @@
-"""Decisions on runs, carried out: what is read is chosen by the run's definition, which a process may keep.
+"""Carries out decisions on runs: reads what the run's definition calls for, decides, commits. Caches definitions.
 
-Knows how a decision is asked again when it was made on too little or on a run of the past. It decides nothing.
+Repeats a decision that asked for more documents, or that used the definition of an expired run. Decides nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,7 +30,7 @@ _CACHED_RUNS = 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What never changes in a run, so a process may keep it."""
+    """The fixed part of a run, which a process may cache."""
 
     definition: Definition
     sha256: str
@@ -38,7 +38,7 @@ class Run:
     context: Mapping[str, Json]
 
     def is_that_of(self, meta: Meta) -> bool:
-        """Tell whether this is still the run of that name: an earlier one may have expired and been created again."""
+        """Return True if `meta` is of this very run, not of a later one created under the same name."""
         return meta.definition_sha256 == self.sha256 and meta.created_at == self.created_at
 
 
@@ -46,7 +46,7 @@ ByRun: TypeAlias = Callable[[Run, Snapshot], Decision[Answer | More]]
 
 
 class Transactions:
-    """The runs of one store."""
+    """Transactions on the runs of one store."""
 
     def __init__(self, store: RunStore) -> None:
         self.store = store
@@ -59,16 +59,16 @@ class Transactions:
         return known if known is not None else self.load(workflow_id)
 
     def keep(self, request: Create, created: Created) -> None:
-        """Keep the fixed part of a run that was just created."""
+        """Cache the fixed part of a run that was just created."""
         self._add(request.workflow_id, request.definition, created.meta)
 
     def path(self, workflow_id: str, state: str) -> str:
-        """Return the path that a caller means: a state's name is one, but for names that look like a path."""
+        """Return the path that a caller means. A state's name is its path, unless the name looks like a path."""
         return state if "/" not in state and "%" not in state else self.place(workflow_id, state).path
 
     def place(self, workflow_id: str, state: str) -> Place:
-        """Return where in its workflow a state stands; raise UnknownState when it has none of this name or path."""
-        for run in (self.run, self.load):  # what is kept may be of an earlier run of that name
+        """Return a state's position in its workflow. Raise UnknownState if there is none of this name or path."""
+        for run in (self.run, self.load):  # the cached one may be an earlier run of that name
             definition = run(workflow_id).definition
             found = needs.place_of(definition, join("", state) if state in definition.machine.states else state)
             if found is not None:
@@ -78,7 +78,7 @@ class Transactions:
     def on_run(
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
-        """Decide on a run that must exist; states in scopes that are over are shown as cancelled."""
+        """Decide on a run that must exist. The decision sees states in ended scopes as cancelled."""
 
         def guarded(snapshot: Snapshot) -> Decision[Answer]:
             if snapshot.meta is None:
@@ -90,7 +90,7 @@ class Transactions:
     def on_state(
         self, workflow_id: str, path: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer | More]]
     ) -> Committed[Answer]:
-        """Decide on a state that must exist, or be one that is opened later; again with more where that was asked."""
+        """Decide on a state of the workflow, opened or not; again, with more documents, if the decision asks so."""
 
         def guarded(snapshot: Snapshot) -> Decision[Answer | More]:
             if path not in snapshot.states:
@@ -106,9 +106,9 @@ class Transactions:
     def by_definition(
         self, workflow_id: str, reads: Callable[[Run], Reads], decide: ByRun[Answer], path: str | None = None
     ) -> Committed[Answer]:
-        """Read and decide by the run's definition, and again with more where that was too little.
+        """Read by the run's definition and decide. Decide again, with more documents, if the decision asks for them.
 
-        `path` names the state in question, which must exist.
+        `path` is the state that the decision is about; it must exist.
         """
         run = self.run(workflow_id)
         needed = reads(run)
@@ -166,7 +166,7 @@ class Transactions:
         return decide(run, snapshot)
 
     def _with_document(self, workflow_id: str, path: str, run: Run, snapshot: Snapshot) -> Snapshot:
-        """Make sure that the state is one of the workflow and has a document, if only that of one not opened yet."""
+        """Return the snapshot with a document of the state; an unopened one if there is none. Raise UnknownState."""
         if path in snapshot.states:
             return snapshot
         if needs.place_of(run.definition, path) is None:
@@ -181,4 +181,4 @@ class Transactions:
 
 
 class _Outdated:
-    """In place of an answer: the run is not the one whose definition and input it was to be decided by."""
+    """Returned in place of an answer: the run is not the one whose definition and input were cached."""

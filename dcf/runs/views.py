@@ -1,7 +1,7 @@
-"""Where runs stand, read for whoever shows it: command line, tools, agents' assignments, pages. Only reads.
+"""Reads the status of runs for the command line, tools, agents' assignments and pages. Never writes.
 
-Nobody above reads a run's documents in another way, so they all tell the same. How much is read at once is bounded,
-however wide a Map is.
+All of these callers read runs through this module, so they agree. The size of each read is bounded, however many
+iterations a Map has.
 """
 
 import time
@@ -25,19 +25,19 @@ from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore
 
 EACH: Final = 10
-"""Open branches or iterations that a person is shown of each Parallel or Map."""
+"""Most open branches or iterations in an overview, per Parallel or Map."""
 
 MOST: Final = 200
-"""Open states inside Parallel and Map that a person is shown at all."""
+"""Most open states inside Parallel and Map in an overview."""
 
 _CHUNK: Final = 200
-"""States read in one packet."""
+"""States read per round trip."""
 
 _FOLLOW_S: Final = 0.2
 
 
 class RunViews:
-    """Reads where runs stand."""
+    """Reads the status of runs."""
 
     def __init__(self, plane: ControlPlane, store: RunStore, index: RunIndex, history: History) -> None:
         self._plane = plane
@@ -46,7 +46,7 @@ class RunViews:
         self._history = history
 
     def probe(self) -> None:
-        """Ask Redis something small; raise StoreUnavailable where it does not answer."""
+        """Send Redis a small request. Raise StoreUnavailable if it does not answer."""
         self._index.newest(1)
 
     def live_count(self) -> int:
@@ -54,14 +54,14 @@ class RunViews:
         return len(self._index.live())
 
     def newest(self, limit: int) -> list[RunSummary]:
-        """Summarise the newest runs, newest first; index entries without a run are left out."""
+        """Return summaries of the newest runs, newest first. Index entries without a run are left out."""
         found = map(self._summary, self._index.newest(limit))
         return [one for one in found if one is not None]
 
     def read(self, workflow_id: str, states: Sequence[str] = (), *, whole_meta: bool = True) -> RunView:
-        """Read where a run and these states stand, under the names they are asked by; raise UnknownRun, UnknownState.
+        """Return the status of a run and of these states, keyed by the given names. Raise UnknownRun or UnknownState.
 
-        A state inside a Parallel or Map that has not opened it is left out.
+        A state inside a Parallel or Map that has not opened it yet is left out.
         """
         paths = {state: self._plane.path(workflow_id, state) for state in states}
         found = self._plane.read(workflow_id, tuple(paths.values()), whole_meta=whole_meta)
@@ -75,9 +75,9 @@ class RunViews:
         )
 
     def overview(self, workflow_id: str, *, each: int = EACH, most: int = MOST) -> RunView:
-        """Read a run with the states of its workflow and what is open inside them.
+        """Return the status of a run with the states of its workflow and the open states inside them.
 
-        Of each Parallel and Map `each` open branches or iterations are read, and at most `most` states inside.
+        At most `each` open branches or iterations are read of each Parallel and Map, and at most `most` states inside.
         """
         run = self._plane.read(workflow_id, ())
         assert run.meta is not None, "read() raises for a run that does not exist"
@@ -99,10 +99,10 @@ class RunViews:
     def each_state(
         self, workflow_id: str, named: Sequence[str] = (), *, after: str | None = None, at_once: int = _CHUNK
     ) -> Iterator[tuple[str, StateView]]:
-        """Read states one after another, by name, some at a time: those named, or the workflow's own and what is open.
+        """Yield states with their names, read in chunks: those given, or the workflow's own and the open ones inside.
 
-        `after` is the path of the last one that was seen before. What is open inside changes meanwhile; it comes in
-        the order of its paths, so that the last path says where to go on all the same.
+        `after` is the path of the last state of the page before. The open states may change between pages; they come in
+        the order of their paths, so that `after` is valid all the same.
         """
         paths = self._following(workflow_id, tuple(named), after)
         size = min(at_once, _CHUNK)
@@ -110,7 +110,7 @@ class RunViews:
             yield from self.read(workflow_id, paths[start : start + size], whole_meta=False).states.items()
 
     def paths_of(self, workflow_id: str, names: Iterable[str]) -> tuple[str, ...]:
-        """List the paths of the states of these names: inside Parallel and Map, of those that are open."""
+        """Return the paths of the states of these names; inside Parallel and Map, of the open ones only."""
         wanted = dict.fromkeys(names)
         known = self._plane.run(workflow_id).definition.machine.states
         own = [join("", name) for name in wanted if name in known]
@@ -120,7 +120,7 @@ class RunViews:
         return tuple(own)
 
     def survey(self, workflow_id: str, most: int) -> Survey:
-        """Read how every state of a run stands, also what has ended inside, looking for at most `most` documents."""
+        """Return the status of every state, ended ones inside scopes included, from at most `most` documents."""
         run = self.read(workflow_id)
         definition = self._plane.run(workflow_id).definition
         inside = self._inside(workflow_id, definition)
@@ -128,7 +128,7 @@ class RunViews:
         return replace(found, meta=run.document)
 
     def happenings(self, workflow_id: str, *, follow: bool) -> Iterator[Happening]:
-        """Read the history page by page; to follow it ends when nothing is left after the run was seen to be over."""
+        """Yield the history, read in pages. With `follow`, go on until the run has ended."""
         last = "0"
         while True:
             is_over = self.read(workflow_id).status is not RunStatus.RUNNING
@@ -142,16 +142,16 @@ class RunViews:
                 time.sleep(_FOLLOW_S)
 
     def key_names(self, workflow_id: str, states: Iterable[str]) -> list[str]:
-        """Name the keys of a run's meta document, its definition and its states."""
+        """Return the keys of a run's meta document, its definition and its states."""
         keys = self._store.keys(workflow_id)
         return [keys.meta, keys.definition, *map(keys.state, states)]
 
     def input_key(self, workflow_id: str, path: str) -> str:
-        """Name the key of what a state was given."""
+        """Return the key of a state's input."""
         return self._store.keys(workflow_id).input(path)
 
     def _summary(self, workflow_id: str) -> RunSummary | None:
-        """Read one line of the list; a run whose keys were damaged by hand must not hide the others."""
+        """Return one line of the list. A run with damaged keys must not hide the others."""
         try:
             paths = self._plane.run(workflow_id).definition.paths
             found = self._store.read(workflow_id, Reads(states=paths, whole_meta=True))
@@ -173,7 +173,7 @@ class RunViews:
         )
 
     def _inside(self, workflow_id: str, definition: Definition) -> list[str]:
-        """List the open states that the workflow has, by when they next need attention."""
+        """Return the open states inside Parallel and Map, in the order in which they next need attention."""
         found = self._store.open_states(workflow_id)
         return [path for path in found if needs.place_of(definition, path) is not None]
 

@@ -1,1 +1,1 @@
-"""Redis: keys, the one transaction loop, streams, and the embedded server. Nothing else imports `redis`."""
+"""Access to Redis: keys, the transaction loop, streams, the embedded server. No other package imports `redis`."""

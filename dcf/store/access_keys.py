@@ -1,6 +1,6 @@
-"""API keys in Redis: a record each, without the key itself, and one sorted set that lists them.
+"""API keys in Redis: one record per key, with a digest in place of the key, and one sorted set that lists them.
 
-Looked up at every request, in one round trip, so that a revoked key is refused by every server at once.
+Every request looks its key up, in one round trip, so that all servers refuse a revoked key at once.
 """
 
 import secrets
@@ -31,7 +31,7 @@ _ID_BYTES = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewKey:
-    """A key that was just made. `text` is the key: shown once, stored nowhere."""
+    """A new API key. `text` is the key itself: shown once, never stored."""
 
     record: ApiKey
     text: str
@@ -41,7 +41,7 @@ class NewKey:
 
 
 class AccessKeys:
-    """The keys of one Redis."""
+    """The API keys of one Redis."""
 
     def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
         self._connections = connections
@@ -50,7 +50,7 @@ class AccessKeys:
     def create(
         self, scopes: tuple[Scope, ...], *, agent_id: str | None, label: str | None, life_s: int | None
     ) -> NewKey:
-        """Draw a key and store its digest; it is listed first, and a list may name a key that is not there."""
+        """Generate a key and store its digest. The list entry is written first, so it may lack its record."""
         key_id = secrets.token_hex(_ID_BYTES)
         text = key_text(key_id, secrets.token_urlsafe(SECRET_BYTES))
         digest = digest_of(text)
@@ -73,7 +73,7 @@ class AccessKeys:
         return NewKey(record=self._documents.transact(keys.access_key(key_id), decide), text=text)
 
     def all(self) -> tuple[list[ApiKey], int]:
-        """List every key, oldest first, and the server's time."""
+        """Return all keys, oldest first, and the server's time."""
         clock, members = self._connections.send(("TIME",), ("ZRANGE", keys.KEY_INDEX, 0, -1))
         ids = [member.decode() for member in members]
         found = self._connections.send(*(("JSON.GET", keys.access_key(one), "$") for one in ids)) if ids else []
@@ -81,14 +81,14 @@ class AccessKeys:
         return records, micros(clock)
 
     def any_active(self) -> bool:
-        """Tell whether there is a key that opens anything."""
+        """Return True if any key is valid now."""
         records, now = self.all()
         return any(one.standing(now) == "active" and Scope.READ in one.scopes for one in records)
 
     def revoke(self, key_id: str) -> ApiKey:
-        """End a key for good; the same again changes nothing.
+        """Revoke a key for good. Idempotent.
 
-        A Redis that is full refuses to write, but not to delete: then the record goes, and the key with it.
+        A Redis without free memory refuses writes but not deletes; then the record is deleted instead.
         """
         try:
             found = self._documents.transact(keys.access_key(key_id), _revoking())
@@ -101,7 +101,7 @@ class AccessKeys:
         return found
 
     def admit(self, text: str) -> Caller | None:
-        """Return who calls with this key, None when it opens nothing."""
+        """Return the caller that this key belongs to; None if the key is not valid."""
         key_id = key_id_of(text)
         if key_id is None:
             return None

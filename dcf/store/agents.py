@@ -1,7 +1,7 @@
-"""Agents of the mailbox platform: a record each, and sorted sets of them by tag and by name. Never scanned.
+"""Agents of the mailbox platform: one record per agent, and sorted sets of agents by tag and by name. Never scanned.
 
-Index entries are written before the record they point at, in the same packet, and removed after it, so a stale one is
-harmless: whoever finds it sees that there is no record.
+Index entries are written before the record they point at, in the same packet, and removed after it. So an entry may be
+stale, but no record lacks one; readers skip entries without a record.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,7 +27,7 @@ return 1
 
 
 _GONE_S = 7 * 24 * 3600
-"""As long as an inbox lives that nobody reads."""
+"""Seconds for which a deleted agent is remembered: the lifetime of an inbox that is not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class AgentRecords:
         self._connections = connections
 
     def create(self, record: AgentRecord) -> None:
-        """Write a record and its index entries; the same agent_id again changes nothing."""
+        """Write a record and its index entries. If the agent_id has a record, change nothing."""
         (clock,) = self._connections.send(("TIME",))
         at = int(clock[0]) * SECOND + int(clock[1])
         document = {
@@ -70,7 +70,7 @@ class AgentRecords:
         )
 
     def get(self, agent_id: str) -> AgentRecord | None:
-        """Return a record; an agent without one that has an inbox is shown as one without anything."""
+        """Return the record. For an agent that only has an inbox, return an empty record."""
         found, inboxes, gone = self._connections.send(
             ("JSON.GET", keys.agent(agent_id), "$"),
             ("EXISTS", keys.inbox(agent_id)),
@@ -81,12 +81,12 @@ class AgentRecords:
         return AgentRecord(agent_id=agent_id, name=agent_id) if inboxes and not gone else None
 
     def is_gone(self, agent_id: str) -> bool:
-        """Tell whether the agent was made here and deleted in the last week."""
+        """Return True if the agent was created here and deleted in the last week."""
         (gone,) = self._connections.send(("EXISTS", keys.gone(agent_id)))
         return bool(gone)
 
     def find(self, tags: tuple[str, ...], name: str | None) -> list[AgentRecord]:
-        """List the agents with all these tags and this name, oldest first, at the cost of the smallest index."""
+        """Return the agents with all these tags and this name, oldest first. The cost is that of the smallest index."""
         indexes = [*map(keys.agents_tagged, tags), *([] if name is None else [keys.agents_named(name)])]
         if not indexes:
             return []
@@ -100,7 +100,7 @@ class AgentRecords:
         return sorted(matching, key=lambda one: (one.created_at, one.agent_id))
 
     def delete(self, agent_id: str) -> bool:
-        """Delete the record, the inbox and the index entries; tell whether there was anything."""
+        """Delete the record, the inbox and the index entries. Return True if any of them existed."""
         record = self.get(agent_id)
         if record is None:
             return False
@@ -113,7 +113,7 @@ class AgentRecords:
         return bool(deleted) or record.created_at == 0
 
     def put(self, agent_id: str, part: str, ident: str, value: Json) -> bool:
-        """Set one block or tool of an agent (`part`: blocks, tools); False when there is no such agent."""
+        """Set one block or tool of an agent (`part`: blocks, tools). Return False if there is no such agent."""
         path = _path_of(part, ident)
         if self._set(agent_id, path, dump(value)):
             return True
@@ -123,7 +123,7 @@ class AgentRecords:
         return self._set(agent_id, path, dump(value))
 
     def remove(self, agent_id: str, part: str, ident: str) -> None:
-        """Remove one block or tool of an agent, if it is there."""
+        """Remove one block or tool of an agent, if it exists."""
         self._set(agent_id, _path_of(part, ident), "")
 
     def _set(self, agent_id: str, path: str, text: str) -> bool:
@@ -132,19 +132,19 @@ class AgentRecords:
 
 
 def _path_of(part: str, ident: str) -> str:
-    """Say where in a record a block or tool is; its id has nothing that means something in a path."""
+    """Return the JSONPath of a block or tool in a record. Its id must have no characters special in a path."""
     if not all(character.isalnum() or character in "-_" for character in ident):
         raise InvalidArgument("That is no id of a block or tool.")
     return f'$.{part}["{ident}"]'  # nosemgrep: jsonpaths-are-not-formatted - the id was looked at just now
 
 
 def created_text(record: AgentRecord) -> str:
-    """Write when the agent was made, so that texts sort like times; empty for one that nobody made."""
+    """Return the creation time as text that sorts like the time; empty for an agent that was never created."""
     return to_text(record.created_at) if record.created_at else ""
 
 
 def indexes_of(name: str, tags: Iterable[str]) -> list[str]:
-    """Name the sorted sets that an agent is found by."""
+    """Return the keys of the sorted sets that list an agent."""
     return [*map(keys.agents_tagged, tags), keys.agents_named(name)]
 
 

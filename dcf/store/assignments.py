@@ -1,7 +1,7 @@
-"""Which runs an agent has to do with, found without looking through all runs' documents.
+"""Finds the runs that concern an agent, without reading the documents of all runs.
 
-Three places, the cheap ones first: the runs that the agent was made for, the runs its unread events speak of, and,
-only when neither says anything, the newest live runs.
+It looks in three places, the cheap ones first: the runs that the agent was created for, the runs of its unread events,
+and, only if neither has any, the newest live runs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,14 +18,14 @@ _MOST = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignments:
-    """Who is assigned to what in one run; `status` is the run's. A state without an entry may be taken by any agent."""
+    """Assignments of one run; `status` is the run's. A state without an entry may be taken by any agent."""
 
     workflow_id: str
     status: str
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def of(self, agent_id: str) -> tuple[str, ...]:
-        """List the states that the agent is assigned to, alone or in a pool."""
+        """Return the states that the agent is assigned to, alone or in a pool."""
         return tuple(state for state, pool in self.agents.items() if agent_id in pool)
 
 
@@ -36,7 +36,7 @@ class AssignmentIndex:
         self._connections = connections
 
     def runs_of(self, agent_id: str) -> list[str]:
-        """List the runs that the agent was made for or has unread events of, newest first."""
+        """Return the runs that the agent was created for or has unread events of, newest first."""
         made, inbox = self._connections.send(
             ("ZREVRANGE", keys.assigned(agent_id), 0, _MOST - 1),
             ("XREVRANGE", keys.inbox(agent_id), "+", "-", "COUNT", _MOST),
@@ -46,12 +46,12 @@ class AssignmentIndex:
         return list(dict.fromkeys([*(one.decode() for one in made), *told]))
 
     def newest_live(self) -> list[str]:
-        """List the newest runs that are not over."""
+        """Return the newest runs that have not ended."""
         (found,) = self._connections.send(("ZREVRANGE", keys.LIVE, 0, _MOST - 1))
         return [one.decode() for one in found]
 
     def read(self, workflow_ids: Iterable[str]) -> list[Assignments]:
-        """Read who is assigned in these runs, in one round trip; those that do not exist are left out."""
+        """Return the assignments of these runs, in one round trip. Runs that do not exist are left out."""
         ids = list(workflow_ids)
         if not ids:
             return []

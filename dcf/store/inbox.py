@@ -1,8 +1,8 @@
 """An agent's inbox: a stream that keeps events until the agent acknowledges them.
 
-Of what happened to one state the inbox holds the newest event only. An event that was handed out and not acknowledged
-within `VISIBILITY_S` is handed out again, to whichever process of that agent waits then. Waiting is asynchronous, since
-a thread per waiting agent would be a thread pool run dry.
+The inbox holds only the newest event about a state. An event that was handed out and not acknowledged within
+`VISIBILITY_S` is handed out again, to any process of that agent that waits. Waiting (long poll) is asynchronous, since
+one thread per waiting agent would exhaust the thread pool.
 """
 
 import asyncio
@@ -21,12 +21,12 @@ from dcf.store.faults import PassingError, connection_error, reply_error
 from dcf.values.json_text import Json, dump, load
 
 VISIBILITY_S = 5
-"""Short, since an answer may be lost on its way; whoever hands events out drops those that are no longer true."""
+"""Visibility timeout in seconds. Short, since an answer may be lost; outdated events are dropped when handed out."""
 
 _GROUP = "agent"
 _READER = "reader"
 _PATIENCE_S = 5.0
-"""How long a server may be silent beyond the time that was to be waited."""
+"""Seconds that a reply may take beyond the requested wait."""
 _INBOX_LIFE_S = 7 * 24 * 3600
 _SENT_LIFE_S = 24 * 3600
 
@@ -41,7 +41,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LastEvent:
-    """What an agent was sent last about one thing; `is_gone` says that the agent was deleted."""
+    """The newest event that an agent was sent about one state; `is_gone` is True if the agent was deleted."""
 
     message_id: str | None
     event_id: str | None
@@ -49,19 +49,19 @@ class LastEvent:
 
 
 class Inbox:
-    """The writing side, used by whoever delivers."""
+    """The writing side, used by deliveries."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
     def find(self, agent_id: str, event_id: str) -> LastEvent:
-        """Find what the agent was sent last, in the last day, of the same state of the same run."""
+        """Return the newest event that the agent was sent about the same state of the same run, in the last day."""
         found, gone = self._connections.send(("GET", _sent(agent_id, event_id)), ("EXISTS", keys.gone(agent_id)))
         message_id, _, last = ("" if found is None else found.decode()).partition(" ")
         return LastEvent(message_id=message_id or None, event_id=last or None, is_gone=bool(gone))
 
     def put(self, agent_id: str, event_id: str, event: Json, *, replaced: str | None = None) -> str:
-        """Append the event in place of an older message and remember it; a crash between delivers it twice."""
+        """Append the event, remove the older message it replaces, and remember it. A crash may deliver it twice."""
         key = keys.inbox(agent_id)
         older = [] if replaced is None else [("XACK", key, _GROUP, replaced), ("XDEL", key, replaced)]
         reply, *_ = self._connections.send(
@@ -72,7 +72,7 @@ class Inbox:
         return message_id
 
     def acknowledge(self, agent_id: str, message_id: str) -> bool:
-        """Take the message out; False when it was gone already."""
+        """Remove the message. Return False if it was gone already."""
         key = keys.inbox(agent_id)
         _, removed = self._connections.send(("XACK", key, _GROUP, message_id), ("XDEL", key, message_id))
         return bool(removed)
@@ -92,7 +92,7 @@ class InboxReader:
         return self._opened
 
     async def next(self, agent_id: str, timeout_s: float) -> Message | None:
-        """Take the oldest event not yet handed out, or handed out too long ago; None after `timeout_s` seconds."""
+        """Return the oldest event not handed out, or handed out too long ago; None after `timeout_s` seconds."""
         key = keys.inbox(agent_id)
         try:
             async with asyncio.timeout(timeout_s + _PATIENCE_S):
@@ -104,7 +104,7 @@ class InboxReader:
             raise self._unavailable(error) from None
 
     async def close(self) -> None:
-        """Close the connections; they belong to the event loop that is about to end."""
+        """Close the connections, before the event loop that they belong to ends."""
         if self._opened is not None:
             opened, self._opened = self._opened, None
             await close_async_client(opened)
@@ -121,7 +121,7 @@ class InboxReader:
                 return found
 
     async def _look(self, key: str, timeout_s: float) -> Message | None:
-        """Wait once; what another process of the agent got and did not acknowledge is looked for before."""
+        """Wait once. First look for events that another process of the agent received and did not acknowledge."""
         try:
             return await self._again(key) or await self._fresh(key, timeout_s)
         except redis.ResponseError as error:
@@ -142,14 +142,14 @@ class InboxReader:
     async def _make_group(self, key: str) -> None:
         try:
             await self._client.xgroup_create(key, _GROUP, id="0", mkstream=True)
-            await self._client.expire(key, _INBOX_LIFE_S, nx=True)  # for an inbox that nobody ever writes to
+            await self._client.expire(key, _INBOX_LIFE_S, nx=True)  # so that an inbox without events expires
         except redis.ResponseError as error:
             if "BUSYGROUP" not in str(error):
                 raise
 
 
 def _sent(agent_id: str, event_id: str) -> str:
-    """Name the key that remembers the newest event of a state: without the epoch and type that end an event id."""
+    """Return the key that remembers the newest event of a state: the event id without the epoch and type at its end."""
     return keys.sent(agent_id, event_id.rsplit(":", 2)[0])
 
 

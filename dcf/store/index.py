@@ -1,6 +1,6 @@
-"""The lists that span runs: which runs there are, and which of them may still need the clock.
+"""Indexes across runs: all runs, and the live ones, which may still need the clock.
 
-No part of a run's transaction: it enters the run just before it commits (`writing`), and a stale entry is harmless.
+They are not part of a run's transaction. The entry is written just before the commit (`writing`), so one may be stale.
 """
 
 from typing import Final
@@ -12,7 +12,7 @@ from dcf.store.outbox import attention_commands, read_attention
 from dcf.values.instants import SECOND
 
 _BEING_CREATED: Final = 60 * SECOND
-"""A listed run without documents is being created, unless it was listed longer ago than this."""
+"""An entry younger than this may be of a run that is being created and has no documents yet."""
 
 UNLIST: Final = """
 local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
@@ -21,7 +21,7 @@ if listed and tonumber(listed) < tonumber(ARGV[2]) then
 end
 return 0
 """
-"""Takes a name off a list, if it was last entered before this."""
+"""Lua script that removes a name from an index if its entry is older than the given score."""
 
 
 class RunIndex:
@@ -31,20 +31,20 @@ class RunIndex:
         self._connections = connections
 
     def newest(self, limit: int) -> list[str]:
-        """Ids of the newest runs, newest first."""
+        """Return the ids of the newest runs, newest first."""
         (found,) = self._connections.send(("ZREVRANGE", keys.RUNS, 0, limit - 1))
         return [name.decode() for name in found]
 
     def live(self) -> list[str]:
-        """Ids of runs that may still need the clock or have notifications owed, oldest first."""
+        """Return the ids of runs that may still need the clock or owe notifications, oldest first."""
         (found,) = self._connections.send(("ZRANGE", keys.LIVE, 0, -1))
         return [name.decode() for name in found]
 
     def retire(self, workflow_id: str, *, is_final: bool | None = None) -> bool:
-        """Take a run off the clock's list, if there is nothing left to do for it; tell whether it was.
+        """Remove a run from the live index, if nothing is left to do for it. Return True if it was removed.
 
-        Looked at and taken off over one connection, so that what one server says never changes another's list; and
-        only if it was not listed again since, nor finalized since the caller saw whether it is.
+        The check and the removal use one connection, so that both reach the same server. The run stays if it was listed
+        again, or finalized, since the caller looked.
         """
         return self._connections.over_one(lambda connection: _retire(connection, RunKeys(workflow_id), is_final))
 

@@ -1,4 +1,4 @@
-"""What kind of Redis this is, asked once at start: whether dcf can run on it, and what its data would survive."""
+"""Checks the Redis server once at start: whether dcf can run on it, and which failures its data would survive."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ _EVICTION_FREE = "noeviction"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerFacts:
-    """The server as found. `warnings` are sentences about data that could be lost."""
+    """Facts about the server. `warnings` are sentences about data that could be lost."""
 
     version: str
     modules: tuple[str, ...]
@@ -21,7 +21,7 @@ class ServerFacts:
 
 
 def inspect_server(connections: Connections, *, wait_replicas: int = 0) -> ServerFacts:
-    """Ask the server; raise one clear sentence when it cannot be used.
+    """Return facts about the server. Raise StoreUnsuitable if dcf cannot use it.
 
     `wait_replicas` is how many replicas must have a write before it is answered.
     """
@@ -66,7 +66,7 @@ def _of_replicas(connected: int, wait_replicas: int) -> list[str]:
 
 
 def _appendfsync(connections: Connections) -> str | None:
-    """Read the setting, where this user may ask for it."""
+    """Return the setting; None if this Redis user may not read it."""
     try:
         (reply,) = connections.send(("CONFIG", "GET", "appendfsync"))
     except StoreUnsuitable:

@@ -1,4 +1,4 @@
-"""Every Redis key of dcf, and nowhere else is one made.
+"""All Redis keys of dcf. No other module makes one.
 
 | key | type | writer | lifetime |
 |---|---|---|---|
@@ -26,7 +26,7 @@
 | `cp:idx:keys:<key id>` | JSON | `dcf keys`: scopes, agent, expiry and the digest of an API key, never the key | for ever |
 | `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
-| `cp:idx:sweep` | string | whoever looks through all lists for what is wrong with them, so that nobody else does | an hour |
+| `cp:idx:sweep` | string | the process that sweeps the indexes for wrong entries, so that no other does | an hour |
 | `cp:idx:time` | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after | the last 100 000 entries |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
@@ -58,7 +58,7 @@ SERVER_TIME = "cp:idx:time"
 
 @lru_cache(maxsize=1024)
 def encode_state(path: str) -> str:
-    """Write a state's path as part of a key: each name in it percent-encoded where it would break one."""
+    """Return a state's path as part of a key, with special characters percent-encoded."""
     return "/".join(_UNSAFE.sub(_percent, name) for name in components(path))
 
 
@@ -72,78 +72,78 @@ def decode_state(part: str) -> str:
 
 
 def receipt_field(path: str, request: str) -> str:
-    """Name the field of a request's receipt in the hash of receipts."""
+    """Return the field of a request's receipt in the hash of receipts."""
     return f"{encode_state(path)}:{request}"
 
 
 def inbox(agent_id: str) -> str:
-    """Name the key of the events for one agent, until it acknowledges them."""
+    """Return the key of an agent's inbox: its events until it acknowledges them."""
     return f"cp:idx:inbox:{agent_id}"
 
 
 def sent(agent_id: str, thing: str) -> str:
-    """Name the key that remembers what this agent was sent last of an event, or about a state of a run."""
+    """Return the key that remembers what the agent was sent last: of an event, or about a state of a run."""
     return f"cp:idx:sent:{agent_id}:{thing}"
 
 
 def agent(agent_id: str) -> str:
-    """Name the key of an agent's record."""
+    """Return the key of an agent's record."""
     return f"cp:idx:agent:{agent_id}"
 
 
 def agents_tagged(tag: str) -> str:
-    """Name the key of the agents that carry a tag."""
+    """Return the key of the index of agents with a tag."""
     return f"cp:idx:agents:tag:{encode_state(tag)}"
 
 
 def agents_named(name: str) -> str:
-    """Name the key of the agents of a name."""
+    """Return the key of the index of agents with a name."""
     return f"cp:idx:agents:name:{encode_state(name)}"
 
 
 def skills(agent_id: str) -> str:
-    """Name the key of what an agent has loaded."""
+    """Return the key of the skills that an agent has loaded."""
     return f"cp:idx:skills:{agent_id}"
 
 
 def workers(workflow_id: str) -> str:
-    """Name the key of the agents that were made for a run."""
+    """Return the key of the agents that were created for a run."""
     return f"cp:idx:workers:{workflow_id}"
 
 
 def assigned(agent_id: str) -> str:
-    """Name the key of the runs that an agent was made for."""
+    """Return the key of the runs that an agent was created for."""
     return f"cp:idx:assigned:{agent_id}"
 
 
 def edit(key: str, request: str) -> str:
-    """Name the key that remembers a change made by hand, in the slot of what was changed."""
+    """Return the key of the receipt of a manual change, in the cluster slot of the changed key."""
     tag = _TAG.search(key)
     return f"cp:idx:edit:{{{key if tag is None else tag[1]}}}:{request}"
 
 
 def access_key(key_id: str) -> str:
-    """Name the key of what is stored of an API key."""
+    """Return the key of the record of an API key."""
     return f"cp:idx:keys:{key_id}"
 
 
 def turn(agent_id: str) -> str:
-    """Name the key of whoever may write to the agent now."""
+    """Return the key of the delivery lock of an agent."""
     return f"cp:idx:turn:{agent_id}"
 
 
 def gone(agent_id: str) -> str:
-    """Name the key that remembers that an agent was deleted."""
+    """Return the key that remembers that an agent was deleted."""
     return f"cp:idx:gone:{agent_id}"
 
 
 Per: TypeAlias = Literal["run", "state", "scope", "branch"]
-"""What of a run there is one key each of; a scope is an opened Parallel or Map."""
+"""What a kind of key exists once for: the run, each state, each scope (opened Parallel or Map), or each branch."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyKind:
-    """One kind of key of a run: how it is written around its name, and what there is one each of."""
+    """One kind of key of a run: the text before and after its name, and what it exists once for."""
 
     prefix: Literal["cp", "dp"]
     per: tuple[Per, ...]
@@ -171,7 +171,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "results": KeyKind("dp", ("scope",), is_document=True),
     "join": KeyKind("cp", ("scope",)),
 }
-"""Every kind of key that a run has."""
+"""All kinds of keys of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class RunKeys:
 
     @property
     def meta(self) -> str:
-        """What the run is and where it stands."""
+        """Facts about the run, and its status."""
         return self.of("meta")
 
     @property
@@ -197,12 +197,12 @@ class RunKeys:
 
     @property
     def outbox(self) -> str:
-        """Notifications owed."""
+        """Outbox: the notifications owed."""
         return self.of("outbox")
 
     @property
     def told(self) -> str:
-        """How the agents of states were told of them."""
+        """How the agents of each state were notified."""
         return self.of("told")
 
     @property
@@ -222,55 +222,55 @@ class RunKeys:
 
     @property
     def receipts(self) -> str:
-        """What older requests were told, by state and request."""
+        """Receipts of older requests, by state and request."""
         return self.of("receipts")
 
     @property
     def barrier(self) -> str:
-        """Written before waiting for replicas."""
+        """Small write before WAIT, which waits for replicas."""
         return self.of("barrier")
 
     @property
     def audit(self) -> str:
-        """The final record."""
+        """The audit record that finalizing writes."""
         return self.of("audit")
 
     def state(self, path: str) -> str:
-        """Name the key of one state's document."""
+        """Return the key of a state's document."""
         return self.of("state", path)
 
     def input(self, path: str) -> str:
-        """Name the key of what the state was given."""
+        """Return the key of a state's input."""
         return self.of("input", path)
 
     def entry(self, path: str) -> str:
-        """Name the key of what entering the state fixed, where its input does not say it all."""
+        """Return the key of the record of entering a state, which exists if its input alone is not enough."""
         return self.of("entry", path)
 
     def output(self, path: str) -> str:
-        """Name the key of what the state's worker wrote, or a branch or iteration led to."""
+        """Return the key of the output of a state, a branch or an iteration."""
         return self.of("output", path)
 
     def items(self, path: str) -> str:
-        """Name the key of the items of a Map."""
+        """Return the key of the items of a Map."""
         return self.of("items", path)
 
     def results(self, path: str) -> str:
-        """Name the key of the results of a Map whose ResultWriter keeps them out of its output."""
+        """Return the key of the results of a Map whose ResultWriter keeps them out of its output."""
         return self.of("results", path)
 
     def join(self, path: str) -> str:
-        """Name the key that counts the branches or iterations that ended."""
+        """Return the key that counts the branches or iterations that ended."""
         return self.of("join", path)
 
     def of(self, kind: str, path: str | None = None) -> str:
-        """Name the key of a kind; of most kinds there is one for each state, Map or Parallel, or branch."""
+        """Return the key of a kind; `path` is needed for kinds that exist per state, scope or branch."""
         how = KEY_KINDS[kind]
         key = f"{how.prefix}:wf:{self.workflow_id}:{kind}{how.suffix}"
         return key if path is None else f"{key}:{encode_state(path)}"
 
     def every(self, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str]) -> list[str]:
-        """List every key that a run with these states, scopes and branches can have."""
+        """Return all keys that a run with these states, scopes and branches can have."""
         paths: dict[Per, tuple[str | None, ...]] = {
             "run": (None,),
             "state": tuple(states),
@@ -282,7 +282,7 @@ class RunKeys:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDocument:
-    """A JSON document of a run: which one, and of which state if of one."""
+    """Identifies a JSON document of a run: its kind, and its state if it belongs to one."""
 
     run: RunKeys
     kind: str
@@ -290,7 +290,7 @@ class RunDocument:
 
 
 def document_of(key: str) -> RunDocument | None:
-    """Tell which JSON document of a run this key is of; None for any other key, and for any other spelling."""
+    """Return which JSON document of a run this key holds; None for any other key, or another spelling of one."""
     found = _RUN_KEY.match(key)
     if found is None:
         return None

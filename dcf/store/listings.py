@@ -1,7 +1,7 @@
-"""Looks through the lists that span runs, and through all that should be on one, a bounded page at a time.
+"""Checks the indexes across runs against the documents that they should list, one bounded page at a time.
 
-A page is looked at and mended over one connection, so that what one server says never changes another's lists. What is
-wrong with it decides `core.listings`.
+A page is checked and repaired over one connection, so that both reach the same server. `core.listings` decides what is
+wrong.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,22 +22,22 @@ from dcf.values.json_text import Json, load
 _PAGE: Final = 500
 _GRACE: Final = 60 * SECOND
 _ASSIGNED_GRACE_S: Final = 24 * 3600
-"""Agents may be made long before their run."""
+"""Seconds that an entry may wait for its run: agents may be created long before it."""
 
 Flaws: TypeAlias = tuple[ListFlaw, ...]
 
 
 class Listings:
-    """The lists of one Redis."""
+    """The indexes of one Redis."""
 
     def __init__(self, connections: Connections, *, page: int = _PAGE) -> None:
         self._connections = connections
         self._page = page
 
     def pages(self, *, repair: bool) -> Iterator[Flaws]:
-        """Go through the names of all keys of dcf; list what is wrong with each page of them, and mend it if asked.
+        """Go through all keys of dcf. Yield what is wrong, page by page, and repair it if `repair`.
 
-        Raise StoreUnsuitable where this user may not list keys.
+        Raise StoreUnsuitable if this Redis user may not list keys.
         """
         cursor = b"0"
         while True:
@@ -53,12 +53,12 @@ class Listings:
                 return
 
     def take_turn(self, seconds: int) -> bool:
-        """Say that somebody goes through the lists now; False where somebody said so less than so long ago."""
+        """Claim the next sweep. Return False if another process claimed one less than `seconds` ago."""
         (taken,) = self._connections.send(("SET", keys.SWEEP, "1", "NX", "EX", seconds))
         return taken is not None
 
     def _entries(self, index: str, listed: "_List", *, repair: bool) -> Iterator[Flaws]:
-        """Go through a list from its end, so that what is taken off moves nothing that is still to come."""
+        """Check an index from its end, so that removals do not shift the entries still to be read."""
         (size,) = self._connections.send(("ZCARD", index))
         for last in range(size - 1, -1, -self._page):
             look = partial(_dangling, index, listed, max(0, last - self._page + 1), last)
@@ -81,15 +81,15 @@ def _ask(connection: Connection, commands: list[Command]) -> list[Reply]:
 def _remedy(flaw: ListFlaw) -> Command:
     if flaw.is_missing:
         return ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
-    return ("EVAL", UNLIST, 1, flaw.index, flaw.name, flaw.score + 1)  # unless it was entered again meanwhile
+    return ("EVAL", UNLIST, 1, flaw.index, flaw.name, flaw.score + 1)  # unless it was written again meanwhile
 
 
-# Entries that name nothing
+# Dangling entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _List:
-    """Of what a list has names, the key that each should be of, and how old an entry must be to be judged."""
+    """A kind of index: the key that each of its entries should have, and the age from which an entry is checked."""
 
     kind: ListKind
     key_of: Callable[[str], str]
@@ -115,7 +115,7 @@ _FAMILIES: Final[Mapping[str, _List]] = {
         judged_before=lambda now: now // SECOND - _ASSIGNED_GRACE_S,
     ),
 }
-"""Lists that there are many of, by how their keys begin."""
+"""Kinds of indexes with many keys, by key prefix."""
 
 
 def _list(index: str) -> _List | None:
@@ -131,12 +131,12 @@ def _dangling(index: str, listed: _List, first: int, last: int, connection: Conn
     return tuple(dangling(listed.kind, index, entries, there, before=listed.judged_before(micros(clock))))
 
 
-# What lists lack
+# Missing entries
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidate:
-    """Something that belongs on lists: what is asked about it, and what follows: which lists, with what score."""
+    """A document that belongs in indexes: what to read of it, and which indexes and scores follow from that."""
 
     name: str
     commands: tuple[Command, ...]
@@ -161,7 +161,7 @@ def _candidate(key: str) -> _Candidate | None:
 
 
 def _values(document: Reply, paths: tuple[str, ...]) -> Iterator[Json]:
-    """Take the value at each path; None where there is none."""
+    """Return the value at each path; None if there is none."""
     found = load(document)
     return (values[0] if (values := found[path]) else None for path in paths)
 
@@ -189,7 +189,7 @@ _RECORDS: Final = (
     (keys.access_key(""), _OF_KEY, _lists_of_key),
     (keys.agent(""), _OF_AGENT, _lists_of_agent),
 )
-"""Documents that belong on lists: how their keys begin, what is read of them, and which lists those are."""
+"""Documents that belong in indexes: key prefix, what to read of them, and the indexes."""
 
 
 def _lacking(found: list[str], connection: Connection) -> Flaws:

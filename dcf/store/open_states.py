@@ -1,6 +1,6 @@
-"""A page of a run's open states, read with one read-only script and put into a snapshot.
+"""Reads a page of a run's open states with one read-only Lua script, and adds it to a snapshot.
 
-They are ordered by when they next need attention, so what an agent may claim comes first. It may not write anything.
+They are ordered by when they next need attention, so claimable ones come first. The script may not write.
 """
 
 from dataclasses import replace
@@ -47,11 +47,11 @@ return {found, around, size}
 """
 
 _GONE = StateDoc(status=Status.CANCELLED)
-"""An open state whose document is missing: nobody can take it, and it counts as looked at."""
+"""Stands for an open state whose document is missing: no agent can take it, and it counts as read."""
 
 
 def page_command(run: RunKeys, reads: Reads) -> Command | None:
-    """Ask for a page of the open states, if one is to be read."""
+    """Return the command that reads a page of the open states; None if none is to be read."""
     if reads.open_states is None:
         return None
     offset, length = reads.open_states
@@ -61,7 +61,7 @@ def page_command(run: RunKeys, reads: Reads) -> Command | None:
 
 
 def with_page(snapshot: Snapshot, reply: Reply) -> Snapshot:
-    """Add the documents of a page, of the scopes around them, their inputs and who is assigned to them."""
+    """Return the snapshot with a page's documents, the scopes around them, their inputs and assignments."""
     states, inputs = dict(snapshot.states), dict(snapshot.inputs)
     agents: dict[str, tuple[str, ...]] = {}
     page, around, size = reply
@@ -80,6 +80,6 @@ def with_page(snapshot: Snapshot, reply: Reply) -> Snapshot:
 
 
 def assigned(found: list[Json] | None, name: str) -> Json:
-    """Take a state's assignment from what was found at its path, or at that of all assignments."""
+    """Return a state's assignment from the reply for its path, or for the path of all assignments."""
     value = found[0] if found else None
     return value.get(name) if isinstance(value, dict) else value

@@ -1,7 +1,7 @@
-"""Notifications owed by a run, and the due times of its open states.
+"""The outbox of a run (its owed notifications), and the timers of its open states.
 
-Entries are written by transactions and leave only when acknowledged, together with the history entry that says so.
-Any number of deliverers may read at once; each entry is handed to one of them, and again to another if it dies.
+Transactions write the entries. An entry is removed only when it is acknowledged, together with the history entry that
+says so. Any number of deliverers may read at once: each entry goes to one of them, and to another if that one dies.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,8 +25,8 @@ _PAGE = 100
 class OutboxEntry:
     """One notification owed.
 
-    `state` None means the planner, and `about` is then the state that it is about, if any; `agent_id` names whom to
-    tell in place of those assigned.
+    `state` None means that the planner is told; `about` is then the state it is about, if any. `agent_id` names the
+    recipient if it is not the assigned agents.
     """
 
     entry_id: str
@@ -40,14 +40,14 @@ class OutboxEntry:
 
     @property
     def number(self) -> int:
-        """How many announcements came before it: reminders are counted in their type."""
+        """Number of announcements before this one; the type of a reminder has it."""
         tail = self.type.rpartition("-")[2]
         return int(tail) if tail.isdecimal() else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TellingOutcome:
-    """What is written when somebody was told, or could not be: history, further notices, how the state was told of."""
+    """What to write after a delivery, successful or not: history events, further notices, the record in `told`."""
 
     events: tuple[Event, ...] = ()
     notices: tuple[Notice, ...] = ()
@@ -60,9 +60,9 @@ NOTHING_TOLD = TellingOutcome()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attention:
-    """What a run may need of the clock at this time of the server: whether it still runs, what is owed, what is due.
+    """What a run needs of the clock at this server time: whether it is running, what it owes, what is due.
 
-    `is_final` says that it was finalized, `is_left_open` that its open states were to stay as they are.
+    `is_final`: it was finalized. `is_left_open`: it was finalized without closing its open states.
     """
 
     now: int
@@ -77,7 +77,7 @@ class Attention:
 
     @property
     def is_over(self) -> bool:
-        """Whether the clock has nothing left to do, unless the run is finalized later, which lists it again."""
+        """Return True if the clock has nothing left to do. Finalizing a run later lists it again."""
         return self.exists and not needs_clock(is_running=self.is_running, owed=self.owed)
 
 
@@ -88,21 +88,21 @@ class Outbox:
         self._connections = connections
 
     def take(self, workflow_id: str, deliverer: str, most: int = _PAGE) -> list[OutboxEntry]:
-        """Entries nobody has taken yet, now taken by this deliverer."""
+        """Take entries for this deliverer that no deliverer has taken yet."""
         key = RunKeys(workflow_id).outbox
         command = ("XREADGROUP", "GROUP", _GROUP, deliverer, "COUNT", most, "STREAMS", key, ">")
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for _, found in reply or () for entry_id, fields in found]
 
     def take_over(self, workflow_id: str, deliverer: str, idle_s: float, most: int = _PAGE) -> list[OutboxEntry]:
-        """Entries that another deliverer took and did not settle for this long."""
+        """Take over entries that another deliverer took and did not settle for `idle_s` seconds."""
         key = RunKeys(workflow_id).outbox
         command = ("XAUTOCLAIM", key, _GROUP, deliverer, int(idle_s * 1000), "0-0", "COUNT", most)
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for entry_id, fields in (reply[1] if reply else ()) if fields]
 
     def begin_anew(self, workflow_id: str, deliverer: str) -> None:
-        """Count what was taken as taken now: by a clock that stepped back it may have been taken in the future."""
+        """Set the time of all taken entries to now. After the clock stepped back, theirs may lie in the future."""
         key = RunKeys(workflow_id).outbox
         command = ("XAUTOCLAIM", key, _GROUP, deliverer, 0, "0-0", "COUNT", _PAGE, "JUSTID")
         self._connections.send_to_group(key, _GROUP, command)
@@ -115,13 +115,13 @@ class Outbox:
         idle_s: float,
         outcome: TellingOutcome = NOTHING_TOLD,
     ) -> None:
-        """Count an entry that could not be delivered as idle for so long already, so that it is soon taken over."""
+        """Set the idle time of an entry that could not be delivered, so that it is soon taken over."""
         run = RunKeys(workflow_id)
         later = ("XCLAIM", run.outbox, _GROUP, deliverer, 0, entry.entry_id, "IDLE", int(idle_s * 1000), "JUSTID")
         self._connections.send(later, *_written(run, entry, outcome))
 
     def settle(self, workflow_id: str, entry: OutboxEntry, outcome: TellingOutcome = NOTHING_TOLD) -> None:
-        """Take out an entry that is dealt with; the history says how."""
+        """Remove an entry that was handled, and record the outcome in the history."""
         run = RunKeys(workflow_id)
         self._connections.send(
             ("MULTI",),
@@ -132,15 +132,15 @@ class Outbox:
         )
 
     def attention(self, workflow_id: str) -> Attention:
-        """Look at a run as the clock does."""
+        """Return what the run needs of the clock."""
         return read_attention(self._connections.send(*attention_commands(RunKeys(workflow_id))))
 
     def expire(
         self, workflow_id: str, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str], seconds: int
     ) -> None:
-        """Give every key of a run the same remaining life, in one transaction and once only, if it is finalized.
+        """Give all keys of a finalized run the same expiry, in one transaction, once.
 
-        Looked at and done over one connection, so that what one server says never ends another's run.
+        The check and the write use one connection, so that both reach the same server.
         """
         run = RunKeys(workflow_id)
         commands: list[Command] = [("EXPIRE", key, seconds, "NX") for key in run.every(states, scopes, branches)]
@@ -180,7 +180,7 @@ def _expire(connection: Connection, run: RunKeys, commands: list[Command]) -> No
 
 
 def attention_commands(run: RunKeys) -> list[Command]:
-    """List what to ask of a run to know what it needs of the clock."""
+    """Return the commands that read what a run needs of the clock."""
     return [
         ("TIME",),
         ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline", "$.left_open"),
@@ -190,7 +190,7 @@ def attention_commands(run: RunKeys) -> list[Command]:
 
 
 def read_attention(replies: list[Reply]) -> Attention:
-    """Understand the replies to `attention_commands`."""
+    """Parse the replies to `attention_commands`."""
     clock, meta, owed, timers = replies
     now = int(clock[0]) * SECOND + int(clock[1])
     found = {} if meta is None else {path[2:]: values[0] for path, values in load(meta).items() if values}

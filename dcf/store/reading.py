@@ -1,7 +1,7 @@
-"""What a decision reads, as one packet of commands, and the replies as a snapshot: one function for each row of it.
+"""Turns `Reads` into one packet of commands, and the replies into a `Snapshot`: one function per row.
 
-A reply is found by what was asked and a document by its key, so no kind of read knows of the others. Paths are read,
-never whole meta documents, unless all of it is asked for: meta grows with the workflow.
+A reply is found by its command and a document by its key, so the functions are independent. Of the meta document only
+paths are read unless all of it is requested, since meta grows with the workflow.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,7 +20,7 @@ from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 
 _FEW: Final = 8
-"""Assignments read one by one."""
+"""Most assignments that are read one by one; for more, all are read."""
 
 _TIME: Final[Command] = ("TIME",)
 _TALLY: Final = ("done", "failed", "failure")
@@ -29,7 +29,7 @@ _META_PATHS: Final = tuple(f"$.{field}" for field in _META_FIELDS)  # nosemgrep:
 
 
 class Replies:
-    """The replies to one packet, by what was asked."""
+    """The replies to one packet, by command."""
 
     def __init__(self, commands: list[Command], keys: list[str], replies: list[Reply]) -> None:
         self._by_command = dict(zip(commands, replies, strict=True))
@@ -41,7 +41,7 @@ class Replies:
         return self._by_command[command]
 
     def present(self, keys: Mapping[str, str]) -> Iterator[tuple[str, Json]]:
-        """List the documents that there are, each under the name of its key; null is a document like any other."""
+        """Yield the documents that exist, each with the name of its key. A document may be null."""
         for name, key in keys.items():
             found = self._by_key[key]
             if found is not None:
@@ -50,7 +50,7 @@ class Replies:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """What one row of a snapshot needs: commands of its own, documents by key, and what it makes of the replies."""
+    """What one row of a snapshot needs: its commands, documents by key, and a function from replies to the row."""
 
     understand: Callable[[Replies], object]
     commands: tuple[Command, ...] = ()
@@ -59,11 +59,11 @@ class Asked:
 
 
 Ask: TypeAlias = Callable[[RunKeys, Any], Asked]
-"""Says what a row of a snapshot needs, given what the same row of `Reads` names."""
+"""Function from a row of `Reads` to what that row of the snapshot needs."""
 
 
 class Reading:
-    """The first packet of a transaction, and how to understand its replies."""
+    """The first packet of a transaction, and the parser of its replies."""
 
     def __init__(self, run: RunKeys, reads: Reads) -> None:
         self.run = run
@@ -74,18 +74,18 @@ class Reading:
         self._commands = self._list_commands()
 
     def opening(self) -> list[Command]:
-        """WATCH and the reads."""
+        """Return WATCH and the reads."""
         watched = [key for asked in self._rows.values() for key in asked.watched]
         if self._page is not None:
             watched.append(self.run.timers)
         return [("WATCH", *watched), *self._commands]
 
     def commands(self) -> list[Command]:
-        """List the reads alone."""
+        """Return the reads without WATCH."""
         return self._commands
 
     def snapshot(self, replies: list[Reply]) -> Snapshot:
-        """Understand the replies to `commands`, or to `opening`, whose first reply is WATCH's."""
+        """Parse the replies to `commands`, or to `opening`, whose first reply is that of WATCH."""
         found = Replies(self._commands, self._keys, replies[-len(self._commands) :])
         rows: dict[str, Any] = {row: asked.understand(found) for row, asked in self._rows.items()}
         seconds, micros = found.of(_TIME)
@@ -104,7 +104,7 @@ def _mget(keys: list[str]) -> Command:
 
 
 def _meta(run: RunKeys, reads: Reads) -> dict[str, Asked]:
-    """Read what decisions need of meta, or all of it."""
+    """Read the part of meta that decisions need, or all of it."""
     command, names = _meta_command(run, reads), _assigned_names(reads)
     if reads.whole_meta:
         return {
@@ -128,7 +128,7 @@ def _meta(run: RunKeys, reads: Reads) -> dict[str, Asked]:
 
 
 def _meta_command(run: RunKeys, reads: Reads) -> Command:
-    """Read each assignment by its path, or all of them where that is less work."""
+    """Read each assignment by its path, or all of them if that is less work."""
     if reads.whole_meta:
         return ("JSON.GET", run.meta, "$")
     names = _assigned_names(reads)
@@ -160,7 +160,7 @@ def _entries(run: RunKeys, paths: tuple[str, ...]) -> Asked:
     entries = {path: run.entry(path) for path in paths}
 
     def understand(found: Replies) -> dict[str, Entry]:
-        # Where a state sees its whole raw input and there is nothing else to keep, no entry is stored.
+        # No entry is stored for a state that sees its whole raw input and needs nothing else kept.
         plain = {path: _plain(given) for path, given in found.present(inputs)}
         return plain | {path: codec.read_entry(entry) for path, entry in found.present(entries)}
 
@@ -168,7 +168,7 @@ def _entries(run: RunKeys, paths: tuple[str, ...]) -> Asked:
 
 
 def _scopes(run: RunKeys, paths: tuple[str, ...]) -> Asked:
-    """Read what opening scopes fixed: the input where it says it all, or the entry beside it."""
+    """Read the records of opening scopes: the entry, or the input alone if that is enough."""
     inputs = {path: run.input(path) for path in paths}
     entries = {path: run.entry(path) for path in paths}
 
@@ -241,7 +241,7 @@ READS: Final[Mapping[str, Ask]] = {
     "tallies": _tallies,
     "receipts": _receipts,
 }
-"""How each row of `Reads` becomes the same row of a `Snapshot`; meta, and pages of open states, go their own ways."""
+"""Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 
 
 def _assigned_names(reads: Reads) -> tuple[str, ...]:
@@ -249,7 +249,7 @@ def _assigned_names(reads: Reads) -> tuple[str, ...]:
 
 
 def _agent_path(state: str) -> str:
-    """Write the path of a state's assignment; RedisJSON understands no other escapes than these two.
+    """Return the JSONPath of a state's assignment. RedisJSON understands no other escapes than these two.
 
     It drops spaces at the beginning of a quoted name (2.8.3), so for such a state all assignments are read.
     """
@@ -274,7 +274,7 @@ def _whole_meta(reply: Reply) -> Meta | None:
 
 
 def _root(reply: Reply) -> Json:
-    """Take the one value that a path found; None where there is none."""
+    """Return the single value that a path matched; None if there is none."""
     found = [] if reply is None else load(reply)
     return found[0] if found else None
 

@@ -1,7 +1,6 @@
-"""One door to Redis: `transact` reads, decides and commits in two round trips; nothing else writes a run.
+"""The only writer of runs: `transact` reads, decides and commits in two round trips.
 
-First packet: WATCH, TIME and the reads. Second: entries of indexes, MULTI, the changes, EXEC. What became of it:
-`attempts`.
+First packet: WATCH, TIME and the reads. Second packet: index entries, MULTI, the changes, EXEC. `attempts` retries it.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +21,7 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed(Generic[Answer_co]):
-    """What came of a transaction: the answer, what it leaves to do, and how the scopes it added to stood after it."""
+    """Result of a transaction: the answer, the follow-up work, and the counts after it of the scopes it added to."""
 
     answer: Answer_co
     remaining: Remaining = field(default_factory=Remaining)
@@ -47,37 +46,37 @@ class RunStore:
         self._clock = clock
 
     def keys(self, workflow_id: str) -> RunKeys:
-        """Name the keys of a run."""
+        """Return the keys of a run."""
         return RunKeys(workflow_id)
 
     def transact(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
-        """Read, decide, commit; again while somebody else was faster. Raise when the outcome stays unknown."""
+        """Read, decide, commit; retry after a lost race. Raise UnknownOutcome if the outcome stays unknown."""
         return self.commit(workflow_id, reads, decide).answer
 
     def commit(
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
-        """Do as `transact` does, and tell what is left to do and how the counts of scopes then stood."""
+        """Like `transact`, but also return the follow-up work and the counts of scopes after the commit."""
         reading = Reading(self.keys(workflow_id), reads)
         return self._attempts.until_done(lambda connection: self._once(connection, reading, decide))
 
     def read(self, workflow_id: str, reads: Reads) -> Snapshot:
-        """Take the same view that a decision would get, without watching or writing anything."""
+        """Return the snapshot that a decision would get, without WATCH."""
         reading = Reading(self.keys(workflow_id), reads)
         return self._timed(reading.snapshot(self._connections.send(*reading.commands())))
 
     def open_states(self, workflow_id: str) -> tuple[str, ...]:
-        """List the paths of a run's open states, by when they next need attention."""
+        """Return the paths of a run's open states, ordered by when they next need attention."""
         (found,) = self._connections.send(("ZRANGE", self.keys(workflow_id).timers, 0, -1))
         return tuple(decode_state(part.decode()) for part in found)
 
     def scopes(self, workflow_id: str) -> dict[str, int]:
-        """List every Parallel and Map that was ever opened in a run, with the most branches or iterations it had."""
+        """Return every Parallel and Map that was ever opened in a run, with the most branches or iterations it had."""
         (found,) = self._connections.send(("ZRANGE", self.keys(workflow_id).scopes, 0, -1, "WITHSCORES"))
         return {decode_state(p.decode()): int(float(n)) for p, n in zip(found[::2], found[1::2], strict=True)}
 
     def definition(self, workflow_id: str) -> tuple[Json, Mapping[str, Json]] | None:
-        """Fetch the stored workflow and its run's fixed facts (definition_sha256, input, created_at); None: no run."""
+        """Return the stored workflow and the run's fixed facts (definition_sha256, input, created_at); None: no run."""
         run = self.keys(workflow_id)
         facts = ("$.definition_sha256", "$.input", "$.created_at")
         commands: list[Command] = [("JSON.GET", run.definition, "$"), ("JSON.GET", run.meta, *facts)]
@@ -89,7 +88,7 @@ class RunStore:
         return load(found)[0], {path[2:]: values[0] for path, values in load(meta).items() if values}
 
     def _timed(self, snapshot: Snapshot) -> Snapshot:
-        """Tell the time as tests may want it."""
+        """Return the snapshot with the time that a test may have set."""
         return snapshot if self._clock is None else replace(snapshot, now=self._clock(snapshot.now))
 
     def _once(

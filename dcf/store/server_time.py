@@ -1,6 +1,6 @@
-"""The latest time of the server that any clock has seen, so that a step backwards is noticed.
+"""Remembers the latest server time that any clock has seen, to detect that the server clock stepped back.
 
-Somebody may set the machine's time, or a failover may lead to a machine whose clock is behind.
+That happens if an operator sets the machine's time, or after a failover to a machine whose clock is behind.
 """
 
 from typing import Final
@@ -13,13 +13,13 @@ _SLACK: Final = SECOND
 
 
 class ServerTime:
-    """What clocks have seen of the server's time; any number of them may look."""
+    """The latest server time that was seen. Any number of clocks may use it at once."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
     def has_stepped_back(self) -> bool:
-        """Tell whether it is earlier now than somebody has seen; else note how late it is."""
+        """Return True if the server time is earlier than one seen before; otherwise record it."""
         clock, seen = self._connections.send(("TIME",), ("GET", keys.SERVER_TIME))
         now = _micros(clock)
         if seen is not None and int(seen) > now + _SLACK:
@@ -28,7 +28,7 @@ class ServerTime:
         return False
 
     def begin_anew(self) -> None:
-        """Forget what was seen: all that was set by it has been brought back."""
+        """Forget the latest time, after all times that were set by it have been corrected."""
         (clock,) = self._connections.send(("TIME",))
         self._connections.send(("SET", keys.SERVER_TIME, _micros(clock)))
 

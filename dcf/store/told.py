@@ -1,7 +1,7 @@
-"""How the agents of states were told of them, the latest of it: for whoever asks why a run stands.
+"""The latest notification of each state, and the latest failure, to explain why a run does not move.
 
-Two fields of one hash for each state, what was sent last and what failed last, written by whoever delivers. Nothing is
-decided by it but whether a failure is news.
+Deliveries write two fields per state in one hash: what was sent last and what failed last. The only decision that
+depends on them is whether a failure is new.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,7 +16,7 @@ _SENT: Final = "sent:"
 _FAILED: Final = "failed:"
 
 PLANNER: Final = ""
-"""Stands where the name of a state does, for what the planner is told."""
+"""Name used in place of a state's for notifications of the planner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,9 +31,9 @@ class Announcement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedAnnouncement:
-    """An announcement that did not reach its agent: `reason` is an `Undelivered`, `error` says it in words.
+    """An announcement that did not reach its agent. `reason` is an `Undelivered`, `error` its text.
 
-    `known` are the reasons that the history tells of this visit, each with its agent.
+    `known` are the reasons already in the history for this visit, each with its agent.
     """
 
     epoch: int
@@ -47,13 +47,13 @@ class FailedAnnouncement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What is known of telling the agents of one state; both parts may be of an earlier visit, see their epochs."""
+    """Notifications about one state. Both parts may be of an earlier visit; see their epochs."""
 
     sent: Announcement | None = None
     failed: FailedAnnouncement | None = None
 
     def times(self, epoch: int) -> int:
-        """Count how often the state was announced, reached or not, in the visit of this epoch."""
+        """Return how often the state was announced in the visit of this epoch, failures included."""
         return max(
             (one.number for one in (self.sent, self.failed) if one is not None and one.epoch == epoch), default=0
         )
@@ -70,7 +70,7 @@ NEVER_TOLD: Final = Told()
 
 
 def told_command(run: RunKeys, state: str, found: Announcement | FailedAnnouncement) -> Command:
-    """Note an announcement."""
+    """Return the command that records an announcement."""
     field = _FAILED if isinstance(found, FailedAnnouncement) else _SENT
     return ("HSET", run.told, f"{field}{encode_state(state)}", dump(asdict(found)))
 
@@ -82,7 +82,7 @@ class ToldRecords:
         self._connections = connections
 
     def read(self, workflow_id: str, states: Iterable[str]) -> dict[str, Told]:
-        """Tell how the agents of these states were told of them; states that nobody was told of are left out."""
+        """Return how the agents of these states were notified. States without a notification are left out."""
         names = list(dict.fromkeys(states))
         if not names:
             return {}

@@ -1,7 +1,7 @@
-"""Changes of a run as the commands of one MULTI: one function for each kind of write, in one table.
+"""Turns `Changes` of a run into the commands of one MULTI: one function per kind of write, in one table.
 
-All documents go in a single JSON.MSET: one command, however many states a transition touches. Entries of indexes, which
-are no part of the transaction, are sent just before it, so that nothing is ever committed that no index names.
+All documents go into a single JSON.MSET, however many states a transition changes. Index entries are not part of the
+transaction. They are sent just before it, so that nothing is committed without its index entry.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,21 +18,21 @@ from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump
 
 Writer: TypeAlias = Callable[[RunKeys, Any], Iterable[Command]]
-"""Makes the commands of one row of `Changes` that is not empty."""
+"""Function that returns the commands of one non-empty row of `Changes`."""
 
 Announcer: TypeAlias = Callable[[RunKeys, Any, int], Iterable[Command]]
-"""Makes the commands of one row of `Changes` that is entered in indexes, at a time of the server."""
+"""Function that returns the index commands of one row of `Changes`, at a server time."""
 
 _ASSIGNED_LIFE_S: Final = 30 * 24 * 3600
 
 _ADD: Final = "HINCRBY"
 
 _OF_MANY_KEYS: Final = frozenset({"DEL", "JSON.MSET"})
-"""Commands that take any number of keys; a transaction sends each of them once."""
+"""Commands that take any number of keys; a transaction sends each of them at most once."""
 
 
 def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
-    """List the commands that make the changes so, in the order in which they are best read in a monitor."""
+    """Return the commands that make the changes, in an order that reads well in MONITOR."""
     commands: list[list[Any]] = []
     merged: dict[str, list[Any]] = {}
     for row, write in WRITES.items():
@@ -48,13 +48,13 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
 
 
 def announcements(run: RunKeys, changes: Changes, now: int) -> list[Command]:
-    """List the commands that enter the run in indexes; `now` is the server's time in microseconds."""
+    """Return the commands that add the run to indexes; `now` is the server's time in microseconds."""
     entered = ((announce, getattr(changes, row)) for row, announce in ANNOUNCES.items())
     return [command for announce, found in entered if found for command in announce(run, found, now)]
 
 
 def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results: list[Reply]) -> dict[str, Tally]:
-    """Tell how the scopes stand whose counts the commit added to."""
+    """Return the counts after the commit of the scopes that it added to."""
     counted = {
         command[:3]: int(result) for command, result in zip(commands, results, strict=True) if command[0] == _ADD
     }
@@ -65,7 +65,7 @@ def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results
 
 
 def event_command(run: RunKeys, event: Event) -> Command:
-    """One entry of the run's history; `by` says whose call it came from, if it was one."""
+    """Return the command that adds an entry to the run's history; its `by` is the caller, if there was one."""
     fields: list[str] = ["type", event.type]
     author = current_author()
     if author is not None:
@@ -78,7 +78,7 @@ def event_command(run: RunKeys, event: Event) -> Command:
 
 
 def notice_command(run: RunKeys, notice: Notice) -> Command:
-    """One notification owed."""
+    """Return the command that adds a notification to the outbox."""
     fields: list[str | int] = ["type", notice.type, "epoch", notice.epoch, "reason", notice.reason]
     who = {"state": notice.state, "source": notice.source, "agent_id": notice.agent_id, "about": notice.about}
     fields += [part for name, value in who.items() if value is not None for part in (name, value)]
@@ -86,7 +86,7 @@ def notice_command(run: RunKeys, notice: Notice) -> Command:
 
 
 def _documents(key: Callable[[RunKeys, str], str], write: Callable[[Any], Json] = lambda value: value) -> Writer:
-    """Write one document for each path."""
+    """Return a writer of one document per path."""
 
     def commands(run: RunKeys, documents: Mapping[str, Any]) -> Iterator[Command]:
         for path, document in documents.items():
@@ -96,7 +96,7 @@ def _documents(key: Callable[[RunKeys, str], str], write: Callable[[Any], Json] 
 
 
 def _document(key: Callable[[RunKeys], str]) -> Writer:
-    """Write one document of the run."""
+    """Return a writer of one document of the run."""
 
     def commands(run: RunKeys, document: Mapping[str, Json]) -> Iterator[Command]:
         yield ("JSON.MSET", key(run), "$", dump(dict(document)))
@@ -105,7 +105,7 @@ def _document(key: Callable[[RunKeys], str]) -> Writer:
 
 
 def _deleted(key: Callable[[RunKeys, str], str]) -> Writer:
-    """Delete one key for each path."""
+    """Return a writer that deletes one key per path."""
 
     def commands(run: RunKeys, paths: Sequence[str]) -> Iterator[Command]:
         for path in paths:
@@ -125,7 +125,7 @@ def _inputs(run: RunKeys, inputs: Mapping[str, StateInput]) -> Iterator[Command]
         if given.must_keep_entry:
             yield ("JSON.MSET", run.entry(path), "$", dump(codec.write_entry(given.entry)))
         elif given.revisits:
-            yield ("DEL", run.entry(path))  # that of an earlier visit would be taken for this one's
+            yield ("DEL", run.entry(path))  # the entry of an earlier visit must not count for this one
 
 
 def _ended(run: RunKeys, ended: Mapping[str, Tally]) -> Iterator[Command]:
@@ -171,7 +171,7 @@ def _receipts(run: RunKeys, receipts: Mapping[tuple[str, str], Receipt]) -> Iter
 
 
 def _listed(run: RunKeys, _: bool, now: int) -> Iterator[Command]:
-    yield ("ZADD", keys.RUNS, "NX", now, run.workflow_id)  # a known one keeps its place
+    yield ("ZADD", keys.RUNS, "NX", now, run.workflow_id)  # NX: a listed run keeps its place
     yield ("ZADD", keys.LIVE, now, run.workflow_id)
 
 
@@ -182,7 +182,7 @@ def _assigned(run: RunKeys, agent_ids: Sequence[str], now: int) -> Iterator[Comm
 
 
 ANNOUNCES: Final[Mapping[str, Announcer]] = {"listed": _listed, "assigned": _assigned}
-"""How each row of `Changes` that is no part of the transaction is written, before it."""
+"""Index entries by row of `Changes`; sent before the transaction."""
 
 WRITES: Final[Mapping[str, Writer]] = {
     "opened": _deleted(RunKeys.join),
@@ -204,4 +204,4 @@ WRITES: Final[Mapping[str, Writer]] = {
     "sizes": _sizes,
     "receipts": _receipts,
 }
-"""How each row of `Changes` is written, in this order."""
+"""Writer of each row of `Changes`, in the order of writing."""

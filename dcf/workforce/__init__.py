@@ -1,5 +1,5 @@
-"""The verbs on agents: making those of a run, equipping them with skills, telling them what is theirs to do.
+"""The operations on agents: create those of a run, equip them with skills, tell them their work.
 
-They decide when the agent platform is called and keep what they did in the store, so that a crash between leaves
-something that the next call repairs. Which platform it is they do not know.
+They decide when to call the agent platform and record in the store what they did, so that the next call repairs what a
+crash left. They do not know which platform it is.
 """

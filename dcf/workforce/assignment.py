@@ -1,7 +1,7 @@
-"""What an agent is to do now: its states with input and skills, and the calls to make next. Only reads.
+"""Assignments: what an agent is to do now, as states with input and skills, and the next tool calls. Only reads.
 
-Whoever asks is believed to be that agent, so nothing secret is told: a lease is shown without its token, also to the
-agent that holds it. A second process of the same agent must not be able to go on with the first one's lease.
+The caller's identity is not verified, so the answer has no secrets: a lease is shown without its token, even to the
+agent that holds it. So a second process of an agent cannot use the lease of the first.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,14 +26,14 @@ from dcf.workforce.skills.holdings import Holding
 from dcf.workforce.steps import Step, steps_for, wait_for_event
 
 _SHOWN: Final = 20
-"""States that one answer shows."""
+"""Most states in one answer."""
 _CONTEXT_CHARS: Final = 60_000
-"""How much text of an agent's record one answer shows."""
+"""Most characters of an agent's record in one answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillAtHand:
-    """A skill that a state names. Without a manifest, `problem` says why it cannot be used."""
+    """A skill that a state names. If it has no manifest, `problem` says why it cannot be used."""
 
     reference: str
     manifest: Manifest | None = None
@@ -43,7 +43,7 @@ class SkillAtHand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateAtHand:
-    """A state, its input once it can be worked on, its skills, and what to do about it; whether it is the agent's."""
+    """A state, whether it is the agent's, its skills, the next steps, and its input once it can be worked on."""
 
     state: str
     doc: StateDoc
@@ -55,7 +55,7 @@ class StateAtHand:
     steps: tuple[Step, ...]
 
     def lease(self) -> dict[str, Json] | None:
-        """Show the lease to its holder, without the token."""
+        """Return the lease without its token, if the agent holds it."""
         if not self.held:
             return None
         shown: dict[str, Json] = public_state(self.doc)["lease"]
@@ -64,10 +64,10 @@ class StateAtHand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
-    """Everything an agent needs to know. Without a run, `candidates` are the runs it could mean.
+    """Answer to an agent. If it names no run and several are possible, `candidates` has them.
 
-    `named` is the path of the state it asked about. Where there is nothing to do about that one, `states` has those of
-    the agent's others that it holds or can take.
+    `named` is the path of the state it asked about. If nothing is to be done about that one, `states` has the agent's
+    other states that it holds or can take.
     """
 
     workflow_id: str | None = None
@@ -83,7 +83,7 @@ class Assignment:
 
 
 class Desk:
-    """Where an agent asks what is its to do."""
+    """Answers an agent's question what it is to do."""
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class Desk:
         self._library = library
 
     def ask(self, agent_id: str, workflow_id: str | None = None, state: str | None = None) -> Assignment:
-        """Say what the agent is to do; raise UnknownRun, UnknownState or InvalidArgument."""
+        """Return the agent's assignment. Raise UnknownRun, UnknownState or InvalidArgument."""
         if workflow_id is None:
             if state is not None:
                 raise InvalidArgument("state was given without workflow_id.", "Pass workflow_id as well.")
@@ -157,7 +157,7 @@ class Desk:
     def _look(
         self, agent_id: str, workflow_id: str, paths: Sequence[str], loaded: tuple[Holding, ...]
     ) -> tuple[RunStatus, list[StateAtHand]]:
-        """See how the run stands, and these states of the agent."""
+        """Return the run's status, and these states of the agent."""
         definition = self._plane.run(workflow_id).definition
         found = self._runs.read(workflow_id, paths[:_LOOKED_AT], whole_meta=False)
         skills = self._skills(definition.document, definition.skills, paths, loaded)
@@ -189,7 +189,7 @@ class Desk:
     def _context(
         self, agent_id: str, shown: Iterable[StateAtHand]
     ) -> tuple[tuple[Mapping[str, Json], ...], tuple[Mapping[str, Json], ...]]:
-        """Show what is in a mailbox agent's record: its texts, but not directives that are shown as such, and tools."""
+        """Return the texts and tools in a mailbox agent's record, without directives, which are shown separately."""
         record = self._records.get(agent_id)
         if record is None:
             return (), ()
@@ -209,7 +209,7 @@ class Desk:
 
 
 _LOOKED_AT: Final = 200
-"""States of one agent in one run that are looked at."""
+"""Most states of one agent in one run that are read."""
 
 
 def _live(runs: Iterable[Assignments], agent_id: str) -> list[Assignments]:
@@ -249,7 +249,7 @@ def _at_hand(
 
 
 def _urgency(one: StateAtHand) -> int:
-    """Order: what the agent holds, what it can take, what it waits for, what is done."""
+    """Return a sort key: states that the agent holds, can take, waits for, has done."""
     if one.held:
         return 0
     if one.ready:
@@ -258,7 +258,7 @@ def _urgency(one: StateAtHand) -> int:
 
 
 def _first_steps(states: list[StateAtHand], run: Assignments, agent_id: str, status: RunStatus) -> tuple[Step, ...]:
-    """Say what to do first, over all states."""
+    """Return the first steps over all states."""
     if states and (states[0].held or states[0].ready):
         return states[0].steps
     if not states and status is RunStatus.RUNNING:

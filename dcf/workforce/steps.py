@@ -1,6 +1,6 @@
-"""The next calls of an agent, with their arguments: what a worker does about one state. Pure.
+"""The next tool calls of an agent for one state, with their arguments. Pure.
 
-What the agent must fill in itself stands in angle brackets.
+Values in angle brackets are to be filled in by the agent.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from dcf.core.model import StateDoc, Status
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 
-TOKEN: Final = "<lease.token from acquire_state_lease>"  # noqa: S105 - it stands for a token
+TOKEN: Final = "<lease.token from acquire_state_lease>"  # noqa: S105 - a placeholder
 RESULT: Final = "<your result as JSON>"
 
 
@@ -24,12 +24,12 @@ class Step:
     why: str
 
     def as_json(self) -> dict[str, Json]:
-        """Show it in an answer."""
+        """Return it as JSON."""
         return {"tool": self.tool, "arguments": self.arguments, "why": self.why}
 
 
 def wait_for_event(agent_id: str) -> Step:
-    """Wait for work."""
+    """Return the step that waits for the next event."""
     return Step(
         tool="await_workflow_event",
         arguments={"agent_id": agent_id},
@@ -49,14 +49,14 @@ def steps_for(
     missing: Sequence[str],
     loaded: Sequence[str],
 ) -> tuple[Step, ...]:
-    """List the calls that bring the state on; `missing` skills are to be loaded, `loaded` taken out at the end."""
+    """Return the calls to make for the state. `missing` skills are loaded first, `loaded` ones unloaded at the end."""
     place: dict[str, Json] = {"workflow_id": workflow_id, "state": state}
     if held:
         return (_renew(place, doc), *_load(place, agent_id, missing), *_finish(place, agent_id, loaded))
     if ready:
         why = "Take the state; the answer has the lease token and the input."
         acquire = Step(tool="acquire_state_lease", arguments=place | {"owner_agent_id": agent_id}, why=why)
-        # Skills first: on some platforms an agent has new tools only from its next message on.
+        # Skills first: on some platforms an agent can use new tools only from its next message on.
         return (*_load(place, agent_id, missing), acquire, *_finish(place, agent_id, loaded))
     if not running or doc.status.is_terminal:
         told = () if doc.status is not Status.SUCCEEDED or not running else (_tell(place),)

@@ -1,7 +1,7 @@
-"""Agents on a Letta server: made, equipped and woken through its REST API. The only place that knows `letta_client`.
+"""Agents on a Letta server: creates, equips and wakes them over its REST API. The only package with `letta_client`.
 
-Written against Letta 0.16.8 (self-hosted) and letta-client 1.12; what is said about the server was measured there.
-Nothing here decides about a run: who is made and told is the caller's business, and a message is only a hint.
+Written for Letta 0.16.8 (self-hosted) and letta-client 1.12; statements about the server were measured there. Nothing
+here decides about a run: the caller chooses which agents to create and tell, and a message is only a hint.
 """
 
 from dcf.adapters.letta.deliveries import Deliveries, LocalDeliveries

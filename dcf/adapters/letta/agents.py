@@ -1,6 +1,6 @@
-"""Agents on Letta: made, found, looked up, deleted.
+"""Creates, finds, reads and deletes agents on Letta.
 
-Finding always asks by tags or exact name, so that it costs the same however many agents there are.
+Searches always use tags or the exact name, so that the cost does not grow with the number of agents.
 """
 
 import re
@@ -18,19 +18,19 @@ from dcf.ports import AgentFound, AgentWish
 from dcf.values.json_text import Json
 
 OWNED = "dcf:owned"
-"""Tag of the blocks that dcf made: only these go when their agent goes."""
+"""Tag of the blocks that dcf created: only these are deleted with their agent."""
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9 _'-]")
 _PAGE = 50
 
 
 def letta_name(name: str) -> str:
-    """Make a name Letta takes: other characters than letters, digits, space, - _ ' end in a 500 there (measured)."""
+    """Return a name that Letta accepts: characters other than letters, digits, space, - _ ' give a 500 (measured)."""
     return _NOT_IN_NAMES.sub("-", name)
 
 
 class Agents:
-    """Makes and finds agents."""
+    """Creates and finds agents."""
 
     def __init__(self, client: LettaClient, tools: Tools, options: LettaOptions) -> None:
         self._client = client
@@ -38,7 +38,7 @@ class Agents:
         self._options = options
 
     def create(self, wish: AgentWish) -> str:
-        """Make the agent with its tags, blocks and tools in one request: it is there and can be found, or is not."""
+        """Create the agent with its tags, blocks and tools in one request, so that no half-made agent can result."""
         blueprint = read_agent(wish.agent, wish.bundle)
         arguments: dict[str, Any] = {**blueprint.arguments, **self._model(blueprint.arguments)}
         if "system" in arguments:
@@ -55,7 +55,7 @@ class Agents:
         return made.id
 
     def find(self, tags: tuple[str, ...], name: str | None) -> list[AgentFound]:
-        """Find agents by all of these tags and exactly this name, oldest first."""
+        """Return the agents with all these tags and exactly this name, oldest first."""
         if not tags and name is None:
             raise InvalidArgument("Agents are looked for by tags or by name.")
         wanted: dict[str, Any] = {}
@@ -68,18 +68,18 @@ class Agents:
                 **wanted, include=["agent.tags"], order="asc", order_by="created_at", limit=_PAGE
             )
             found = list(page.items)
-            while len(page.items) == _PAGE:  # the client itself would ask once more after every last page
+            while len(page.items) == _PAGE:  # the client itself sends one more request after the last page
                 page = page.get_next_page()
                 found += page.items
             return list(map(_found, found))
 
     def retrieve(self, agent_id: str) -> AgentFound:
-        """Look the agent up, with its tools: without being asked for them Letta shows neither tags nor tools."""
+        """Return the agent with its tags and tools. Letta returns these only if the request names them."""
         with asking(unknown=lambda: agent_unknown(agent_id)):
             return _found(self._client.read.agents.retrieve(_checked(agent_id), include=["agent.tags", "agent.tools"]))
 
     def delete(self, agent_id: str) -> bool:
-        """Delete the agent, then those of dcf's blocks that no other agent has: Letta itself keeps blocks."""
+        """Delete the agent, then dcf's blocks that no other agent has. Letta itself does not delete blocks."""
         try:
             owned = self._owned_blocks(agent_id)
             with asking(unknown=lambda: agent_unknown(agent_id)):
@@ -91,7 +91,7 @@ class Agents:
         return True
 
     def delete_block_if_unused(self, block_id: str) -> None:
-        """Delete a block that no agent has any more; one that is gone is fine."""
+        """Delete a block if no agent has it. Do nothing if it is gone."""
         try:
             with asking(unknown=lambda: agent_unknown(block_id)):
                 if not self._client.read.blocks.agents.list(block_id, limit=1).items:
@@ -100,7 +100,7 @@ class Agents:
             return
 
     def recompile(self, agent_id: str) -> None:
-        """Rebuild the system prompt: blocks attached meanwhile do not reach the model before (measured)."""
+        """Rebuild the system prompt. Until then, blocks attached later do not reach the model (measured)."""
         with asking(unknown=lambda: agent_unknown(agent_id)):
             self._client.write.agents.recompile(_checked(agent_id))
 
@@ -110,7 +110,7 @@ class Agents:
         return [block.id for block in held if block.id and OWNED in (block.tags or [])]
 
     def _model(self, arguments: Mapping[str, Json]) -> dict[str, Json]:
-        """Take the configured model in place of everything the template says about its own: parts of two never mix."""
+        """Return the configured model's settings in place of all of the template's. They never mix."""
         chosen: dict[str, Json] = {}
         if self._options.model is not None:
             chosen = {"model": self._options.model, "llm_config": None, "model_settings": None}
@@ -124,7 +124,7 @@ class Agents:
 
 
 def _found(agent: AgentState) -> AgentFound:
-    if not isinstance(agent.id, str) or not isinstance(agent.name, str):  # the client does not look
+    if not isinstance(agent.id, str) or not isinstance(agent.name, str):  # the client does not check types
         raise TypeError("this is no agent")
     made = agent.created_at.isoformat() if agent.created_at is not None else ""
     return AgentFound(
@@ -137,7 +137,7 @@ def _found(agent: AgentState) -> AgentFound:
 
 
 def _checked(agent_id: str) -> str:
-    """Refuse an empty id here: the client raises an error of its own for it."""
+    """Return the id; raise AgentUnknown if it is empty, for which the client raises an error of its own."""
     if not agent_id.strip():
         raise agent_unknown(agent_id)
     return agent_id

@@ -1,4 +1,4 @@
-"""Pieces of text in an agent's context. What is changed here reaches the agent's model with the next `refresh`."""
+"""Blocks: pieces of text in an agent's context. Changes reach the agent's model with the next `refresh`."""
 
 import random
 import time
@@ -12,7 +12,7 @@ from dcf.errors import AgentUnknown, InvalidArgument, PlatformUnavailable
 
 _SMALLEST_LIMIT = 5000
 _PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
-"""Longest pauses between two tries to write a block that others write as well."""
+"""Upper bounds in seconds of the backoff between tries to write a block that others write too."""
 
 
 class Blocks:
@@ -23,14 +23,14 @@ class Blocks:
         self._agents = agents
 
     def add(self, agent_id: str, label: str, value: str) -> str:
-        """Put the text under this label, in the block that has the label or in a new one; return the block's id."""
+        """Write the text into the block of this label, or into a new one. Return the block's id."""
         check_text(label + value, "block")
         if not label.strip():
             raise InvalidArgument("A block needs a label.")
         return self._replace(agent_id, label, value) or self._attach_new(agent_id, label, value)
 
     def remove(self, agent_id: str, block_id: str) -> None:
-        """Take the block from the agent, and delete it when nobody else has it; what is gone is gone."""
+        """Detach the block from the agent, and delete it if no other agent has it. Do nothing if it is gone."""
         try:
             with asking(unknown=lambda: agent_unknown(agent_id)):
                 owned = OWNED in (self._client.read.blocks.retrieve(block_id).tags or [])
@@ -41,7 +41,7 @@ class Blocks:
             self._agents.delete_block_if_unused(block_id)
 
     def _replace(self, agent_id: str, label: str, value: str) -> str | None:
-        """Write into the agent's block of this label; None when it has none."""
+        """Write into the agent's block of this label. Return None if it has none."""
         try:
             with asking(unknown=lambda: agent_unknown(agent_id)):
                 changed = self._write(agent_id, label, value)
@@ -51,12 +51,12 @@ class Blocks:
         return changed.id or None
 
     def _write(self, agent_id: str, label: str, value: str) -> BlockResponse:
-        """Write the value, again when another writer of the same block came between: Letta refuses one of the two."""
+        """Write the value. Retry if another write of the same block came between: Letta refuses one of the two."""
         for pause in _PAUSES_S:
             try:
                 return self._client.write.agents.blocks.update(label, agent_id=agent_id, value=value)
             except letta_client.ConflictError:
-                time.sleep(pause * random.random())  # nosec B311 # noqa: S311 - spreads writers, guards nothing
+                time.sleep(pause * random.random())  # nosec B311 # noqa: S311 - jitter, not a secret
         return self._client.write.agents.blocks.update(label, agent_id=agent_id, value=value)
 
     def _attach_new(self, agent_id: str, label: str, value: str) -> str:

@@ -1,9 +1,9 @@
-"""Reads an agent out of an .af v2 bundle: what Letta is to be asked for when the agent is made. Pure.
+"""Reads an agent from an .af v2 bundle, as the arguments to create it on Letta. Pure.
 
-The agent is made by one `agents.create`, not by importing the file. An import leaves blocks and tools behind when it
-fails, overwrites tools of the same name for everyone, makes agents that answer every message with a 500 when the file
-has no system message, and needs a recompile (all measured); `agents.create` makes the agent and its blocks or nothing.
-The price: messages of the bundle are not taken over, so a worker begins without a past.
+The agent is created by one `agents.create`, not by importing the file. A failed import leaves blocks and tools behind.
+An import overwrites tools of the same name for all agents, needs a recompile, and, if the file has no system message,
+makes agents that answer every message with a 500 (all measured). `agents.create` makes the agent with its blocks, or
+nothing. The price: messages of the bundle are not copied, so a worker begins without a history.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ class Blueprint:
 
 
 def read_agent(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Blueprint:
-    """Resolve the agent's blocks and tools in its bundle; raise InvalidArgument for what the bundle lacks."""
+    """Return the agent with its blocks and tools resolved. Raise InvalidArgument if the bundle lacks one of them."""
     blocks = [*_inline_blocks(agent), *_resolved(agent, bundle, "block")]
     labels = [block["label"] for block in blocks]
     if len(set(labels)) < len(labels):
@@ -64,7 +64,7 @@ def _inline_blocks(agent: Mapping[str, Json]) -> Iterator[Mapping[str, Json]]:
 
 
 def _resolved(agent: Mapping[str, Json], bundle: Mapping[str, Json], kind: str) -> Iterator[Mapping[str, Json]]:
-    """Find what the agent's `block_ids` or `tool_ids` stand for."""
+    """Yield the entries that the agent's `block_ids` or `tool_ids` name."""
     entries = {entry.get("id"): entry for entry in _objects(bundle, f"{kind}s")}
     for local_id in _strings(agent, f"{kind}_ids"):
         if local_id not in entries:
@@ -95,7 +95,7 @@ def _tool(entry: Mapping[str, Json], agent: Mapping[str, Json]) -> BundledTool:
 
 
 def _server_of(entry: Mapping[str, Json], name: str) -> str:
-    """Find the name of a tool's MCP server: in its metadata, else in its `mcp:` tag."""
+    """Return the name of a tool's MCP server: from its metadata, else from its `mcp:` tag."""
     metadata = entry.get("metadata_") or entry.get("metadata")
     mcp = metadata.get("mcp") if isinstance(metadata, dict) else None
     if isinstance(mcp, dict) and isinstance(mcp.get("server_name"), str):

@@ -1,7 +1,7 @@
-"""The door to `letta_client`: how a client is opened, and what its errors are called in dcf.
+"""Opens `letta_client`, and translates its errors into dcf's.
 
-Nothing that changes something is sent twice. The client's own retries after a timeout ran one message three times
-(measured), so they are off but for reading. No text of the library or the server reaches a caller.
+Requests that change something are never sent twice. The client's own retries after a timeout ran one message three
+times (measured), so only reads are retried. No text of the library or the server reaches a caller.
 """
 
 import logging
@@ -18,7 +18,7 @@ from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavaila
 _log = logging.getLogger(__name__)
 
 _IDLE_S = 2.0
-"""Letta's HTTP server closes a connection after 5 idle seconds; one that may be closing is not used again."""
+"""Idle seconds after which a connection is not used again; Letta's HTTP server closes it after 5."""
 _READ_RETRIES = 1
 _LONGEST_PAUSE_S = 300.0
 
@@ -48,10 +48,10 @@ class LettaClient:
 
 @contextmanager
 def asking(*, unknown: Failure | None = None, refused: Failure | None = None) -> Iterator[None]:
-    """Turn every failure of a request into an error of dcf.
+    """Raise every failure of a request as an error of dcf.
 
-    `unknown` makes the one for an id that is not there or has the wrong form, `refused` the one for a request that
-    Letta understood and will not carry out.
+    `unknown` makes the error for an id that does not exist or has the wrong form; `refused` the one for a request that
+    Letta understood and refused.
     """
     try:
         yield
@@ -62,19 +62,19 @@ def asking(*, unknown: Failure | None = None, refused: Failure | None = None) ->
     except letta_client.APIConnectionError:
         raise PlatformUnavailable("Letta cannot be reached at LETTA_BASE_URL.") from None
     except (letta_client.LettaError, httpx.HTTPError, ValueError, TypeError, AttributeError):
-        # The client builds its objects from whatever it gets, so that an answer of something else than Letta shows
-        # itself as one of the last three.
+        # The client builds its objects from any answer. If the server is not Letta, that ends in one of the last
+        # three errors.
         _log.warning("an answer of Letta could not be read", exc_info=True)
         raise PlatformUnavailable("Letta gave an answer that cannot be understood.", retry_after_s=30) from None
 
 
 def agent_unknown(agent_id: str) -> AgentUnknown:
-    """Make the error for an agent that is not there."""
+    """Return the error for an agent that does not exist."""
     return AgentUnknown(f"Letta has no agent '{agent_id[:80]}'.")
 
 
 def check_text(text: str, what: str) -> str:
-    """Refuse text that Letta's database cannot store; Letta itself would fail with a 500, as if it were broken."""
+    """Raise InvalidArgument for text that Letta's database cannot store; Letta would answer with a 500."""
     if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
         raise InvalidArgument(f"The {what} has a character that is no text (NUL or half a surrogate pair).")
     return text

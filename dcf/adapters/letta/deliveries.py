@@ -1,8 +1,8 @@
-"""What deliveries to agents must remember between processes: whose turn it is to write, and what was sent.
+"""Per-agent delivery lock, and the record of sent events, for deliveries to Letta.
 
-Letta has neither: it runs several messages to one agent at the same time, and each forgets the others' (measured:
-of 11 messages sent at once 3 stayed in the agent's context). So the turn is taken here. This module holds the
-protocol and an in-process form of it; a form for several processes belongs to the store.
+Letta has neither: it runs several messages to one agent at the same time, and each loses the others' (measured: of 11
+messages sent at once 3 stayed in the agent's context). So dcf takes the lock. This module has the protocol and an
+in-process implementation; the one for several processes is in the store.
 """
 
 import threading
@@ -12,15 +12,15 @@ from typing import Protocol
 
 
 class Deliveries(Protocol):
-    """Turns and sent events, shared by every process that delivers to the same agents.
+    """Delivery locks ("turns") and sent events, shared by all processes that deliver to the same agents.
 
-    A turn lasts for one look at the agent and one request that starts a run, not for the run; while it lasts nobody
-    else may deliver to this agent. A holder that dies must lose it: a form across processes expires by itself, later
-    than the adapter's timeouts allow a delivery to take. Losing a turn early costs at most a message sent twice.
+    The lock is held for one look at the agent and one request that starts a run, not for the run; meanwhile no other
+    process may deliver to this agent. A crashed holder must lose it: across processes the lock expires, later than the
+    adapter's timeouts let a delivery take. Losing it early costs at most a duplicate message.
     """
 
     def turn(self, agent_id: str) -> AbstractContextManager[bool]:
-        """Take the turn at once or not at all; the block is told which, and gives it back."""
+        """Try to take the agent's lock, without waiting. Yield whether it was taken; release it at the end."""
         ...
 
     def find(self, agent_id: str, event_id: str) -> str | None:
@@ -28,12 +28,12 @@ class Deliveries(Protocol):
         ...
 
     def remember(self, agent_id: str, event_id: str, run_id: str) -> None:
-        """Note that the event started this run."""
+        """Record that the event started this run."""
         ...
 
 
 class LocalDeliveries:
-    """What one process remembers, for programs that are alone with their agents, and for tests."""
+    """In-process implementation, for programs that are the only ones to deliver to their agents, and for tests."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -42,7 +42,7 @@ class LocalDeliveries:
 
     @contextmanager
     def turn(self, agent_id: str) -> Iterator[bool]:
-        """Take the turn unless another thread has it."""
+        """Take the lock unless another thread has it."""
         with self._lock:
             mine = agent_id not in self._taken
             self._taken.add(agent_id)
@@ -54,11 +54,11 @@ class LocalDeliveries:
                     self._taken.discard(agent_id)
 
     def find(self, agent_id: str, event_id: str) -> str | None:
-        """Look the event up."""
+        """Return the id of the run that the event started, if it is known."""
         with self._lock:
             return self._sent.get((agent_id, event_id))
 
     def remember(self, agent_id: str, event_id: str, run_id: str) -> None:
-        """Note the event, as long as this process lives."""
+        """Record the event, for the life of this process."""
         with self._lock:
             self._sent[agent_id, event_id] = run_id

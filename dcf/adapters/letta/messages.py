@@ -1,8 +1,8 @@
 """Wakes agents: one event is one message that starts a run, and only when the agent has no other run.
 
-Letta queues nothing: several messages at once are processed at the same time and forget each other (measured), so an
-agent with a run under way is left alone and the event stays owed. How a run ends says little: failed tools end as
-`completed`. Only a run that failed, was cancelled or was lost did not hear its event, and is started again.
+Letta has no queue: it processes several messages at once, and each loses the others' (measured). So an agent with a run
+under way gets no message, and the event stays in the outbox. The status of an ended run says little: failed tools end
+as `completed`. Only after a run that failed, was cancelled or was lost is its event sent again.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from dcf.values.json_text import Json, dump
 _ACTIVE = frozenset({"created", "running"})
 _LOOKED_AT = 10
 _REFUSED_S = 30.0
-"""When what Letta would not take is offered again: perhaps somebody has mended it by then."""
+"""Seconds before an event that Letta refused is sent again; an operator may have removed the cause by then."""
 
 
 class Messages:
@@ -32,7 +32,7 @@ class Messages:
         self._options = options
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
-        """Start a run with the event; never raises for what Letta does, so that the caller keeps what is owed."""
+        """Start a run with the event. Failures of Letta are returned, not raised: the event stays in the outbox."""
         with self._deliveries.turn(agent_id) as mine:
             if not mine:
                 return Delivery(failure=Undelivered.UNDER_WAY, error="Another delivery to this agent is under way.")
@@ -58,7 +58,7 @@ class Messages:
         return Delivery(message_id=event_id, run_id=run_id)
 
     def _was_heard(self, run_id: str) -> bool:
-        """Whether the run got its event, or still may: not if it failed, was cancelled, is gone or is lost."""
+        """Return True if the run got its event or still may. False if it failed, was cancelled, is gone or is lost."""
         try:
             with asking(unknown=lambda: agent_unknown(run_id)):
                 run = self._client.read.runs.retrieve(run_id)
@@ -72,7 +72,7 @@ class Messages:
         return any(map(self._is_under_way, runs))
 
     def _is_under_way(self, run: Run) -> bool:
-        """Tell a run that works from one that a restart of Letta has left as `created` for ever, by its age."""
+        """Return True if the run is active and not too old: Letta keeps runs lost in a restart as `created`."""
         if run.status not in _ACTIVE:
             return False
         if run.created_at is None:
@@ -81,7 +81,7 @@ class Messages:
         return age.total_seconds() < self._options.run_deadline_s
 
     def _send(self, agent_id: str, event: Mapping[str, Json]) -> str:
-        """Start the run. The event names the agent, who may not know its own id."""
+        """Start the run. The event contains the agent's id, since the agent may not know it."""
         text = dump({**event, "agent_id": agent_id})
         with asking(unknown=lambda: agent_unknown(agent_id)):
             run = self._client.write.agents.messages.create_async(

@@ -1,4 +1,4 @@
-"""How a Letta server is reached and used. Read from the environment by whoever puts the process together, not here."""
+"""Settings of the Letta adapter. `application` reads them from the environment, not this module."""
 
 import re
 from collections.abc import Mapping
@@ -17,10 +17,10 @@ class LettaOptions:
 
     `model` and `embedding` are handles (`openai/gpt-4o-mini`) used in place of what a template names. `mcp_servers`
     says how Letta reaches the MCP servers that templates name (`{"dcf": {"name": "dcf", "transport":
-    "streamable_http", "url": ...}}`): a template's own addresses are never used, since a template may come from a
-    workflow document. A run older than `run_deadline_s` counts as lost: Letta forgets its running runs when it is
-    restarted and calls them `created` for ever. It is longer than the lease that workers are told to take (300 s), or
-    one that does not renew it would get its second message beside the first.
+    "streamable_http", "url": ...}}`). A template's own addresses are never used, since a template may come from a
+    workflow document. A run older than `run_deadline_s` counts as lost: after a restart Letta has forgotten its running
+    runs and shows them as `created` for ever. The deadline must be longer than the lease that workers are told to take
+    (300 s). Otherwise a worker that does not renew its lease would get a second message during the first.
     """
 
     base_url: str

@@ -1,4 +1,4 @@
-"""Letta behind dcf's port: each method is one sentence of the port, carried out by the module that knows how."""
+"""Implements the port `AgentPlatform` for Letta; each method calls the module that does the work."""
 
 from collections.abc import Mapping
 from types import TracebackType
@@ -16,7 +16,7 @@ from dcf.values.json_text import Json
 
 
 class LettaPlatform:
-    """A `AgentPlatform` on a Letta server. May be used from several threads; opens no connection before it is used."""
+    """An `AgentPlatform` on a Letta server. Thread-safe; opens no connection before it is used."""
 
     kind = "letta"
     is_remote = True
@@ -42,39 +42,39 @@ class LettaPlatform:
         self._client.close()
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
-        """Start a run of the agent with the event, unless it is busy or heard it before."""
+        """Start a run of the agent with the event, unless the agent is busy or got the event before."""
         return self._messages.deliver(agent_id, event_id, event)
 
     def create_agent(self, wish: AgentWish) -> str:
-        """Make the agent with tags, blocks and tools in one request; return its id."""
+        """Create the agent with tags, blocks and tools in one request. Return its id."""
         return self._agents.create(wish)
 
     def find_agents(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
-        """Find agents by all of these tags and exactly this name, oldest first."""
+        """Return the agents with all these tags and exactly this name, oldest first."""
         return self._agents.find(tags, name)
 
     def retrieve_agent(self, agent_id: str) -> AgentFound:
-        """Return the agent; raise AgentUnknown."""
+        """Return the agent. Raise AgentUnknown if there is none."""
         return self._agents.retrieve(agent_id)
 
     def delete_agent(self, agent_id: str) -> bool:
-        """Delete the agent and the blocks dcf made for it alone; tell whether it was there."""
+        """Delete the agent and the blocks that dcf made for it alone. Return True if it existed."""
         return self._agents.delete(agent_id)
 
     def add_block(self, agent_id: str, label: str, value: str) -> str:
-        """Put the text into the agent's context under this label; return the block's id."""
+        """Put the text into the agent's context under this label. Return the block's id."""
         return self._blocks.add(agent_id, label, value)
 
     def remove_block(self, agent_id: str, block_id: str) -> None:
-        """Take the text away."""
+        """Remove the text."""
         self._blocks.remove(agent_id, block_id)
 
     def attach_tool(self, agent_id: str, wish: ToolWish) -> str:
-        """Let the agent use the tool; return the tool's id."""
+        """Attach the tool to the agent. Return the tool's id."""
         return self._tools.attach(agent_id, wish)
 
     def detach_tool(self, agent_id: str, tool_id: str) -> None:
-        """Take the tool from this agent."""
+        """Detach the tool from this agent."""
         self._tools.detach(agent_id, tool_id)
 
     def refresh(self, agent_id: str) -> None:
@@ -82,5 +82,5 @@ class LettaPlatform:
         self._agents.recompile(agent_id)
 
     def lift_return_limits(self, agent_id: str) -> int:
-        """Raise the limit on what the agent's tools return to 60,000 characters; how many tools were changed."""
+        """Raise the limit on the agent's tool results to 60,000 characters. Return how many tools were changed."""
         return self._tools.lift_return_limits(agent_id)

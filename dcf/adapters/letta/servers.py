@@ -1,8 +1,8 @@
 """MCP servers registered with Letta. They are shared by all agents and never deleted here.
 
-Deleting one would take its tools from every agent, and those of a server with equal tool names too (measured). Tool
-names are global: a second server that serves a name takes it over for everyone, so a name that another server holds
-is refused before ours is registered.
+Deleting one would remove its tools from every agent, and also those of a server with equal tool names (measured). Tool
+names are global: a second server with the same tool name takes it over for all agents. So a name that another server
+has is refused before dcf's server is registered.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ class Address:
     args: tuple[str, ...] = ()
 
     def config(self, headers: Mapping[str, str]) -> dict[str, Json]:
-        """Write the address as `mcp_servers.create` wants it."""
+        """Return the address as an argument of `mcp_servers.create`."""
         if self.kind == "stdio":
             return {"mcp_server_type": "stdio", "command": self.command, "args": list(self.args)}
         found: dict[str, Json] = {"mcp_server_type": self.kind, "server_url": self.url}
@@ -42,12 +42,12 @@ class Servers:
         self._client = client
 
     def tool_ids(self, server: Mapping[str, Json], names: tuple[str, ...]) -> dict[str, str]:
-        """Find these tools of the server, which is registered first if Letta does not know it: ids by name."""
+        """Return the ids of these tools of the server, by name. Register the server first if Letta does not have it."""
         name = _name(server)
         server_id = self._find(server) or self._register(server, names)
         found = self._tools(server_id)
         if not set(names) <= found.keys():
-            self._refresh(server_id, name)  # the server has learned something, or was down when it was registered
+            self._refresh(server_id, name)  # the server has new tools, or was down when it was registered
             found = self._tools(server_id)
         for tool in names:
             if tool not in found:
@@ -57,7 +57,7 @@ class Servers:
         return {tool: found[tool].id for tool in names}
 
     def _find(self, server: Mapping[str, Json]) -> str | None:
-        """Find the server by name; one of the same name at another address is not ours to use or to change."""
+        """Return the id of the server of this name. One at another address must be neither used nor changed."""
         name, address = _name(server), read_address(server)
         with asking():
             known = self._client.read.mcp_servers.list()
@@ -79,7 +79,7 @@ class Servers:
             with asking(refused=lambda: _not_registered(name)):
                 made = self._client.write.mcp_servers.create(server_name=name, config=config)
         except ToolUnavailable:
-            found = self._find(server)  # another process may have registered it at the same moment
+            found = self._find(server)  # another process may have registered it meanwhile
             if found is None:
                 raise
             return found
@@ -102,7 +102,7 @@ class Servers:
 
 
 def read_address(server: Mapping[str, Json]) -> Address:
-    """Read a registry's description of a server."""
+    """Return the address in a registry's description of a server."""
     kind = _TRANSPORTS.get(str(server.get("transport", "streamable_http")))
     if kind is None:
         raise ToolUnavailable(
@@ -125,13 +125,13 @@ def _address_of(known: Any) -> Address:
 
 def _name(server: Mapping[str, Json]) -> str:
     name = server.get("name")
-    if not isinstance(name, str) or not name or ":" in name:  # Letta finds a tool's server by what follows `mcp:`
+    if not isinstance(name, str) or not name or ":" in name:  # Letta reads a tool's server from its tag `mcp:<name>`
         raise InvalidArgument("A registry's server needs a name without colons.")
     return name
 
 
 def _owner(tool: Tool) -> str | None:
-    """Name the MCP server that a call of this tool goes to."""
+    """Return the name of the MCP server that a call of this tool goes to."""
     tags = (tag.removeprefix("mcp:") for tag in tool.tags or () if tag.startswith("mcp:"))
     return next(tags, None)
 

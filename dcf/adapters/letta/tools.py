@@ -1,7 +1,7 @@
-"""Tools of agents on Letta: found or made, attached, detached.
+"""Finds, creates, attaches and detaches tools of agents on Letta.
 
-Known trap that cannot be mended here: Letta parses `str` arguments of Python tools as JSON and hands over Python's
-rendering of it ("true" arrives as "True", "12e5" as "1200000.0"); tools of MCP servers are not affected.
+Known defect of Letta that dcf cannot work around: it parses `str` arguments of Python tools as JSON and passes Python's
+rendering of them ("true" arrives as "True", "12e5" as "1200000.0"). Tools of MCP servers are not affected.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,16 +18,16 @@ from dcf.ports import ToolWish
 from dcf.values.json_text import Json
 
 _TAG = "dcf:source"
-"""Tag of the Python tools that dcf made."""
+"""Tag of the Python tools that dcf created."""
 
 _ALL = 1000
-"""`agents.tools.list` repeats or drops tools from the second page on (measured), so all are taken in one."""
+"""Page size that holds all tools: `agents.tools.list` repeats or drops tools from the second page on (measured)."""
 
 _RETURN_LIMIT = 60_000
 
 
 class Tools:
-    """Attaches tools to agents. No tool is ever deleted: others may use it."""
+    """Attaches tools to agents. No tool is ever deleted, since other agents may use it."""
 
     def __init__(self, client: LettaClient, options: LettaOptions) -> None:
         self._client = client
@@ -35,7 +35,7 @@ class Tools:
         self._servers = Servers(client)
 
     def attach(self, agent_id: str, wish: ToolWish) -> str:
-        """Find or make the tool and attach it; return its id."""
+        """Find or create the tool and attach it. Return its id."""
         tool_id = self._wished(wish)
         try:
             with asking(unknown=lambda: agent_unknown(agent_id)):
@@ -47,7 +47,7 @@ class Tools:
         return tool_id
 
     def detach(self, agent_id: str, tool_id: str) -> None:
-        """Take the tool from the agent; one that it does not have is fine, and so is an agent that is gone."""
+        """Detach the tool. Do nothing if the agent does not have it, or is gone."""
         try:
             with asking(unknown=lambda: agent_unknown(agent_id)):
                 self._client.write.agents.tools.detach(tool_id, agent_id=agent_id)
@@ -55,7 +55,7 @@ class Tools:
             return
 
     def bundled(self, tools: Sequence[BundledTool]) -> list[str]:
-        """Find or make the tools of a template; raise ToolUnavailable when one of them cannot be had."""
+        """Find or create the tools of a template. Raise ToolUnavailable if one of them is not available."""
         of_server: dict[str, list[str]] = {}
         for tool in tools:
             if tool.server is not None:
@@ -71,7 +71,7 @@ class Tools:
         return [found[tool.name] for tool in tools]
 
     def lift_return_limits(self, agent_id: str) -> int:
-        """Let the agent's tools return up to 60,000 characters; how many were changed. It is a property of the tool."""
+        """Let the agent's tools return up to 60,000 characters (a tool property). Return how many were changed."""
         with asking(unknown=lambda: agent_unknown(agent_id)):
             held = self._client.read.agents.tools.list(agent_id, limit=_ALL).items
             short = [tool for tool in held if (tool.return_char_limit or 0) < _RETURN_LIMIT]
@@ -123,7 +123,7 @@ class Tools:
             return self._client.read.tools.list(names=list(names), limit=len(names)).items
 
     def _python(self, name: str, source: str, schema: Mapping[str, Json] | None) -> str:
-        """Make a Python tool, unless it is there with the same source; never overwrite a tool of other origin."""
+        """Create a Python tool, unless it exists with the same source. Never overwrite a tool of other origin."""
         if not self._options.allow_python_source:
             raise ToolUnavailable(
                 f"The tool '{name[:80]}' brings Python source, which this server does not allow.",

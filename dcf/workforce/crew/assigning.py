@@ -1,4 +1,4 @@
-"""Writing who was made for a run into its meta document: one transaction that changes `agents` and nothing else."""
+"""Writes the assigned agents into a run's meta document, in one transaction that changes only `agents`."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -10,14 +10,14 @@ from dcf.core.model import RunStatus
 from dcf.store.runs import RunStore
 
 _TOLD: Final = 50
-"""Assignments that one entry of the history shows."""
+"""Most assignments in one history entry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assigned:
-    """What became of an assignment: `run` is the run's status, None where there is no such run.
+    """Result of an assignment. `run` is the run's status; None if there is no such run.
 
-    `fresh` are states that got another agent, `kept` those that somebody else is assigned to, which stays so.
+    `fresh` are states that got another agent. `kept` are states that keep the agents assigned before.
     """
 
     run: RunStatus | None
@@ -26,9 +26,9 @@ class Assigned:
 
 
 def assign(store: RunStore, workflow_id: str, agents: Mapping[str, str], replaceable: Collection[str]) -> Assigned:
-    """Assign agents to states that have none, or one of `replaceable`; a run that is over stays as it is.
+    """Assign agents to states that have none, or one of `replaceable`. An ended run is not changed.
 
-    That the agents have to do with the run is noted first, also where there is no such run yet.
+    The index of runs by agent is written first, even if the run does not exist yet.
     """
     decide = partial(_decide, agents=agents, replaceable=frozenset(replaceable))
     return store.transact(workflow_id, Reads(whole_meta=True), decide)

@@ -1,7 +1,7 @@
-"""Making the agents that a run lacks, once each, however many callers try and whatever dies between.
+"""Creates the missing agents of a run, once each, even with concurrent callers and crashes.
 
-A part is reserved in the store, its agent looked for by tags (an earlier call may have died after making it), made
-with the tags in the creating call, and noted. What a failed call made, it deletes again.
+The steps for each part: reserve it in the store, search its agent by tags (an earlier call may have crashed after
+creating it), else create it with these tags, then record it. A call that fails deletes the agents that it created.
 """
 
 import random
@@ -22,14 +22,14 @@ from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.templates import Staffing
 
 _PATIENCE_S: Final = 30.0
-"""How long one caller waits for another's making of the same agents."""
+"""Seconds that one caller waits while another creates the same agents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
-    """What is to be made: for each part of a run the Task that says how. `reuse` False refuses what is there already.
+    """Request: the agents to create, each with the Task that describes it. `reuse` False refuses existing ones.
 
-    Names begin with `prefix`; `tags` are added to those that make an agent findable.
+    Names begin with `prefix`; `tags` are added to the tags by which dcf finds its agents.
     """
 
     workflow_id: str
@@ -39,13 +39,13 @@ class Parts:
     reuse: bool = True
 
     def name(self, part: str) -> str:
-        """Name the agent of a part."""
+        """Return the name of the agent of a part."""
         return agent_name(default_prefix(self.workflow_id) if self.prefix is None else self.prefix, part)
 
 
 @dataclass(slots=True, kw_only=True)
 class MakingProgress:
-    """What one call has done so far: the agent of each part, and those among them that it made itself."""
+    """Progress of one call: the agent of each part, and which of them this call created."""
 
     agents: dict[str, str] = field(default_factory=dict)
     made: dict[str, str] = field(default_factory=dict)
@@ -54,14 +54,14 @@ class MakingProgress:
 
 
 class Making:
-    """Makes agents on a platform."""
+    """Creates agents on a platform."""
 
     def __init__(self, platform: AgentPlatform, documents: RosterDocuments) -> None:
         self._platform = platform
         self._documents = documents
 
     def fill(self, wish: Parts, progress: MakingProgress) -> None:
-        """Make the agents that are missing and wait for those that others are making; note all in `progress`."""
+        """Create the missing agents, and wait for those that other callers create. Record all in `progress`."""
         token, deadline, attempt = f"make-{secrets.token_hex(8)}", time.monotonic() + _PATIENCE_S, 0
         missing: Collection[str] = wish.staffing
         while missing:
@@ -79,7 +79,7 @@ class Making:
                 time.sleep(random.uniform(0.005, min(0.01 * 2**attempt, 0.2)))  # nosec B311 # noqa: S311 - jitter, not a secret
 
     def drop_lost(self, wish: Parts) -> tuple[str, ...]:
-        """Forget agents that somebody deleted on their platform; return their ids. Raise when it does not answer."""
+        """Forget agents that were deleted on their platform. Return their ids. Raise if it does not answer."""
         roster = self._documents.read(wish.workflow_id)
         noted = {
             part: member.agent_id
@@ -95,7 +95,7 @@ class Making:
         return tuple(lost.values())
 
     def undo(self, wish: Parts, progress: MakingProgress) -> None:
-        """Delete what this call made; what cannot be deleted stays noted, and the next call uses it."""
+        """Delete the agents that this call created. Those that cannot be deleted stay recorded for the next call."""
         for part, agent_id in list(progress.made.items()):
             try:
                 self._platform.delete_agent(agent_id)
@@ -106,7 +106,7 @@ class Making:
             progress.undone[part] = progress.made.pop(part)
 
     def _exists(self, agent_id: str) -> bool:
-        """Tell whether an agent is there whose tags somebody may have changed."""
+        """Return True if the agent exists, even if its tags were changed."""
         try:
             self._platform.retrieve_agent(agent_id)
         except AgentUnknown:
@@ -125,7 +125,7 @@ class Making:
             raise
 
     def _tagged(self, workflow_id: str, mine: frozenset[str]) -> dict[str, AgentFound]:
-        """Find what an earlier call made and did not note; the oldest of several counts, the others are deleted."""
+        """Find agents that an earlier call created and did not record. Keep the oldest per part, delete the others."""
         found: dict[str, AgentFound] = {}
         for one in self._platform.find_agents((run_tag(workflow_id), WORKER_TAG)):
             part = part_of(one.tags)

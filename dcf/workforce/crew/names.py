@@ -1,4 +1,4 @@
-"""What the agents of a run are called and tagged, so that they can be found again. Pure."""
+"""Names and tags of the agents of a run, by which they are found again. Pure."""
 
 import hashlib
 import re
@@ -13,12 +13,12 @@ _RUN: Final = "wf:"
 
 
 def default_prefix(workflow_id: str) -> str:
-    """Begin the names of a run's agents; `wf-` is not doubled."""
+    """Return the prefix of the names of a run's agents: `wf-` and the run's id, without a second `wf-`."""
     return f"{workflow_id}-" if workflow_id.startswith("wf-") else f"wf-{workflow_id}-"
 
 
 def agent_name(prefix: str, part: str) -> str:
-    """Name an agent with characters that every platform takes; whatever had to change is told apart by a hash."""
+    """Return a name that every platform accepts. If characters had to be replaced, a hash keeps it unique."""
     wished = f"{prefix}{part}"
     plain = _NOT_ALLOWED.sub("-", wished)
     if plain == wished and len(wished) <= MAX_NAME:
@@ -28,20 +28,20 @@ def agent_name(prefix: str, part: str) -> str:
 
 
 def run_tag(workflow_id: str) -> str:
-    """Tag everything made for a run."""
+    """Return the tag of all agents of a run."""
     return f"{_RUN}{workflow_id}"
 
 
 def part_of(tags: tuple[str, ...]) -> str | None:
-    """Read off the tags which part of a run an agent was made for."""
+    """Return which part of a run an agent was created for, by its tags; None if they do not say."""
     return next((tag.removeprefix(_PART) for tag in tags if tag.startswith(_PART)), None)
 
 
 def worker_tags(workflow_id: str, part: str) -> tuple[str, ...]:
-    """Tag the agent of one state; `part` is the state, or the key of an agent that several states share."""
+    """Return the tags of the agent of one part: a state, or the key of an agent that several states share."""
     return run_tag(workflow_id), f"{_PART}{part}", WORKER_TAG
 
 
 def runs_of(tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Read off the tags for which runs an agent was made."""
+    """Return the runs that an agent was created for, by its tags."""
     return tuple(tag.removeprefix(_RUN) for tag in tags if tag.startswith(_RUN))

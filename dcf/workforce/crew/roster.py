@@ -1,7 +1,7 @@
-"""Who was made for which part of a run, as a document, and the pure decisions about it.
+"""The roster: which agent was created for which part of a run, and the pure decisions about it.
 
-A part is a state's name, or the key of an agent that several states share. It is reserved before an agent is made, so
-that eight callers make one; a reservation that is not confirmed lapses, and its agent is then found by its tags.
+A part is a state's name, or the key of an agent that several states share. It is reserved before its agent is created,
+so that concurrent callers create only one. A reservation that is not confirmed expires; its agent is found by tags.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,16 +13,16 @@ from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 
 HOLD: Final = 180 * SECOND
-"""How long whoever makes an agent is left alone."""
+"""Lifetime of a reservation."""
 LIFE_S: Final = 30 * 24 * 3600
-"""How long it is remembered who was made."""
+"""Seconds for which a roster is kept."""
 
 
 _FORMER: Final = 5
 
 
 class MemberPhase(StrEnum):
-    """Where the agent of a part is."""
+    """Phase in the life of the agent of a part."""
 
     MAKING = "making"
     MADE = "made"
@@ -31,7 +31,7 @@ class MemberPhase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """The agent of one part; `keep` leaves it there when the run is over. `former` were made for the part before."""
+    """The agent of one part. `keep`: do not delete it when the run ends. `former`: earlier agents of the part."""
 
     phase: MemberPhase
     token: str
@@ -43,7 +43,7 @@ class Member:
 
     @property
     def agent_ids(self) -> tuple[str, ...]:
-        """Every agent that was ever made for the part, as far as it was noted."""
+        """All agents that are recorded for the part, former ones included."""
         return self.former if self.agent_id is None else (*self.former, self.agent_id)
 
 
@@ -52,7 +52,7 @@ Roster: TypeAlias = Mapping[str, Member]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allotted:
-    """Of the parts asked for: those whose agents are there, those the caller is to make, those others are making."""
+    """The requested parts: those with an agent, those the caller is to create, those that others are creating."""
 
     made: Mapping[str, str] = field(default_factory=dict)
     mine: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Allotted:
 
 
 def allot(roster: Roster, parts: Iterable[str], token: str, now: int) -> tuple[Roster, Allotted]:
-    """Reserve every part that nobody has or is making."""
+    """Reserve every part that has no agent and no valid reservation."""
     made: dict[str, str] = {}
     mine, others, changed = list[str](), list[str](), dict[str, Member]()
     for part in parts:
@@ -79,12 +79,12 @@ def allot(roster: Roster, parts: Iterable[str], token: str, now: int) -> tuple[R
 
 
 def _is_being_made(member: Member, now: int) -> bool:
-    """Tell whether somebody may be at it; a hold longer than any is one from before the server's clock stepped back."""
+    """Return True if the reservation is valid. One longer than `HOLD` is not: the server clock stepped back since."""
     return member.phase is MemberPhase.MAKING and now < member.until <= now + HOLD + SECOND
 
 
 def lose(roster: Roster, lost: Mapping[str, str]) -> Roster:
-    """Note that the agents of these parts are gone from their platform, so that they are made again."""
+    """Record that the agents of these parts are gone from their platform, so that they are created again."""
     gone = {
         part: replace(member, phase=MemberPhase.DELETED, until=0)
         for part, member in roster.items()
@@ -94,7 +94,7 @@ def lose(roster: Roster, lost: Mapping[str, str]) -> Roster:
 
 
 def confirm(roster: Roster, part: str, member: Member) -> tuple[Roster, bool]:
-    """Note that the agent of a part is there; False when the reservation is no longer the caller's."""
+    """Record the agent of a part. Return False with it if the reservation is no longer the caller's."""
     known = roster.get(part)
     if known is None or known.token != member.token or known.phase is MemberPhase.DELETED:
         return roster, False
@@ -108,7 +108,7 @@ def release(roster: Roster, parts: Iterable[str], token: str) -> Roster:
 
 
 def dismiss(roster: Roster, token: str) -> tuple[Roster, Roster]:
-    """Close every part whose agent is to go; answer with those as they were. What is being made is never confirmed."""
+    """Close the parts whose agents are to be deleted. Return them too. Open reservations can no longer be confirmed."""
     leaving = {
         part: member for part, member in roster.items() if not member.keep and member.phase is not MemberPhase.DELETED
     }
@@ -117,17 +117,17 @@ def dismiss(roster: Roster, token: str) -> tuple[Roster, Roster]:
 
 
 def reinstate(roster: Roster, parts: Roster) -> Roster:
-    """Put back members that could not be deleted, so that the next call tries again."""
+    """Restore members that could not be deleted, so that the next call tries again."""
     return {**roster, **parts} if parts else roster
 
 
 def write_roster(roster: Roster) -> Json:
-    """Write the document; none for nobody."""
+    """Return the roster as JSON; None if it is empty."""
     return {"parts": {part: asdict(member) for part, member in roster.items()}} if roster else None
 
 
 def read_roster(document: Mapping[str, Json] | None) -> Roster:
-    """Read the document."""
+    """Return the roster in a document."""
     if document is None:
         return {}
     return {part: _member(found) for part, found in document["parts"].items()}

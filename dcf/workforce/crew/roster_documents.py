@@ -1,4 +1,4 @@
-"""The documents that say who was made for which run, and their transactions."""
+"""Reads and changes the documents of rosters, which record the agents created for a run."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -18,7 +18,7 @@ class RosterDocuments:
         self._documents = documents
 
     def read(self, workflow_id: str) -> Roster:
-        """Return who was made for the run."""
+        """Return the roster of the run."""
         document, _ = self._documents.read(keys.workers(workflow_id))
         return read_roster(document)
 

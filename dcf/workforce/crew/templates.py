@@ -1,4 +1,4 @@
-"""What the agent of each Task is made from: an existing agent, or an agent of a bundle, found in the seed's order.
+"""Finds what each Task's agent is created from: an existing agent, or one of a bundle, searched in the seed's order.
 
 1. `af_v2_entities` in the document, 2. the bundles of `af_imports`, 3. `<ref>.af` in the directory of templates,
 4. `agents[].agent_config` of the old form. Files are read only below the configured directories.
@@ -32,7 +32,7 @@ class TemplateReference:
     name: str | None = None
 
     def fits(self, agent: Mapping[str, Json]) -> bool:
-        """Whether this agent is meant; an id decides, a name only where there is none."""
+        """Return True if the reference names this agent: by id, or by name if it has no id."""
         if self.ident is not None and agent.get("id") == self.ident:
             return True
         return self.name is not None and agent.get("name") == self.name
@@ -43,10 +43,10 @@ class TemplateReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staffing:
-    """What one Task asks for: an existing agent (`existing`), or one made from `agent` of `bundle`.
+    """The agent that one Task asks for: an existing one (`existing`), or one created from `agent` of `bundle`.
 
-    With `existing` the template stands in where there is no such agent. `shared` names an agent that several Tasks
-    of the run have together; `keep` leaves it there when the run is over.
+    If the `existing` agent is missing, the template is used. `shared` is the key of an agent that several Tasks of the
+    run share. `keep`: do not delete it when the run ends.
     """
 
     state: str
@@ -60,7 +60,7 @@ class Staffing:
 def read_staffing(
     document: Json, *, import_dirs: Sequence[Path], agents_dir: Path, suffix: str = ".af"
 ) -> list[Staffing]:
-    """Say for every Task, nested ones included, what its agent is; raise InvalidDefinition or InvalidArgument."""
+    """Return the agent of every Task, nested ones included. Raise InvalidDefinition or InvalidArgument."""
     if not isinstance(document, dict):
         raise InvalidArgument("workflow_json is not an object.")
     if "asl" not in document:
@@ -104,7 +104,7 @@ def _staffing(
 
 
 def _declared(reference: TemplateReference, document: Mapping[str, Json]) -> TemplateReference | None:
-    """Follow a name that the document's `agents` gives to an agent that exists."""
+    """Resolve a name that the document's `agents` gives to an existing agent; None if it does not."""
     for agent in _objects(document.get("agents")):
         if reference.name is not None and agent.get("agent_name") == reference.name:
             return _reference(agent.get("agent_ref"))
@@ -113,7 +113,7 @@ def _declared(reference: TemplateReference, document: Mapping[str, Json]) -> Tem
 
 @dataclass(slots=True, kw_only=True)
 class _Templates:
-    """The bundles of one document, each read once."""
+    """The bundles of one document, each read at most once."""
 
     document: Mapping[str, Json]
     imports: tuple[Path, ...]
@@ -123,7 +123,7 @@ class _Templates:
     _on_disk: dict[str, Mapping[str, Json] | None] = field(default_factory=dict)
 
     def for_task(self, state: str, wanted: TemplateReference | None) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-        """Find the template of a Task; one that names none gets the default worker, or an agent without any."""
+        """Return the template of a Task; if it names none, the default worker, or an empty template."""
         if wanted is not None:
             found = self.find(wanted)
             if found is None:
@@ -135,7 +135,7 @@ class _Templates:
         return self._inline(state) or self.find(TemplateReference(name=DEFAULT_TEMPLATE)) or ({}, {})
 
     def find(self, wanted: TemplateReference) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
-        """Look for an agent in the seed's order; raise InvalidArgument for a bundle that is not whole."""
+        """Search an agent in the seed's order. Raise InvalidArgument if its bundle is not complete."""
         for bundle in self._bundles():
             for agent in _objects(bundle.get("agents")):
                 if wanted.fits(agent):
@@ -186,7 +186,7 @@ class _Templates:
 
 
 def _whole(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-    """Refuse an agent whose blocks or tools are not in its bundle: it would be made without its instructions."""
+    """Raise InvalidArgument if blocks or tools of the agent are missing from its bundle: it would lack instructions."""
     for kind in ("block", "tool"):
         there = {one.get("id") for one in _objects(bundle.get(f"{kind}s"))}
         named = agent.get(f"{kind}_ids")

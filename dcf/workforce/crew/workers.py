@@ -1,4 +1,4 @@
-"""The agents of runs: made where they are missing, assigned, and deleted when the run is over."""
+"""The agents of runs: creates missing ones, assigns them, and deletes them when the run ends."""
 
 import secrets
 from collections.abc import Collection, Mapping, Sequence
@@ -22,7 +22,7 @@ from dcf.workforce.skills.equipment import Equipment
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrewWish:
-    """Agents for a run. `reuse` False refuses when there are some already; `tags` are added to those made."""
+    """Request for the agents of a run. `reuse` False refuses if it has some; `tags` are added to new ones."""
 
     workflow_id: str
     staffing: Sequence[Staffing]
@@ -42,9 +42,9 @@ class Staffed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeWorkers:
-    """What became of a request for agents. With `failure`, what was made is deleted again (`undone`).
+    """Result of a request for agents. After a `failure`, the new agents are deleted again (`undone`).
 
-    `assigned` are the states that got another agent than they had.
+    `assigned` are the states whose agent changed.
     """
 
     agents: Mapping[str, str] = field(default_factory=dict)
@@ -58,7 +58,7 @@ class MadeWorkers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dismissed:
-    """An agent that was made for a run, and whether it is gone."""
+    """An agent that was created for a run, and whether it is deleted now."""
 
     state: str
     agent_id: str
@@ -67,7 +67,7 @@ class Dismissed:
 
 
 class Workers:
-    """Makes, finds and deletes agents; knows which it made."""
+    """Creates, finds and deletes agents, and records which it created."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Workers:
         self._equipment = equipment
 
     def create(self, wish: CrewWish) -> MadeWorkers:
-        """Make what is missing and assign it; raise when nothing was done, else tell of a failure in the Crew."""
+        """Create the missing agents and assign them. Raise if nothing was done; else the result has the failure."""
         agents = self._taken(wish.workflow_id, {one.state for one in wish.staffing})
         names = dict[str, str]()
         for state, found in self._known([one for one in wish.staffing if one.state not in agents]).items():
@@ -122,10 +122,10 @@ class Workers:
         )
 
     def delete_workers(self, workflow_id: str, spare: Collection[str] = ()) -> list[Dismissed]:
-        """Delete the agents that were made for a run, found in the store and by their tags; safe to repeat.
+        """Delete the agents that were created for a run, found in the store and by their tags. Idempotent.
 
-        `spare` are ids that stay whatever else is known of them (the planner's). A failure is told per agent, and
-        the next call tries again.
+        `spare` are ids that are never deleted (the planner's). A failure is reported per agent, and the next call
+        retries it.
         """
         token = f"dismiss-{secrets.token_hex(8)}"
         leaving = self._documents.transact(workflow_id, lambda roster, _: decisions.dismiss(roster, token))
@@ -144,7 +144,7 @@ class Workers:
         return results
 
     def resolve(self, name: str) -> str:
-        """Find the one agent of this name; raise AgentUnknown, or InvalidArgument when there are several."""
+        """Return the only agent of this name. Raise AgentUnknown, or InvalidArgument if there are several."""
         found = self._platform.find_agents(name=name)
         if not found:
             raise AgentUnknown(f"There is no agent named '{clip(name)}'.", "Check the name; it must match exactly.")
@@ -156,17 +156,17 @@ class Workers:
         return found[0].agent_id
 
     def delete_agent(self, agent_id: str) -> bool:
-        """Delete one agent and what is known of it; tell whether it was there."""
+        """Delete one agent and its records. Return True if it existed."""
         there = self._platform.delete_agent(agent_id)
         self._equipment.forget(agent_id)
         return there
 
     def lift_return_limits(self, agent_id: str) -> int:
-        """Let an agent's tools return as much as the platform allows; return how many tools were changed."""
+        """Let an agent's tools return as much as the platform allows. Return how many tools were changed."""
         return self._platform.lift_return_limits(agent_id)
 
     def _drop_lost(self, asked: Parts, warnings: list[str]) -> None:
-        """Forget agents that are gone, so that they are made again; a platform that is away leaves them as noted."""
+        """Forget agents that are gone, so that they are created again. If the platform is down, keep the records."""
         try:
             lost = self._making.drop_lost(asked)
         except PlatformUnavailable:
@@ -176,7 +176,7 @@ class Workers:
             self._equipment.forget(agent_id)
 
     def _taken(self, workflow_id: str, states: Collection[str]) -> dict[str, str]:
-        """List states that the run has assigned to agents that were not made for it."""
+        """Return the states that are assigned to agents that were not created for the run."""
         runs = self._assignments.read((workflow_id,))
         if not runs:
             return {}
@@ -185,7 +185,7 @@ class Workers:
         return {state: pool[0] for state, pool in pools.items() if not ours.issuperset(pool)}
 
     def _known(self, staffing: Sequence[Staffing]) -> dict[str, AgentFound]:
-        """Look up the agents that Tasks name as existing; raise AgentUnknown where there is none and no template."""
+        """Return the agents that Tasks name as existing. Raise AgentUnknown if one has neither agent nor template."""
         looked_up: dict[TemplateReference, AgentFound | None] = {}
         known: dict[str, AgentFound] = {}
         for one in staffing:
@@ -218,7 +218,7 @@ class Workers:
     def _assigned(
         self, workflow_id: str, agents: Mapping[str, str], warnings: list[str]
     ) -> tuple[dict[str, str], tuple[str, ...]]:
-        """Write who does what into the run, if there is one: names of its agents, and states that got another one."""
+        """Write the assignments into the run, if it exists. Return the agents' names, and the changed states."""
         roster = self._documents.read(workflow_id)
         ours = {agent: member.name for member in roster.values() for agent in member.agent_ids}
         found = assign(self._store, workflow_id, agents, ours)
