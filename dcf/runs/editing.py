@@ -73,7 +73,7 @@ class JsonDocuments:
         self.max_bytes = max_bytes
 
     def read(self, key: str) -> Json | Refusal:
-        """Return the document without its lease token."""
+        """Return the document without its secrets: a state's lease token and receipt."""
         of = self._admit(key)
         document = self._edits.read(key)
         if document is MISSING:

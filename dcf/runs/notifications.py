@@ -159,7 +159,7 @@ class Notifications:
         return self._send(workflow_id, entry, snapshot, payload)
 
     def _send(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Target:
-        """Hand the event to the first agent that takes it. If none does, prefer a failure that passes."""
+        """Hand the event to the first agent that takes it. If none does, prefer the failure of a known agent."""
         event_id = event_id_of(workflow_id, entry)
         event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload)
         failed: list[tuple[str, Delivery]] = []
@@ -216,7 +216,7 @@ def _is_of_a_scope(state: str | None, source: str | None) -> bool:
 
 
 def _is_worth_telling(delivery: Delivery) -> bool:
-    """Return True if the failure belongs in the history. That an agent is busy does not."""
+    """Return True if the failure belongs in the history. An agent that is busy does not."""
     return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY}
 
 
