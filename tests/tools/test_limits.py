@@ -165,6 +165,29 @@ async def test_json_is_nested_64_levels_at_most(tools: Tools, run_id: str, depth
     await tools.refused(code, "update_workflow_control_plane", **holder, output_json="[" * depth + "]" * depth)
 
 
+def _nested(levels: int) -> dict[str, Any]:
+    machine: dict[str, Any] = {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}
+    for level in range(levels):
+        state = {"Type": "Parallel", "Branches": [machine], "End": True}
+        machine = {"StartAt": f"P{level}", "States": {f"P{level}": state}}
+    return {"asl": machine}
+
+
+async def test_thirty_parallel_states_in_each_other_are_run_and_one_more_is_refused(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, _nested(30), agents_map_json={"A": "ann"})
+    await tools.ok("notify_next_worker_agent", workflow_id=run_id)
+    leased = await tools.ok("claim_ready_state", workflow_id=run_id, owner_agent_id="ann")
+    held = {"workflow_id": run_id, "state": leased["state"], "lease_token": leased["lease"]["token"]}
+    done = await tools.ok("update_workflow_control_plane", **held, new_status="succeeded", output_json={"n": 1})
+    assert done["run_status"] == "succeeded"
+    read = await tools.ok("read_workflow_control_plane", workflow_id=run_id)
+    assert repr(read["meta"]["output"]) == "[" * 30 + "{'n': 1}" + "]" * 30
+
+    wish = {"workflow_json": _nested(31), "workflow_id": f"{run_id}-2"}
+    answer = await tools.refused("invalid_argument", "create_workflow_control_plane", **wish)
+    assert "127 levels" in answer.error
+
+
 async def test_a_workflow_has_ten_thousand_states_at_most(tools: Tools) -> None:
     states = {f"S{n}": {"Type": "Pass", "End": True} for n in range(10_001)}
     workflow = {"asl": {"StartAt": "S0", "States": states}}

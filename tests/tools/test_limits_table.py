@@ -94,6 +94,10 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         test_long_chains.test_a_loop_without_end_fails_with_what_the_limit_is,
     ),
     "levels of nesting in JSON": (json_text.MAX_DEPTH, test_limits.test_json_is_nested_64_levels_at_most),
+    "levels of nesting in a workflow document": (
+        json_text.MAX_WORKFLOW_DEPTH,
+        test_limits.test_thirty_parallel_states_in_each_other_are_run_and_one_more_is_refused,
+    ),
     "an answer": (
         DEFAULTS["max_result_bytes"].default,
         test_limits.test_a_page_is_cut_between_states_where_it_would_grow_too_large,
@@ -119,7 +123,7 @@ def test_every_row_of_the_table_is_proved() -> None:
 def test_the_table_says_what_the_code_does(row: str) -> None:
     limit, variables, _ = _rows()[row]
     units = {"KiB": 1024, "MiB": 1024**2}
-    number, unit = re.match(r"([0-9 ]+?)(?: (KiB|MiB)|,| a second|$)", limit).groups()  # type: ignore[union-attr]
+    number, unit = re.match(r"([0-9 ]+?)(?: (KiB|MiB)|[,:]| a second|$)", limit).groups()  # type: ignore[union-attr]
     assert int(number.replace(" ", "")) * units.get(unit, 1) == PROOFS[row][0]
     for variable in re.findall(r"`DCF_([A-Z_]+)`", variables):
         assert variable.lower() in DEFAULTS
