@@ -104,7 +104,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         store = RunStore(connections, wait_replicas=replicas)
         index, history = RunIndex(connections), History(connections)
         plane = ControlPlane(store, index, items)
-        runs = RunViews(plane, store, index, history)
+        told = ToldRecords(connections)
+        runs = RunViews(plane, store, index, history, told)
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
@@ -115,7 +116,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             directory=find_directory(settings.manifests_dir), schema=None if schema is None else read_schema(schema)
         )
         outbox = Outbox(connections)
-        notifications = Notifications(plane, outbox, ToldRecords(connections), _guarded(platform))
+        notifications = Notifications(plane, outbox, told, _guarded(platform))
         deliveries = resources.enter_context(_open_deliveries(notifications, platform))
         yield Application(
             settings=settings,

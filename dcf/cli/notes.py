@@ -81,7 +81,13 @@ def _pending(doc: Mapping[str, Json], now: datetime) -> str:
         return f"not started yet;{_for_whom(doc)}"
     since = _left(doc.get("ready_since"), now)
     taken = "taken by nobody yet" if since is None or since > -1 else f"not taken for {_span(-since)}"
-    return f"ready{_for_whom(doc)}, {taken}"
+    return f"ready{_for_whom(doc)}, {taken}{_not_told(doc)}"
+
+
+def _not_told(doc: Mapping[str, Json]) -> str:
+    """Return why the last notification did not arrive, if it did not."""
+    trouble = doc.get("not_told")
+    return f"; {trouble['agent']} could not be told: {trouble['error']}" if isinstance(trouble, dict) else ""
 
 
 def _for_whom(doc: Mapping[str, Json]) -> str:

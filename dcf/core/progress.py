@@ -16,7 +16,7 @@ from dcf.core.definition import Definition
 from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.transition import Claimant, Transition, clock_of
-from dcf.values.digest import digest_of, next_token
+from dcf.values.digest import content_fingerprint, next_token
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -77,7 +77,7 @@ class Update:
     def content(self) -> str:
         """Fingerprint of what is written. It tells another request with the same token from a repetition."""
         output = [self.output] if self.has_output else []
-        return digest_of([self.status, output, self.error, self.cause, self.attempts])
+        return content_fingerprint([self.status, output, self.error, self.cause, self.attempts])
 
 
 def update(

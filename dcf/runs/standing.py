@@ -11,6 +11,7 @@ from dcf.asl.state_paths import ancestors, split, split_scope
 from dcf.core.decision import Snapshot, Tally
 from dcf.core.inspection import is_ready, public_state
 from dcf.core.model import Meta, RunStatus, StateDoc
+from dcf.store.told import NEVER_TOLD, Told
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
@@ -22,8 +23,8 @@ class StateView:
 
     `ready`: a lease on it could be granted now, and since `ready_since` if the documents tell. `agents` are the
     assigned ones; if empty, any agent may take it. `awaits_start`: it is ready but the run was not started, so no
-    agent was told. `given` (the input) and `output` are MISSING if there is no such document. A Parallel or Map may
-    have a `tally` of what has ended inside.
+    agent was told. `told` says how its agents were notified of it, if that was read. `given` (the input) and `output`
+    are MISSING if there is no such document. A Parallel or Map may have a `tally` of what has ended inside.
     """
 
     path: str
@@ -32,6 +33,7 @@ class StateView:
     agents: tuple[str, ...] = ()
     ready_since: int | None = None
     awaits_start: bool = False
+    told: Told = NEVER_TOLD
     given: Json = MISSING
     output: Json = MISSING
     tally: Tally | None = None
@@ -45,10 +47,19 @@ class StateView:
         shown = public_state(self.doc) | {"ready": self.ready, "agents": list(self.agents)}
         if self.ready:
             since = None if self.ready_since is None else to_text(self.ready_since)
-            shown |= {"ready_since": since, "awaits_start": self.awaits_start}
+            shown |= {"ready_since": since, "awaits_start": self.awaits_start, **self._told_as_json()}
         if self.tally is not None:
             shown["tally"] = {"done": self.tally.done, "failed": self.tally.failed}
         return shown
+
+    def _told_as_json(self) -> dict[str, Json]:
+        """Return how often its agents were notified in this visit, and why the last notification did not arrive."""
+        epoch = self.doc.lease.epoch
+        trouble = self.told.trouble(epoch)
+        reason = (
+            None if trouble is None else {"agent": trouble.agent_id, "reason": trouble.reason, "error": trouble.error}
+        )
+        return {"told_times": self.told.times(epoch), "not_told": reason}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

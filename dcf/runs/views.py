@@ -23,6 +23,7 @@ from dcf.runs.survey import Survey, survey
 from dcf.store.history import Happening, History
 from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore
+from dcf.store.told import NEVER_TOLD, ToldRecords
 
 EACH: Final = 10
 """Most open branches or iterations in an overview, per Parallel or Map."""
@@ -39,11 +40,14 @@ _FOLLOW_S: Final = 0.2
 class RunViews:
     """Reads the status of runs."""
 
-    def __init__(self, plane: ControlPlane, store: RunStore, index: RunIndex, history: History) -> None:
+    def __init__(
+        self, plane: ControlPlane, store: RunStore, index: RunIndex, history: History, told: ToldRecords
+    ) -> None:
         self._plane = plane
         self._store = store
         self._index = index
         self._history = history
+        self._told = told
 
     def probe(self) -> None:
         """Send Redis a small request. Raise StoreUnavailable if it does not answer."""
@@ -87,7 +91,12 @@ class RunViews:
         scopes = tuple(path for path in shown if _is_scope(definition, path))
         reads = Reads(states=with_scopes(shown), outputs=definition.paths, tallies=scopes)
         found = fenced(self._store.read(workflow_id, reads))
-        views = (view_of(found, path, found.states[path], run.meta) for path in shown if path in found.states)
+        told = self._told.read(workflow_id, shown)
+        views = (
+            replace(view_of(found, path, found.states[path], run.meta), told=told.get(path, NEVER_TOLD))
+            for path in shown
+            if path in found.states
+        )
         return RunView(
             meta=run.meta,
             now=found.now,

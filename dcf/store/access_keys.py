@@ -6,6 +6,7 @@ Every request looks its key up, in one round trip, so that all servers refuse a 
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from hmac import compare_digest
 
 from dcf.core.access import (
     SECRET_BYTES,
@@ -56,7 +57,9 @@ class AccessKeys:
         digest = digest_of(text)
 
         def decide(document: Json, now: int) -> Verdict[ApiKey]:
-            if document is not None and read_key(document).digest == digest:  # the reply to an earlier try was lost
+            if document is not None and compare_digest(
+                read_key(document).digest, digest
+            ):  # the reply to an earlier try was lost
                 return Verdict(answer=read_key(document))
             record = ApiKey(
                 key_id=key_id,

@@ -24,8 +24,14 @@ _FEW: Final = 8
 
 _TIME: Final[Command] = ("TIME",)
 _TALLY: Final = ("done", "failed", "failure")
-_META_FIELDS: Final = ("status", "definition_sha256", "created_at", "started_at", "planner_agent_id", "max_attempts")
-_META_PATHS: Final = tuple(f"$.{field}" for field in _META_FIELDS)  # nosemgrep: jsonpaths-are-not-formatted - our own
+_META_PATHS: Final = (
+    "$.status",
+    "$.definition_sha256",
+    "$.created_at",
+    "$.started_at",
+    "$.planner_agent_id",
+    "$.max_attempts",
+)
 
 
 class Replies:
@@ -200,9 +206,17 @@ def _timers(run: RunKeys, paths: tuple[str, ...]) -> Asked:
     return Asked(commands=(command,), understand=understand)
 
 
+def _item_path(index: int) -> str:
+    return f"$[{index}]"  # nosemgrep: jsonpaths-are-not-formatted - an index is a number
+
+
 def _items(run: RunKeys, wanted: tuple[tuple[str, int], ...]) -> Asked:
     commands: dict[tuple[str, int], Command] = {
-        (path, index): ("JSON.GET", run.items(path), f"$[{index}]")  # nosemgrep: jsonpaths-are-not-formatted - a number
+        (path, index): (
+            "JSON.GET",
+            run.items(path),
+            f"$[{index}]",
+        )  # nosemgrep: jsonpaths-are-not-formatted - an index number
         for path, index in wanted
     }
     return Asked(

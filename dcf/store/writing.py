@@ -116,7 +116,8 @@ def _deleted(key: Callable[[RunKeys, str], str]) -> Writer:
 
 def _meta(run: RunKeys, fields: Mapping[str, Json]) -> Iterator[Command]:
     for field, value in fields.items():
-        yield ("JSON.MSET", run.meta, f"$.{field}", dump(value))  # nosemgrep: jsonpaths-are-not-formatted - our own
+        path = f"$.{field}"  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
+        yield ("JSON.MSET", run.meta, path, dump(value))
 
 
 def _inputs(run: RunKeys, inputs: Mapping[str, StateInput]) -> Iterator[Command]:

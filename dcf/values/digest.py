@@ -19,7 +19,7 @@ def fingerprint(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()[:16]
 
 
-def digest_of(value: Json) -> str:
+def content_fingerprint(value: Json) -> str:
     """Hash a JSON value to 16 hex digits. The order of an object's members does not matter."""
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 

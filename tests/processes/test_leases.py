@@ -58,7 +58,7 @@ def test_a_frozen_worker_is_replaced_and_its_late_result_refused(
     hooks.wait_entered("GenerateInvoice", 2)
     hooks.hook(f"GenerateInvoice.go.{frozen.pid}")
     os.kill(frozen.pid, signal.SIGCONT)
-    wait_until(lambda: "result not accepted: lease_lost" in hooks.said(frozen), LONG)
+    wait_until(lambda: "the result is given up: lease_lost" in hooks.said(frozen), LONG)
     assert read(tools, run_id)["meta"]["status"] == "running"
     assert read(tools, run_id)["outputs"]["GenerateInvoice"] is None
     hooks.hook("GenerateInvoice.go")

@@ -2,10 +2,12 @@
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from dcf.cli.notes import note
 from dcf.core.attention import MOST_REMINDERS
 from dcf.ports import Delivery, Undelivered
 from dcf.runs.deliveries import DeliveryThreads
@@ -106,6 +108,11 @@ def test_why_a_state_stands_is_known_and_how_often_it_was_announced(world: World
         2, "b", "unknown_agent", "There is no such agent.",
     )  # fmt: skip
     assert (found.times(epoch + 1), found.trouble(epoch + 1)) == (0, None), "of another visit nothing is known"
+    shown = world.views.overview(run).states["B"].as_json()
+    assert (shown["told_times"], shown["not_told"]) == (
+        2, {"agent": "b", "reason": "unknown_agent", "error": "There is no such agent."},
+    )  # fmt: skip
+    assert note(shown, datetime.now(UTC)).endswith("b could not be told: There is no such agent.")
 
 
 def test_trouble_is_over_when_the_agent_was_reached(world: World) -> None:
