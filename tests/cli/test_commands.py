@@ -17,6 +17,7 @@ from dcf.store import embedded, keys
 from dcf.store.connection import Connections, open_pool
 from tests.cli.conftest import Dcf, Seed
 from tests.support.machines import chain
+from tests.support.servers import free_port
 from tests.support.world import World
 
 COMMANDS = ("run", "serve", "worker", "pulse", "ls", "show", "events", "doctor", "validate", "graph", "simulate")
@@ -178,6 +179,16 @@ def test_one_look_of_the_clock(dcf: Dcf) -> None:
     assert list(done) == ["done"]
     assert isinstance(done["done"], int)
     assert re.fullmatch(r"\d+ things? (was|were) due\n", dcf("pulse", "--once").stdout)
+
+
+def test_one_look_of_the_clock_ends_when_what_was_owed_to_a_platform_was_tried(
+    dcf: Dcf, seed: Seed, world: World
+) -> None:
+    run_id = seed(agent="agent-elsewhere")
+    world.plane.kick_off(run_id, "initial")
+    dcf("pulse", "--once", LETTA_BASE_URL=f"http://127.0.0.1:{free_port()}")
+    (failure,) = (event for event in world.events(run_id) if event.type == "NotificationFailed")
+    assert (failure.data["failure"], failure.data["agent"]) == ("platform_unavailable", "agent-elsewhere")
 
 
 def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environment: dict[str, str]) -> None:
