@@ -335,10 +335,16 @@ def test_a_token_whose_lease_was_taken_over_cannot_hold_the_state_again() -> Non
     assert code(made.complete("A", "t1", 1)) == "lease_lost"
 
 
-def test_nothing_is_refused_before_the_receipts_were_looked_up() -> None:
-    made = started()
+@pytest.mark.parametrize(
+    "request_",
+    [
+        pytest.param(Update(state="A", token="t9", status=Status.SUCCEEDED), id="refused"),
+        pytest.param(Update(state="A", token="t1", request_id="x", has_output=True, output=1), id="partial"),
+    ],
+)
+def test_nothing_is_refused_and_nothing_partial_applied_before_the_receipts_were_looked_up(request_: Update) -> None:
+    made, request = started(), request_
     unread = replace(made.snapshot(), receipts={})
-    request = Update(state="A", token="t9", status=Status.SUCCEEDED)
     asked = update(unread, request, made.definition, {}).answer
     assert asked == More(receipts=(("A", request.key or ""),))
 
