@@ -212,12 +212,7 @@ def _item_path(index: int) -> str:
 
 def _items(run: RunKeys, wanted: tuple[tuple[str, int], ...]) -> Asked:
     commands: dict[tuple[str, int], Command] = {
-        (path, index): (
-            "JSON.GET",
-            run.items(path),
-            f"$[{index}]",
-        )  # nosemgrep: jsonpaths-are-not-formatted - an index number
-        for path, index in wanted
+        (path, index): ("JSON.GET", run.items(path), _item_path(index)) for path, index in wanted
     }
     return Asked(
         commands=tuple(commands.values()),
