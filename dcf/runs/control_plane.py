@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 from dcf.asl.places import Place
 from dcf.asl.state_paths import name_of
 from dcf.asl.states import Wait
-from dcf.core import attention, claim, creation, finalization, healing, kickoff, lease, needs, progress
+from dcf.core import attention, claim, creation, finalization, healing, kickoff, lease, needs, progress, receipts
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
@@ -110,7 +110,8 @@ class ControlPlane:
     def acquire(self, workflow_id: str, request: lease.Acquire) -> Leased | Refusal:
         """Grant the lease on a state, or refuse it."""
         path = self.path(workflow_id, request.state)
-        reads = Reads(states=with_scopes([path]), inputs=(path,), agents=(path,))
+        used_before = ((path, receipts.token_key(request.token)),)
+        reads = Reads(states=with_scopes([path]), inputs=(path,), agents=(path,), receipts=used_before)
         decide = partial(lease.acquire, request=replace(request, state=path))
         done: Committed[Leased | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
         answer = done.answer

@@ -30,7 +30,8 @@ Worlds = Callable[..., World]
 OPENING = ["WATCH", "TIME", "JSON.GET", "JSON.MGET"]
 OPENINGS = {
     "claim": ["WATCH", "TIME", "JSON.GET", "EVAL"],
-    # whether this very write was applied before another one displaced its receipt
+    # whether this very request was applied before another one displaced its receipt
+    "acquire": ["WATCH", "TIME", "JSON.GET", "HMGET", "JSON.MGET"],
     "update": ["WATCH", "TIME", "JSON.GET", "HMGET", "JSON.MGET"],
 }
 COMMITS = {
@@ -95,7 +96,7 @@ def test_a_refusal_writes_nothing(worlds: Worlds, counting: CountingPool) -> Non
     run = world.create(chain("A", "B"))
     with counting.counted() as packets:
         assert isinstance(world.try_acquire(run, "B"), Refusal)
-    assert packets == [OPENING, ["UNWATCH"]]
+    assert packets == [OPENINGS["acquire"], ["UNWATCH"]]
 
 
 def test_a_lost_race_is_decided_again_on_what_is_there_now(world: World) -> None:
