@@ -60,7 +60,7 @@ class Release:
     clear_owner: bool = True
 
 
-def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal | More]:
+def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
     """Grant the lease, return it again to its holder, or refuse with the reason."""
     doc, meta = snapshot.states[request.state], _meta(snapshot)
     is_holder = doc.lease.is_held_with(request.token) and not _owner_differs(doc, request.owner)
@@ -74,7 +74,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal |
         return Decision(answer=held)
     refusal = _why_not(doc, meta, request, snapshot)
     if refusal is None:
-        return _unless_used(snapshot, doc, request) or _grant(snapshot, doc, request)
+        return _grant(snapshot, doc, request)
     if refusal.code == "lease_held" and (mended := healed(doc, snapshot.now)) != doc:
         return _heal(mended, request.state, snapshot.now)
     return Decision(answer=refusal)
@@ -199,12 +199,6 @@ def _why_not(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot) ->
     )
 
 
-def _unless_used(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal | More] | None:
-    """Before a grant, look for a receipt of the token: a token that held the state before must not get it again."""
-    more = None if doc.attempts == 0 or request.claims else _unread(snapshot, request.state, request.token)
-    return None if more is None else Decision(answer=more)
-
-
 def _unread(snapshot: Snapshot, state: str, token: str | None) -> More | None:
     """Return the request to read a token's receipt; None if it was read or cannot exist."""
     if token is None or receipts.was_read(snapshot, state, receipts.token_key(token)):
@@ -245,7 +239,7 @@ def _unless_free(doc: StateDoc, meta: Meta, request: Acquire, now: int) -> Refus
     return None
 
 
-def _heal(mended: StateDoc, state: str, now: int) -> Decision[Leased | Refusal | More]:
+def _heal(mended: StateDoc, state: str, now: int) -> Decision[Leased | Refusal]:
     """Shorten a lease that would last far too long because the server clock stepped back."""
     event = Event(type="TimesHealed", state=state, data={"epoch": mended.lease.epoch})
     look = mended.attention(mended.lease.expires_at or now)

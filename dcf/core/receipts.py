@@ -6,7 +6,7 @@ decide whether a request is accepted.
 """
 
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from dcf.core.decision import Snapshot
 from dcf.core.model import Operation, Receipt, StateDoc, Status
@@ -14,9 +14,6 @@ from dcf.values.digest import fingerprint
 
 Place: TypeAlias = tuple[str, str]
 """Key of a receipt: the path of its state, and the fingerprint of its request."""
-
-UNREAD: Final = object()
-"""Placeholder for a receipt that may exist but was not read."""
 
 
 def token_key(token: str) -> str:
