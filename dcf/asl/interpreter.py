@@ -13,7 +13,7 @@ from dcf.asl.branching import Live, opened_map, opened_parallel
 from dcf.asl.entering import opened_task, surroundings
 from dcf.asl.limits import bounded
 from dcf.asl.machine import Machine
-from dcf.asl.pausing import endless, is_enough
+from dcf.asl.pausing import endless, is_enough, recounted
 from dcf.asl.places import Place, join, open_scope, resolve, split_scope
 from dcf.asl.retrying import HEARTBEAT, RUNTIME, TIMEOUT, Retrying, delay_micros, met
 from dcf.asl.silent import caught_output, silent
@@ -243,7 +243,7 @@ class EngineCall:
         here, source, entry = arrival.place, arrival.source, arrival.entry
         match here.state:
             case Task():
-                self.steps.append(opened_task(here, source, replace(entry, silent=0), self.around(here, entry)))
+                self.steps.append(opened_task(here, source, recounted(entry), self.around(here, entry)))
             case Parallel() as state:
                 self._open_parallel(here, state, source, entry)
             case Map() as state:
@@ -262,7 +262,7 @@ class EngineCall:
         if is_over and not is_enough(self.work):
             self._through(arrival)
             return
-        entry = entry if is_over else replace(entry, silent=0)
+        entry = entry if is_over else recounted(entry)
         self.steps.append(OpenWait(path=here.path, source=arrival.source, entry=entry, until=until))
 
     def _fail(self, arrival: Arrival, state: Fail) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.errors import StateError
-from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, Json, dump
+from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, Json, byte_length
 
 MAX_ITEMS: Final = 100_000
 """Limit on the items of one Map."""
@@ -21,7 +21,7 @@ def bounded(value: Json) -> Json:
     """Return the value; raise StateError States.DataLimitExceeded when it is too large or too deep to store."""
     if isinstance(value, dict | list | str):
         _refuse_hopeless(value)
-        if len(dump(value).encode()) > MAX_BYTES:
+        if byte_length(value) > MAX_BYTES:
             raise _too_large()
     return value
 
@@ -31,7 +31,7 @@ def refuse_too_much(variables: Mapping[str, Json]) -> None:
     # Each variable was checked when it was assigned, so a few together never exceed the limit. Most runs have few.
     if len(variables) * MAX_BYTES <= MAX_VARIABLES_BYTES:
         return
-    if len(dump(dict(variables)).encode()) > MAX_VARIABLES_BYTES:
+    if byte_length(dict(variables)) > MAX_VARIABLES_BYTES:
         cause = f"The variables together are larger than {MAX_VARIABLES_BYTES} bytes."
         raise StateError("States.DataLimitExceeded", cause)
 
@@ -62,7 +62,7 @@ def _refuse_hopeless(value: Json) -> None:
                 least += len(item)
                 continue
             if isinstance(item, dict):
-                least += sum(map(len, item)) + len(item)
+                least += 4 * len(item)
                 deeper += item.values()
             elif isinstance(item, list):
                 least += len(item)

@@ -19,7 +19,7 @@ from dcf.asl.steps import Tolerance
 from dcf.asl.surroundings import Surroundings
 from dcf.asl.templates import Template
 from dcf.errors import StateError
-from dcf.values.json_text import Json, dump
+from dcf.values.json_text import Json, byte_length, dump
 from dcf.values.text_pieces import clip
 
 MAX_CONCURRENCY: Final = 40
@@ -146,7 +146,7 @@ def _cut(items: list[Json], most: int, size: int) -> Iterator[list[Json]]:
     batch: list[Json] = []
     held = 0
     for item in items:
-        weight = len(dump(item).encode()) + 1
+        weight = byte_length(item) + 1
         if batch and (len(batch) == most or held + weight > size):
             yield batch
             batch, held = [], 0

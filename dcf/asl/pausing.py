@@ -4,6 +4,7 @@ A pause keeps every transaction short; the caller continues with another call. N
 state.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from dcf.asl.steps import Entry
@@ -28,3 +29,8 @@ def endless(entry: Entry, work: int) -> str | None:
     if 2 * entry.silent >= MAX_EVENTS:
         return f"More than {MAX_EVENTS} events of states in a row, without a Task or a Wait of some time among them."
     return f"More than {MAX_WORK} states were to be entered at once." if work > MAX_WORK else None
+
+
+def recounted(entry: Entry) -> Entry:
+    """Return the entry of a state that is waited for; silent states after it are counted from zero."""
+    return replace(entry, silent=0) if entry.silent else entry

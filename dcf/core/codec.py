@@ -21,12 +21,14 @@ from dcf.core.model import (
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, dump, load
 
-_STATE_FIELDS = frozenset(
-    {
-        "status", "attempts", "lease", "started_at", "finished_at", "last_error", "waits_for", "not_before", "last",
-        "type", "deadline", "heartbeat_s", "scope_epoch", "scope", "delay_s", "timeout_s",
-    }
-)  # fmt: skip
+_COMMON_FIELDS = frozenset(
+    {"status", "attempts", "lease", "started_at", "finished_at", "last_error", "waits_for", "last"}
+)
+_RARE_FIELDS = frozenset(
+    {"type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope"}
+)
+
+_COUNTERS = ("reminders", "start_reminders", "retries", "tries_from")
 
 _STATUSES = {status.value: status for status in Status} | {"done": Status.SUCCEEDED}
 _RUN_STATUSES = {status.value: status for status in RunStatus}
@@ -63,7 +65,7 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
         "waits_for": dict(doc.waits_for),
         "last": dump(_write_last(doc)),
     }
-    rare = {
+    rare: dict[str, Json] = {
         "type": doc.kind,
         "not_before": _text(doc.not_before),
         "delay_s": doc.delay_s,
@@ -99,16 +101,8 @@ def read_state(document: Json) -> StateDoc:
         finished_at=from_text(found.get("finished_at")),
         last_error=_string(found.get("last_error")),
         waits_for={name: _count(epoch) for name, epoch in _object(found.get("waits_for")).items()},
-        not_before=from_text(found.get("not_before")),
-        delay_s=_count(found.get("delay_s")) or None,
-        kind=_string(found.get("type")),
-        deadline=from_text(found.get("deadline")),
-        timeout_s=_count(found.get("timeout_s")) or None,
-        heartbeat_s=_count(found.get("heartbeat_s")) or None,
-        scope_epoch=_count(found.get("scope_epoch")) or None,
-        scope=_read_scope(found.get("scope")),
         **_read_last(found.get("last")),
-        extra={name: value for name, value in found.items() if name not in _STATE_FIELDS},
+        **({} if found.keys() <= _COMMON_FIELDS else _read_rare(found)),
     )
 
 
@@ -244,13 +238,28 @@ def _write_last(doc: StateDoc) -> dict[str, Json]:
     return {name: value for name, value in written.items() if value is not None}
 
 
+def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
+    """Read the fields that few states have, by field name, and keep unknown ones."""
+    return {
+        "not_before": from_text(found.get("not_before")),
+        "delay_s": _count(found.get("delay_s")) or None,
+        "kind": _string(found.get("type")),
+        "deadline": from_text(found.get("deadline")),
+        "timeout_s": _count(found.get("timeout_s")) or None,
+        "heartbeat_s": _count(found.get("heartbeat_s")) or None,
+        "scope_epoch": _count(found.get("scope_epoch")) or None,
+        "scope": _read_scope(found.get("scope")),
+        "extra": {name: value for name, value in found.items() if name not in _COMMON_FIELDS | _RARE_FIELDS},
+    }
+
+
 def _read_last(text: Json) -> dict[str, Any]:
-    """Read the last receipt and the counters, by field name; unreadable text gives none and zeros."""
+    """Read the last receipt and the counters that are not zero, by field name; unreadable text gives none."""
     try:
         found = _object(load(text))
     except (TypeError, ValueError):
-        found = {}
-    counters = {name: _count(found.get(name)) for name in ("reminders", "start_reminders", "retries", "tries_from")}
+        return {}
+    counters = {name: _count(found[name]) for name in _COUNTERS if name in found}
     return {"receipt": read_receipt(found.get("receipt")), "claim": _string(found.get("claim")), **counters}
 
 

@@ -18,7 +18,7 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from dcf.files.appending import append_to
 from dcf.files.roots import STEP, RootedPath, Roots, Stopped, descend, failed
 from dcf.files.walking import DirectoryEntry, describe, walk
-from dcf.values.json_text import dump
+from dcf.values.json_text import byte_length
 from dcf.values.refusal import Refusal
 
 MAX_BYTES: Final = 1024 * 1024
@@ -93,7 +93,7 @@ class FileTree:
                     skipped += 1
                     continue
                 entry = describe(steps[-1], str(Path(place.text, *steps)), about)
-                room -= len(dump(asdict(entry)).encode())
+                room -= byte_length(asdict(entry))
                 if entries and (len(entries) == limit or room < 0):
                     last = entries[-1].path[len(place.text) :].strip("/")
                     return Listing(path=place.text, entries=tuple(entries), cursor=last, skipped=skipped)

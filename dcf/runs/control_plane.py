@@ -31,6 +31,7 @@ from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
+Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, progress.Update)
 
 _PAGES = (4, 32, 128)
 """Open states that a claim reads per round trip. Ready states usually come first, so the first page is small."""
@@ -112,7 +113,7 @@ class ControlPlane:
         path = self.path(workflow_id, request.state)
         used_before = ((path, receipts.token_key(request.token)),)
         reads = Reads(states=with_scopes([path]), inputs=(path,), agents=(path,), receipts=used_before)
-        decide = partial(lease.acquire, request=replace(request, state=path))
+        decide = partial(lease.acquire, request=_at(path, request))
         done: Committed[Leased | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
         answer = done.answer
         if isinstance(answer, Refusal) and answer.code == "attempts_exhausted":
@@ -122,7 +123,7 @@ class ControlPlane:
     def renew(self, workflow_id: str, request: lease.Renew) -> Leased | Refusal:
         """Extend the lease."""
         path = self.path(workflow_id, request.state)
-        decide = partial(lease.renew, request=replace(request, state=path))
+        decide = partial(lease.renew, request=_at(path, request))
         reads = Reads(states=with_scopes([path]))
         done: Committed[Leased | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
         return done.answer
@@ -130,7 +131,7 @@ class ControlPlane:
     def release(self, workflow_id: str, request: lease.Release) -> Released | Refusal:
         """Release the lease, so that another agent can take the state."""
         path = self.path(workflow_id, request.state)
-        decide = partial(lease.release, request=replace(request, state=path))
+        decide = partial(lease.release, request=_at(path, request))
         reads = Reads(states=with_scopes([path]))
         done: Committed[Released | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
         return done.answer
@@ -163,8 +164,7 @@ class ControlPlane:
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
         """Apply a lease holder's write. A completion also enters the next states, in the same transaction."""
         path = self.path(workflow_id, request.state)
-        if path != request.state:
-            request = replace(request, state=path)
+        request = _at(path, request)
         if request.needs_id:  # idempotency key: a write whose reply was lost is applied once
             request = replace(request, request_id=secrets.token_hex(8))
 
@@ -301,6 +301,11 @@ class ControlPlane:
             workflow_id, lambda run: needs.to_end(run.definition, path, size), decide, path
         )
         self._follow_ups.after(workflow_id, committed)
+
+
+def _at(path: str, request: Request) -> Request:
+    """Return the request with its state named by path."""
+    return request if path == request.state else replace(request, state=path)
 
 
 @dataclass(frozen=True, slots=True)

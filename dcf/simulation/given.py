@@ -49,11 +49,15 @@ def _read(mocks: Mocks) -> dict[str, list[Answer]]:
     found = {name: answers if isinstance(answers, list) else [answers] for name, answers in given.items()}
     for name, answers in found.items():
         for answer in answers:
-            if not isinstance(answer, dict) or not (answer.keys() & _KINDS):
+            if not isinstance(answer, dict) or _KINDS.isdisjoint(answer):
                 raise _wrong(f"An answer of the Task '{name[:80]}' is none.")
-            if not all(isinstance(answer.get(word), str | None) for word in ("error", "cause")):
+            if not (_is_words(answer.get("error")) and _is_words(answer.get("cause"))):
                 raise _wrong(f"The error and the cause of the Task '{name[:80]}' must be strings.")
     return found
+
+
+def _is_words(value: Json) -> bool:
+    return value is None or isinstance(value, str)
 
 
 def _wrong(message: str) -> InvalidArgument:

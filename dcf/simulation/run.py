@@ -48,6 +48,7 @@ MAX_DEFINITION: Final = 1024 * 1024
 DEFAULT_TIMEOUT_S: Final = 99_999_999
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _START: Final = 1_767_225_600 * SECOND
+_FOLLOWED_UP: Final = (BranchEnded, BranchFailed, NeedItems)
 _END_OF_TIME: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
 
@@ -196,7 +197,8 @@ class _Simulation:
             case Failed(error=error, cause=cause):
                 self.end = {"status": "FAILED", "error": error, "cause": cause}
             case _:
-                self._follow_up(advance)
+                if any(isinstance(step, _FOLLOWED_UP) for step in advance.steps):
+                    self._follow_up(advance)
 
     def _take(self, step: Step) -> None:
         match step:

@@ -6,8 +6,7 @@ it. It is retried too, since decisions recognise what they wrote. At the deadlin
 
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -84,11 +83,10 @@ class Attempts:
         else:
             exchange(connection, [("UNWATCH",)])
 
-    @contextmanager
-    def confirming(self, connection: Connection, barrier: str) -> Iterator[None]:
-        """Confirm as well if the block raises its answer as an error."""
+    def result_of(self, connection: Connection, barrier: str, decide: Callable[[], Answer]) -> Answer:
+        """Return what `decide` returns. If it raises its answer as an error, confirm that as well."""
         try:
-            yield
+            return decide()
         except DcfError:
             self.let_go(connection, barrier)
             raise

@@ -6,6 +6,7 @@ token of its own), since it runs again if the reply to EXEC was lost (`attempts`
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Generic, TypeVar
 
 from dcf.store import keys
@@ -51,8 +52,8 @@ class Documents:
     def _once(self, connection: Connection, key: str, decide: Callable[[Json, int], Verdict[Answer]]) -> Answer:
         opening: list[Command] = [("WATCH", key), ("TIME",), ("JSON.GET", key, "$")]
         _, clock, found = map(checked, exchange(connection, opening))
-        with self._attempts.confirming(connection, keys.BARRIER):
-            verdict = decide(_document(found), micros(clock))
+        deciding = partial(decide, _document(found), micros(clock))
+        verdict = self._attempts.result_of(connection, keys.BARRIER, deciding)
         if not verdict.changed:
             self._attempts.let_go(connection, keys.BARRIER)
         else:

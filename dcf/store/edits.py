@@ -7,6 +7,7 @@ written to the run's history.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Generic, TypeVar
 
 from dcf.core.decision import Event
@@ -89,9 +90,8 @@ class Edits:
         self, connection: Connection, subject: "_Subject", decide: Callable[[Found], EditOutcome[Answer]]
     ) -> Answer:
         replies = exchange(connection, subject.opening())
-        with self._attempts.confirming(connection, keys.BARRIER):
-            found = subject.found(replies)
-            outcome = decide(found)
+        found = self._attempts.result_of(connection, keys.BARRIER, partial(subject.found, replies))
+        outcome = self._attempts.result_of(connection, keys.BARRIER, partial(decide, found))
         if outcome.written is None:
             self._attempts.let_go(connection, keys.BARRIER)
         else:

@@ -5,8 +5,7 @@ paths are read unless all of it is requested, since meta grows with the workflow
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
@@ -54,8 +53,7 @@ class Replies:
                 yield name, load(found)[0]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asked(NamedTuple):
     """What one row of a snapshot needs: its commands, documents by key, and a function from replies to the row."""
 
     understand: Callable[[Replies], object]
@@ -166,9 +164,9 @@ def _entries(run: RunKeys, paths: tuple[str, ...]) -> Asked:
     entries = {path: run.entry(path) for path in paths}
 
     def understand(found: Replies) -> dict[str, Entry]:
-        # No entry is stored for a state that sees its whole raw input and needs nothing else kept.
+        # No entry, or null, is stored for a state that sees its whole raw input and needs nothing else kept.
         plain = {path: _plain(given) for path, given in found.present(inputs)}
-        return plain | {path: codec.read_entry(entry) for path, entry in found.present(entries)}
+        return plain | {path: codec.read_entry(entry) for path, entry in found.present(entries) if entry is not None}
 
     return Asked(keys=(*inputs.values(), *entries.values()), understand=understand)
 

@@ -5,6 +5,7 @@ First packet: WATCH, TIME and the reads. Second packet: index entries, MULTI, th
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Generic, TypeVar
 
 from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
@@ -96,8 +97,8 @@ class RunStore:
     ) -> Committed[Answer]:
         replies = [checked(reply) for reply in exchange(connection, reading.opening())]
         snapshot = reading.snapshot(replies)
-        with self._attempts.confirming(connection, reading.run.barrier):
-            decision = decide(self._timed(snapshot))
+        deciding = partial(decide, self._timed(snapshot))
+        decision = self._attempts.result_of(connection, reading.run.barrier, deciding)
         if decision.changes is None:
             self._attempts.let_go(connection, reading.run.barrier)
             return Committed(answer=decision.answer)

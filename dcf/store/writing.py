@@ -33,17 +33,19 @@ _OF_MANY_KEYS: Final = frozenset({"DEL", "JSON.MSET"})
 
 def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
     """Return the commands that make the changes, in an order that reads well in MONITOR."""
-    commands: list[list[Any]] = []
-    merged: dict[str, list[Any]] = {}
+    commands: list[Any] = []
+    merged: dict[Any, list[Any]] = {}
     for row, write in WRITES.items():
         found = getattr(changes, row)
-        for verb, *arguments in write(run, found) if found else ():
-            if verb in merged:
-                merged[verb] += arguments
-                continue
-            commands.append([verb, *arguments])
-            if verb in _OF_MANY_KEYS:
-                merged[verb] = commands[-1]
+        for command in write(run, found) if found else ():
+            verb = command[0]
+            if verb not in _OF_MANY_KEYS:
+                commands.append(command)
+            elif verb in merged:
+                merged[verb] += command[1:]
+            else:
+                merged[verb] = [*command]
+                commands.append(merged[verb])
     return list(map(tuple, commands))
 
 
@@ -55,6 +57,8 @@ def announcements(run: RunKeys, changes: Changes, now: int) -> list[Command]:
 
 def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results: list[Reply]) -> dict[str, Tally]:
     """Return the counts after the commit of the scopes that it added to."""
+    if not changes.ended:
+        return {}
     counted = {
         command[:3]: int(result) for command, result in zip(commands, results, strict=True) if command[0] == _ADD
     }
@@ -126,7 +130,8 @@ def _inputs(run: RunKeys, inputs: Mapping[str, StateInput]) -> Iterator[Command]
         if given.must_keep_entry:
             yield ("JSON.MSET", run.entry(path), "$", dump(codec.write_entry(given.entry)))
         elif given.revisits:
-            yield ("DEL", run.entry(path))  # the entry of an earlier visit must not count for this one
+            # The entry of an earlier visit must not count for this one; null costs no further command, unlike DEL.
+            yield ("JSON.MSET", run.entry(path), "$", "null")
 
 
 def _ended(run: RunKeys, ended: Mapping[str, Tally]) -> Iterator[Command]:

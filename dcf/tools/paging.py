@@ -9,7 +9,7 @@ from typing import Annotated, Final
 from pydantic import Field
 
 from dcf.tools.registry import STATE_PATTERN
-from dcf.values.json_text import Json, dump
+from dcf.values.json_text import Json, byte_length
 
 _OVERHEAD: Final = 2048
 """Bytes reserved for the parts of an answer besides its items."""
@@ -28,18 +28,14 @@ class Room:
     """The bytes left for items on a page. The first item always fits, however large."""
 
     def __init__(self, max_bytes: int, *beside: Json) -> None:
-        self._left = max_bytes - _OVERHEAD - sum(map(_size, beside))
+        self._left = max_bytes - _OVERHEAD - sum(map(byte_length, beside))
         self._empty = True
 
     def takes(self, item: Json) -> bool:
         """Return True, and count the item, if it fits on the page."""
-        size = _size(item)
+        size = byte_length(item)
         if not self._empty and size > self._left:
             return False
         self._left -= size
         self._empty = False
         return True
-
-
-def _size(item: Json) -> int:
-    return len(dump(item).encode())

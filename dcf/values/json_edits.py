@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dcf.values.json_paths import MISSING, JsonSteps, find, kind_of, pinned, put, remove, shown
-from dcf.values.json_text import MAX_DEPTH, Json, dump
+from dcf.values.json_text import MAX_DEPTH, Json, byte_length
 from dcf.values.refusal import Refusal
 
 _INT_LIMIT: Final = 2**63
@@ -127,8 +127,8 @@ def move(document: Json, source: JsonSteps, target: JsonSteps, *, overwrite: boo
 
 def refuse_growth(before: Json, after: Json, max_bytes: int) -> Refusal | None:
     """Refuse a document that is too large or nested too deep, unless it was so before and did not grow."""
-    size = len(dump(after).encode())
-    if size > max_bytes and (before is MISSING or size > len(dump(before).encode())):
+    size = byte_length(after)
+    if size > max_bytes and (before is MISSING or size > byte_length(before)):
         hint = "Store the data elsewhere and keep a reference to it, or use several documents."
         return _refuse("too_large", f"The document would have {size} bytes; {max_bytes} are allowed.", hint)
     levels = depth(after)

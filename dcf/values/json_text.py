@@ -35,6 +35,11 @@ def dump(value: Json) -> str:
     return orjson.dumps(value).decode()
 
 
+def byte_length(value: Json) -> int:
+    """Return the length in bytes of what `dump` writes."""
+    return len(orjson.dumps(value))
+
+
 def load(text: str | bytes) -> Json:
     """Parse JSON that dcf itself wrote."""
     return orjson.loads(text)
@@ -58,7 +63,7 @@ def parse_workflow(value: Json, *, name: str, max_bytes: int) -> Json:
 def check(value: Json, *, name: str, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> Json:
     """Return a native value that JSON text can hold; raise InvalidArgument for any other, with the reason."""
     _check(value, name, max_depth, max_bytes)
-    if len(dump(value).encode()) > max_bytes:
+    if byte_length(value) > max_bytes:
         raise _too_large(name, max_bytes)
     return value
 
@@ -125,27 +130,33 @@ def _check(value: Json, name: str, max_depth: int, max_parts: int) -> None:
 
     Also what has more parts than text of the allowed length, for one native object may stand in many places.
     """
-    pending: list[tuple[Json, int]] = [(value, 1)]
-    parts = 0
-    while pending:
-        item, depth = pending.pop()
-        parts += 1
+    level, depth, parts = [value], 1, 1
+    while level:
         if depth > max_depth:
             raise _too_deep(name, max_depth)
-        if parts > max_parts:
-            raise _too_large(name, max_parts)
-        if isinstance(item, dict):
-            _check_keys(item, name)
-            pending.extend((part, depth + 1) for pair in item.items() for part in pair)
-        elif isinstance(item, list):
-            pending.extend((part, depth + 1) for part in item)
-        else:
-            _check_scalar(item, name)
+        deeper: list[Json] = []
+        for item in level:
+            if isinstance(item, dict):
+                _check_keys(item, name)
+                deeper += item.values()
+            elif isinstance(item, list):
+                deeper += item
+            elif isinstance(item, str) and item.isascii():
+                continue  # by far most scalars
+            else:
+                _check_scalar(item, name)
+                continue
+            if parts + len(deeper) > max_parts:
+                raise _too_large(name, max_parts)
+        level, depth, parts = deeper, depth + 1, parts + len(deeper)
 
 
 def _check_keys(item: dict[Any, Json], name: str) -> None:
-    if not all(isinstance(key, str) for key in item):
-        raise InvalidArgument(f"{name} holds an object with a key that is not a string.")
+    for key in item:
+        if not isinstance(key, str):
+            raise InvalidArgument(f"{name} holds an object with a key that is not a string.")
+        if not key.isascii():
+            _check_scalar(key, name)
 
 
 def _check_scalar(item: Json, name: str) -> None:

@@ -113,8 +113,10 @@ def test_the_deepest_value_that_is_allowed_passes() -> None:
 
 def test_a_value_that_holds_itself_is_refused() -> None:
     endless: list[Any] = []
-    endless += [endless, endless]
+    endless += [endless]
     assert "nested deeper" in refusal(endless)
+    endless += [endless]
+    assert "larger than" in refusal(endless)
 
 
 def test_what_is_too_large_is_refused_by_its_size_in_bytes() -> None:
