@@ -32,6 +32,7 @@ from dcf.store.audit_trail import AuditTrail
 from dcf.store.connection import Connections, open_async_client, open_pool
 from dcf.store.deliveries import SharedDeliveries
 from dcf.store.documents import Documents
+from dcf.store.due import DueRuns
 from dcf.store.edits import Edits
 from dcf.store.history import History
 from dcf.store.inbox import Inbox, InboxReader
@@ -130,7 +131,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             documents=JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
-            clock=RunClock(plane, index, outbox, deliveries, ServerTime(connections)),
+            clock=RunClock(plane, index, DueRuns(connections), outbox, deliveries, ServerTime(connections)),
             sweep=Sweep(Listings(connections)),
             history=history,
             keys=AccessKeys(connections, wait_replicas=replicas),

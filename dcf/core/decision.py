@@ -149,6 +149,12 @@ class Changes:
     listed: bool = False
     assigned: tuple[str, ...] = ()
 
+    def due(self, now: int) -> int | None:
+        """Return when the clock must look at the run because of these changes; None if it need not."""
+        if self.listed or self.notices or self.meta:
+            return now
+        return min((at for at in self.timers.values() if at is not None), default=None)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remaining:

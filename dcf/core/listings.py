@@ -15,6 +15,7 @@ class ListKind(StrEnum):
 
     RUNS = "runs"
     LIVE_RUNS = "live_runs"
+    DUE_RUNS = "due_runs"
     API_KEYS = "api_keys"
     AGENTS = "agents"
     ASSIGNMENTS = "assignments"
@@ -42,7 +43,7 @@ def needs_clock(*, is_running: bool, owed: int) -> bool:
 def lists_of_run(status: str | None, owed: int, created_at: int, now: int) -> dict[ListKind, int]:
     """Return the indexes that a run belongs in, with its scores."""
     is_live = needs_clock(is_running=status == RunStatus.RUNNING, owed=owed)
-    return {ListKind.RUNS: created_at} | ({ListKind.LIVE_RUNS: now} if is_live else {})
+    return {ListKind.RUNS: created_at} | ({ListKind.LIVE_RUNS: now, ListKind.DUE_RUNS: now} if is_live else {})
 
 
 def dangling(

@@ -11,6 +11,7 @@ from typing import Final
 from dcf.errors import DcfError, NotFound, StoreUnavailable
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.store.due import DueRuns
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Attention, Outbox
 from dcf.store.server_time import ServerTime
@@ -24,22 +25,34 @@ class RunClock:
     """Handles the due timers of live runs, and hands the runs that owe notifications to `deliveries`."""
 
     def __init__(
-        self, plane: ControlPlane, index: RunIndex, outbox: Outbox, deliveries: DeliveryThreads, time: ServerTime
+        self,
+        plane: ControlPlane,
+        index: RunIndex,
+        due: DueRuns,
+        outbox: Outbox,
+        deliveries: DeliveryThreads,
+        time: ServerTime,
     ) -> None:
         self._plane = plane
         self._index = index
+        self._due = due
         self._outbox = outbox
         self._deliveries = deliveries
         self._time = time
+        self._is_first = True
 
     def pulse(self) -> int:
-        """Look once at every live run. Return how many things were done."""
-        if self._time.has_stepped_back():
+        """Look once at every run that is due. Return how many things were done."""
+        instant = self._time.read()
+        if self._is_first or instant.has_stepped_back:
+            self._due.add(self._index.live(), instant.now)
+            self._is_first = False
+        if instant.has_stepped_back:
             _log.warning("pulse: the time of Redis went backwards; times of live runs are brought back")
             for workflow_id in self._index.live():
                 self._try(self._heal, workflow_id)
             self._time.begin_anew()
-        return sum(self._try(self._tick, workflow_id) for workflow_id in self._index.live())
+        return sum(self._try(self._tick, workflow_id) for workflow_id in self._due.at(instant.now))
 
     def finish(self, timeout_s: float) -> int:
         """Wait for the deliveries handed over, at most `timeout_s`. Return how many notifications were handled."""
@@ -64,6 +77,11 @@ class RunClock:
         return self._plane.heal(workflow_id)
 
     def _tick(self, workflow_id: str) -> int:
+        done = self._act(workflow_id)
+        self._due.settle(workflow_id)
+        return done
+
+    def _act(self, workflow_id: str) -> int:
         attention = self._outbox.attention(workflow_id)
         if not attention.exists:
             self._index.retire(workflow_id)

@@ -17,7 +17,7 @@ from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
 from dcf.store.keys import RunDocument, encode_state
-from dcf.store.writing import event_command
+from dcf.store.writing import due_command, event_command
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, dump, load
 
@@ -95,7 +95,7 @@ class Edits:
         if outcome.written is None:
             self._attempts.let_go(connection, keys.BARRIER)
         else:
-            commit(connection, subject.commands(outcome.written, found.around))
+            commit(connection, subject.commands(outcome.written, found.around), subject.announcements())
             self._attempts.confirm(connection, keys.BARRIER)
         return outcome.answer
 
@@ -109,7 +109,7 @@ class _Subject:
     def opening(self) -> list[Command]:
         """Return the commands that watch and read. The replies always come in this order."""
         run = self.of.run if self.of is not None else None
-        watched = [self.key, *([run.meta] if run is not None else ()), *self._state_key()]
+        watched = [self.key, *([run.meta, run.looked] if run is not None else ()), *self._state_key()]
         reads: list[Command] = [("TIME",), ("TYPE", self.key), ("JSON.GET", self.key, "$"), ("GET", self.receipt)]
         if run is not None and self.of is not None:
             reads += [("JSON.GET", run.meta, "$")]
@@ -132,6 +132,10 @@ class _Subject:
             receipt=None if checked(receipt) is None else load(receipt),
             around=_surroundings([checked(one) for one in around]),
         )
+
+    def announcements(self) -> list[Command]:
+        """Return the command that makes the clock look at the run at once."""
+        return [] if self.of is None else [due_command(self.of.run, 1)]
 
     def commands(self, written: EditedDocument, around: DocumentContext) -> list[Command]:
         """Return the commands that write the document, the receipt and the event."""

@@ -10,10 +10,12 @@
 | `cp:wf:<id>:told` | hash | delivery of notifications: by state, what was sent last and what failed last | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | a minute |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
+| `cp:wf:<id>:looked` | string | the clock, when it has set the run's next due time; every transaction of the run watches it | the run's retention |
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:wf:<id>:receipts` | hash | requests that displace another's receipt: what older requests were told | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
+| `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
@@ -39,6 +41,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal, TypeAlias
+from zlib import crc32
 
 from dcf.asl.state_paths import components, path_of
 
@@ -53,7 +56,23 @@ KEY_INDEX = "cp:idx:keys"
 AUDIT_TRAIL = "cp:idx:audit"
 BARRIER = "cp:idx:barrier"
 SWEEP = "cp:idx:sweep"
+DUE = "cp:idx:due:"
 SERVER_TIME = "cp:idx:time"
+
+
+_DUE_SHARDS: Final = 8
+"""Keys that hold the due times of all runs. Fixed, since a run's due time is written to the same one for ever."""
+
+
+@lru_cache(maxsize=1024)
+def due(workflow_id: str) -> str:
+    """Return the key that holds when the clock must look at this run."""
+    return f"{DUE}{crc32(workflow_id.encode()) % _DUE_SHARDS}"
+
+
+def every_due() -> list[str]:
+    """Return the keys that hold the due times of all runs."""
+    return [f"{DUE}{shard}" for shard in range(_DUE_SHARDS)]
 
 
 @lru_cache(maxsize=1024)
@@ -158,6 +177,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "outbox": KeyKind("cp", ("run",)),
     "told": KeyKind("cp", ("run",)),
     "timers": KeyKind("cp", ("run",)),
+    "looked": KeyKind("cp", ("run",)),
     "scopes": KeyKind("cp", ("run",)),
     "claims": KeyKind("cp", ("run",)),
     "receipts": KeyKind("cp", ("run",)),
@@ -209,6 +229,11 @@ class RunKeys:
     def timers(self) -> str:
         """Open states by when they next need attention."""
         return self.of("timers")
+
+    @property
+    def looked(self) -> str:
+        """Written by the clock when it sets the run's next due time."""
+        return self.of("looked")
 
     @property
     def scopes(self) -> str:

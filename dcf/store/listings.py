@@ -107,6 +107,7 @@ _LISTS: Final[Mapping[str, _List]] = {
     keys.KEY_INDEX: _List(kind=ListKind.API_KEYS, key_of=keys.access_key),
 }
 _FAMILIES: Final[Mapping[str, _List]] = {
+    keys.DUE: _List(kind=ListKind.DUE_RUNS, key_of=_meta_of),
     keys.agents_tagged(""): _AGENTS,
     keys.agents_named(""): _AGENTS,
     keys.assigned(""): _List(
@@ -143,7 +144,7 @@ class _Candidate:
     lists: Callable[[Sequence[Reply], int], Mapping[str, int]]
 
 
-_OF_RUN: Final = ("$.status", "$.created_at")
+_OF_RUN: Final = ("$.status", "$.created_at", "$.workflow_id")
 _OF_KEY: Final = ("$.key_id", "$.created_at")
 _OF_AGENT: Final = ("$.name", "$.tags", "$.created_at")
 
@@ -168,9 +169,10 @@ def _values(document: Reply, paths: tuple[str, ...]) -> Iterator[Json]:
 
 def _lists_of_run(replies: Sequence[Reply], now: int) -> Mapping[str, int]:
     document, owed = replies
-    status, created_at = _values(document, _OF_RUN)
+    status, created_at, workflow_id = _values(document, _OF_RUN)
+    indexes = {ListKind.RUNS: keys.RUNS, ListKind.LIVE_RUNS: keys.LIVE, ListKind.DUE_RUNS: keys.due(str(workflow_id))}
     wanted = lists_of_run(status, owed, from_text(created_at) or now, now)
-    return {index: wanted[listed.kind] for index, listed in _LISTS.items() if listed.kind in wanted}
+    return {indexes[kind]: score for kind, score in wanted.items()}
 
 
 def _lists_of_key(replies: Sequence[Reply], now: int) -> Mapping[str, int]:

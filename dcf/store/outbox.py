@@ -7,6 +7,7 @@ says so. Any number of deliverers may read at once: each entry goes to one of th
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from dcf.core.attention import NEVER
 from dcf.core.decision import Event, Notice
 from dcf.core.listings import needs_clock
 from dcf.core.model import RunStatus
@@ -62,10 +63,12 @@ NOTHING_TOLD = TellingOutcome()
 class Attention:
     """What a run needs of the clock at this server time: whether it is running, what it owes, what is due.
 
-    `is_final`: it was finalized. `is_left_open`: it was finalized without closing its open states.
+    `next_due` is when the clock must look again; None if nothing is left for it to do. `is_final`: it was finalized.
+    `is_left_open`: it was finalized without closing its open states.
     """
 
     now: int
+    next_due: int | None
     exists: bool
     is_running: bool
     owed: int
@@ -196,10 +199,15 @@ def read_attention(replies: list[Reply]) -> Attention:
     found = {} if meta is None else {path[2:]: values[0] for path, values in load(meta).items() if values}
     deadline = from_text(found.get("deadline"))
     due = [decode_state(part.decode()) for part, at in zip(timers[::2], timers[1::2], strict=True) if float(at) <= now]
+    is_running = found.get("status") == RunStatus.RUNNING
+    times = [] if deadline is None else [deadline]
+    times += [now] if owed else []
+    times += [int(float(timers[1]))] if timers else []
     return Attention(
         now=now,
+        next_due=min(times, default=NEVER) if needs_clock(is_running=is_running, owed=owed) else None,
         exists=meta is not None,
-        is_running=found.get("status") == RunStatus.RUNNING,
+        is_running=is_running,
         owed=owed,
         due=tuple(due),
         retention_s=found.get("retention_s"),

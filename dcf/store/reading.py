@@ -79,7 +79,7 @@ class Reading:
 
     def opening(self) -> list[Command]:
         """Return WATCH and the reads."""
-        watched = [key for asked in self._rows.values() for key in asked.watched]
+        watched = [self.run.looked, *(key for asked in self._rows.values() for key in asked.watched)]
         if self._page is not None:
             watched.append(self.run.timers)
         return [("WATCH", *watched), *self._commands]

@@ -3,6 +3,7 @@
 That happens if an operator sets the machine's time, or after a failover to a machine whose clock is behind.
 """
 
+from dataclasses import dataclass
 from typing import Final
 
 from dcf.store import keys
@@ -12,20 +13,28 @@ from dcf.values.instants import SECOND
 _SLACK: Final = SECOND
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerInstant:
+    """The server time in microseconds; `has_stepped_back` if an earlier reading was later."""
+
+    now: int
+    has_stepped_back: bool = False
+
+
 class ServerTime:
     """The latest server time that was seen. Any number of clocks may use it at once."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def has_stepped_back(self) -> bool:
-        """Return True if the server time is earlier than one seen before; otherwise record it."""
+    def read(self) -> ServerInstant:
+        """Return the server time, and record it unless it is earlier than one seen before."""
         clock, seen = self._connections.send(("TIME",), ("GET", keys.SERVER_TIME))
         now = _micros(clock)
         if seen is not None and int(seen) > now + _SLACK:
-            return True
+            return ServerInstant(now=now, has_stepped_back=True)
         self._connections.send(("SET", keys.SERVER_TIME, now))
-        return False
+        return ServerInstant(now=now)
 
     def begin_anew(self) -> None:
         """Forget the latest time, after all times that were set by it have been corrected."""

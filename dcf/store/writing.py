@@ -52,7 +52,14 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
 def announcements(run: RunKeys, changes: Changes, now: int) -> list[Command]:
     """Return the commands that add the run to indexes; `now` is the server's time in microseconds."""
     entered = ((announce, getattr(changes, row)) for row, announce in ANNOUNCES.items())
-    return [command for announce, found in entered if found for command in announce(run, found, now)]
+    commands = [command for announce, found in entered if found for command in announce(run, found, now)]
+    at = changes.due(now)
+    return commands if at is None else [*commands, due_command(run, at)]
+
+
+def due_command(run: RunKeys, at: int) -> Command:
+    """Return the command that makes the clock look at the run at this time, or at an earlier one that it has noted."""
+    return ("ZADD", keys.due(run.workflow_id), "LT", at, run.workflow_id)
 
 
 def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results: list[Reply]) -> dict[str, Tally]:

@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dcf.core.answers import AlreadyCompleted, Leased, Released, Updated
 from dcf.core.model import OPEN, RunStatus, StateDoc, Status
+from dcf.store import keys
 from dcf.store.connection import Connections
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, workflow
@@ -264,6 +265,17 @@ class Agents(RuleBasedStateMachine):
                 key = (str(event.state), event.data["epoch"])
                 assert key not in owners, "granted twice"
                 owners[key].add(event.data["owner"])
+
+    @rule()
+    def settle(self) -> None:
+        """The clock has looked."""
+        self.world.due.settle(self.run)
+
+    @invariant()
+    def the_clock_looks_no_later_than_it_must(self) -> None:
+        needed = self.world.outbox.attention(self.run).next_due
+        noted = self.world.ask("ZSCORE", keys.due(self.run), self.run)
+        assert needed is None or (noted is not None and float(noted) <= needed)
 
     @invariant()
     def control_stands_in_one_state_of_a_running_run(self) -> None:

@@ -88,7 +88,7 @@ def test_whatever_no_list_has_is_found_and_entered_where_it_was(site: World) -> 
 def test_a_run_on_no_list_moves_again_after_a_sweep(site: World) -> None:
     run = site.create(chain("A"), agents={"A": "a"})
     site.plane.kick_off(run, "go")
-    for key in (keys.RUNS, keys.LIVE):
+    for key in (keys.RUNS, keys.LIVE, keys.due(run)):
         site.ask("ZREM", key, run)
     site.notifications.pulse()
     assert site.messages("a") == [], "no clock looks at it"

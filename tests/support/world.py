@@ -26,6 +26,7 @@ from dcf.store import keys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply
 from dcf.store.documents import Documents
+from dcf.store.due import DueRuns
 from dcf.store.history import Happening, History
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
@@ -47,7 +48,9 @@ class Relay(Notifications):
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
         super().__init__(world.plane, world.outbox, world.told, platform)
         self.deliveries = DeliveryThreads(lambda run: len(self.deliver(run, stalled=True)), threads)
-        self.clock = RunClock(world.plane, world.index, world.outbox, self.deliveries, ServerTime(world.connections))
+        self.clock = RunClock(
+            world.plane, world.index, world.due, world.outbox, self.deliveries, ServerTime(world.connections)
+        )
 
     def pulse(self) -> int:
         return self.clock.pulse()
@@ -74,6 +77,7 @@ class World:
             **more,
         )
         self.index = RunIndex(self.connections)
+        self.due = DueRuns(self.connections)
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
         self.outbox = Outbox(self.connections)
@@ -94,6 +98,8 @@ class World:
         """Take this test's runs off the list that the clock goes through."""
         if self.runs:
             self.ask("ZREM", keys.LIVE, *self.runs)
+            for run in self.runs:
+                self.ask("ZREM", keys.due(run), run)
 
     def ask(self, *command: str | bytes | float) -> Reply:
         (reply,) = (self.onlooker or self.connections).send(command)
@@ -260,6 +266,7 @@ class World:
     def make_due(self, run: str, state: str) -> None:
         """As if the time for the clock to look at this state had come."""
         self.ask("ZADD", self.store.keys(run).timers, 1, keys.encode_state(state))
+        self.ask("ZADD", keys.due(run), 1, run)
 
 
 def new_token() -> str:

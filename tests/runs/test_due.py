@@ -1,0 +1,125 @@
+"""The clock finds every run that needs it by an index of due times, and what it costs follows what is due."""
+
+from dcf.core.answers import Leased
+from dcf.core.decision import Reads
+from dcf.store import keys
+from dcf.store.connection import Connections, exchange
+from dcf.store.keys import RunKeys
+from dcf.store.reading import Reading
+from dcf.store.writing import due_command
+from tests.support.counting import CountingPool
+from tests.support.machines import chain
+from tests.support.world import World
+
+
+def noted(world: World, run: str) -> float | None:
+    found = world.ask("ZSCORE", keys.due(run), run)
+    return None if found is None else float(found)
+
+
+def needed(world: World, run: str) -> float | None:
+    return world.outbox.attention(run).next_due
+
+
+def started(world: World) -> str:
+    run = world.create(chain("A", "B"), agents={"A": "a", "B": "b"})
+    world.plane.kick_off(run, "go")
+    return run
+
+
+def test_a_run_that_owes_a_notification_is_due_at_once(world: World) -> None:
+    run = started(world)
+    assert run in world.due.at(world.outbox.attention(run).now)
+
+
+def test_after_a_look_a_run_is_due_when_its_next_timer_is(world: World) -> None:
+    run = started(world)
+    world.notifications.pulse()
+    first = min(float(at) for at in world.ask("ZRANGE", world.store.keys(run).timers, 0, 0, "WITHSCORES")[1::2])
+    assert noted(world, run) == needed(world, run) == first
+    assert run not in world.due.at(int(first) - 1)
+
+
+def test_a_run_that_is_over_leaves_the_index(world: World) -> None:
+    run = started(world)
+    for state in ("A", "B"):
+        world.do(run, state, state.lower())
+    for _ in range(2):
+        world.notifications.pulse()
+    assert noted(world, run) is None
+    assert not world.is_live(run)
+
+
+def test_a_later_timer_leaves_the_earlier_time_and_an_earlier_one_replaces_it(world: World) -> None:
+    run = started(world)
+    world.notifications.pulse()
+    before = noted(world, run)
+    token = world.acquire(run, "A", "a", ttl_s=3600)
+    assert noted(world, run) == before
+    world.due.settle(run)
+    assert before is not None
+    assert (noted(world, run) or 0) > before
+    world.release(run, "A", token)
+    assert (noted(world, run) or 0) <= (needed(world, run) or 0)
+
+
+def test_a_step_whose_clock_looked_between_its_reading_and_its_commit_is_noted_all_the_same(
+    real_connections: Connections,
+) -> None:
+    looks: list[None] = []
+
+    def look() -> None:
+        if not looks:
+            looks.append(None)
+            world.due.settle(run)
+
+    world = World(connections=real_connections)
+    run = started(world)
+    world.notifications.pulse()
+    hesitant = World(connections=real_connections, before_commit=look)
+    lease = hesitant.try_acquire(run, "A", "a", "lease-of-somebody")
+    assert isinstance(lease, Leased)
+    assert looks
+    assert (noted(world, run) or 0) <= (needed(world, run) or 0)
+    world.close()
+
+
+def test_every_transaction_of_a_run_watches_what_the_clock_writes() -> None:
+    run = RunKeys("r")
+    assert run.looked in Reading(run, Reads()).opening()[0]
+
+
+def test_a_commit_that_wrote_its_time_before_the_clock_looked_is_not_applied(real_connections: Connections) -> None:
+    """Otherwise the clock would set its later time over one that it cannot know of yet."""
+    world = World(connections=real_connections)
+    run = started(world)
+    world.notifications.pulse()
+    own = world.store.keys(run)
+    with real_connections.one() as connection:
+        exchange(connection, [("WATCH", own.looked), due_command(own, 2**52)])
+        world.due.settle(run)
+        *_, result = exchange(connection, [("MULTI",), ("ZADD", own.timers, 5, "A"), ("EXEC",)])
+    assert result is None
+    world.close()
+
+
+def test_a_look_asks_the_same_however_many_runs_wait(counting: CountingPool, onlooker: Connections) -> None:
+    world = World(connections=Connections(counting), onlooker=onlooker)
+    asked: list[list[list[str]]] = []
+    for runs in (3, 30):
+        for _ in range(runs):
+            started(world)
+        for _ in range(2):
+            world.notifications.pulse()
+        with counting.counted() as packets:
+            world.notifications.pulse()
+        asked.append(packets)
+    assert asked[0] == asked[1] == [["TIME", "GET"], ["SET"], ["ZRANGE"] * len(keys.every_due())]
+    world.close()
+
+
+def test_runs_that_an_older_version_created_are_found_by_the_first_look(world: World) -> None:
+    run = started(world)
+    world.ask("ZREM", keys.due(run), run)
+    world.relay().pulse()
+    assert [event["target_state"] for event in world.messages("a")] == ["A"]
