@@ -181,6 +181,7 @@ def read_meta(document: Json) -> Meta:
         has_planner=found.get("planner_agent_id") is not None,
         agents={state: read_assignment(value) for state, value in _object(found.get("agents")).items()},
         max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
+        clock_due_at=from_text(found.get("clock_due_at")),
     )
 
 

@@ -127,6 +127,7 @@ def _meta_document(request: Create, now: int) -> dict[str, Json]:
         "finished_at": None,
         "finalized_at": None,
         "finalize_note": None,
+        "clock_due_at": to_text(now),
     } | deadline(now, machine.timeout_s)
 
 

@@ -149,11 +149,16 @@ class Changes:
     listed: bool = False
     assigned: tuple[str, ...] = ()
 
-    def due(self, now: int) -> int | None:
-        """Return when the clock must look at the run because of these changes; None if it need not."""
+    def due(self, now: int, noted: int | None) -> int | None:
+        """Return when the clock must look at the run because of these changes; None if it will look by then anyway.
+
+        `noted` is when it will look at the latest, None if it has not looked yet.
+        """
+        times = [at for at in self.timers.values() if at is not None]
         if self.listed or self.notices or self.meta:
-            return now
-        return min((at for at in self.timers.values() if at is not None), default=None)
+            times.append(now)
+        first = min(times, default=None)
+        return None if first is None or (noted is not None and noted <= first) else first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

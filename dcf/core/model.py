@@ -228,6 +228,7 @@ class Meta:
     """The part of a run's meta document that decisions need.
 
     `agents` has only the states that were read, by name. An empty tuple means that any agent may take the state.
+    `clock_due_at` is when the clock will look at the run at the latest, None if that is not known.
     """
 
     status: RunStatus
@@ -237,6 +238,7 @@ class Meta:
     has_planner: bool = False
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
+    clock_due_at: int | None = None
 
     def assigned(self, path: str) -> tuple[str, ...]:
         """Return the assigned agents. A state inside a scope is assigned by its name, which is unique."""

@@ -1,9 +1,9 @@
 """The index of when the clock must look at each live run. A look costs what is due, not what is alive.
 
-An entry may be early, never late or missing. Every transaction that sets an earlier time writes it just before its
-commit. Only the clock sets a later time, in a transaction that fails if the run changed. It also writes the run's
-`looked` key, which all transactions of the run watch: one that wrote its time before, and has not committed yet, runs
-again and writes it anew.
+An entry may be early, never late or missing. Every transaction that needs an earlier look enters its time just before
+its commit. Only the clock sets a later time, in a transaction that fails if the run changed. It writes the time to meta
+as well (`clock_due_at`). All transactions of a run watch meta, so one that entered its time before the clock did, and
+has not committed yet, runs again. And one that needs no earlier look finds that in meta, and enters nothing.
 """
 
 from collections.abc import Sequence
@@ -13,6 +13,8 @@ from dcf.store import keys
 from dcf.store.connection import Command, Connection, Connections, checked, exchange
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import attention_commands, read_attention
+from dcf.values.instants import to_text
+from dcf.values.json_text import dump
 
 _PAGE: Final = 500
 
@@ -44,13 +46,10 @@ def _settle(connection: Connection, run: RunKeys) -> None:
     listed: Command = ("ZSCORE", keys.LIVE, run.workflow_id)
     _, is_live, *replies = (checked(reply) for reply in exchange(connection, [watch, listed, *attention_commands(run)]))
     seen, index = read_attention(replies), keys.due(run.workflow_id)
-    if seen.next_due is not None:
-        commands: list[Command] = [("ZADD", index, seen.next_due, run.workflow_id)]
-    elif is_live is None:
-        commands = [("ZREM", index, run.workflow_id)]
-    else:  # it is over since the clock looked: look again to take it off the live list
-        commands = [("ZADD", index, seen.now, run.workflow_id)]
+    # A run that is over but still listed was not when the clock looked: the next look takes it off the live list.
+    at = seen.next_due or (None if is_live is None else seen.now)
+    commands: list[Command] = [("ZREM", index, run.workflow_id) if at is None else ("ZADD", index, at, run.workflow_id)]
     if seen.exists:
-        commands.append(("SET", run.looked, "1", "KEEPTTL"))
+        commands.append(("JSON.SET", run.meta, "$.clock_due_at", dump(None if at is None else to_text(at))))
     for reply in exchange(connection, [("MULTI",), *commands, ("EXEC",)]):
         checked(reply)

@@ -109,7 +109,7 @@ class _Subject:
     def opening(self) -> list[Command]:
         """Return the commands that watch and read. The replies always come in this order."""
         run = self.of.run if self.of is not None else None
-        watched = [self.key, *([run.meta, run.looked] if run is not None else ()), *self._state_key()]
+        watched = [self.key, *([run.meta] if run is not None else ()), *self._state_key()]
         reads: list[Command] = [("TIME",), ("TYPE", self.key), ("JSON.GET", self.key, "$"), ("GET", self.receipt)]
         if run is not None and self.of is not None:
             reads += [("JSON.GET", run.meta, "$")]

@@ -10,7 +10,6 @@
 | `cp:wf:<id>:told` | hash | delivery of notifications: by state, what was sent last and what failed last | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | a minute |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
-| `cp:wf:<id>:looked` | string | the clock, when it has set the run's next due time; every transaction of the run watches it | the run's retention |
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:wf:<id>:receipts` | hash | requests that displace another's receipt: what older requests were told | the run's retention |
@@ -177,7 +176,6 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "outbox": KeyKind("cp", ("run",)),
     "told": KeyKind("cp", ("run",)),
     "timers": KeyKind("cp", ("run",)),
-    "looked": KeyKind("cp", ("run",)),
     "scopes": KeyKind("cp", ("run",)),
     "claims": KeyKind("cp", ("run",)),
     "receipts": KeyKind("cp", ("run",)),
@@ -229,11 +227,6 @@ class RunKeys:
     def timers(self) -> str:
         """Open states by when they next need attention."""
         return self.of("timers")
-
-    @property
-    def looked(self) -> str:
-        """Written by the clock when it sets the run's next due time."""
-        return self.of("looked")
 
     @property
     def scopes(self) -> str:

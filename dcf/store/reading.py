@@ -30,6 +30,7 @@ _META_PATHS: Final = (
     "$.started_at",
     "$.planner_agent_id",
     "$.max_attempts",
+    "$.clock_due_at",
 )
 
 
@@ -79,7 +80,7 @@ class Reading:
 
     def opening(self) -> list[Command]:
         """Return WATCH and the reads."""
-        watched = [self.run.looked, *(key for asked in self._rows.values() for key in asked.watched)]
+        watched = [key for asked in self._rows.values() for key in asked.watched]
         if self._page is not None:
             watched.append(self.run.timers)
         return [("WATCH", *watched), *self._commands]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from dcf.core import codec
-from dcf.core.decision import Changes, Event, Notice, Tally
+from dcf.core.decision import Changes, Event, Notice, Snapshot, Tally
 from dcf.core.model import Receipt, StateInput
 from dcf.store import keys
 from dcf.store.authors import current_author
@@ -49,11 +49,11 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
     return list(map(tuple, commands))
 
 
-def announcements(run: RunKeys, changes: Changes, now: int) -> list[Command]:
-    """Return the commands that add the run to indexes; `now` is the server's time in microseconds."""
+def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Command]:
+    """Return the commands that add the run to indexes; `seen` is what the changes were decided by."""
     entered = ((announce, getattr(changes, row)) for row, announce in ANNOUNCES.items())
-    commands = [command for announce, found in entered if found for command in announce(run, found, now)]
-    at = changes.due(now)
+    commands = [command for announce, found in entered if found for command in announce(run, found, seen.now)]
+    at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)
     return commands if at is None else [*commands, due_command(run, at)]
 
 

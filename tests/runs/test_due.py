@@ -1,11 +1,8 @@
 """The clock finds every run that needs it by an index of due times, and what it costs follows what is due."""
 
 from dcf.core.answers import Leased
-from dcf.core.decision import Reads
 from dcf.store import keys
 from dcf.store.connection import Connections, exchange
-from dcf.store.keys import RunKeys
-from dcf.store.reading import Reading
 from dcf.store.writing import due_command
 from tests.support.counting import CountingPool
 from tests.support.machines import chain
@@ -84,9 +81,25 @@ def test_a_step_whose_clock_looked_between_its_reading_and_its_commit_is_noted_a
     world.close()
 
 
-def test_every_transaction_of_a_run_watches_what_the_clock_writes() -> None:
-    run = RunKeys("r")
-    assert run.looked in Reading(run, Reads()).opening()[0]
+def test_a_step_that_needs_no_earlier_look_enters_nothing(counting: CountingPool, onlooker: Connections) -> None:
+    world = World(connections=Connections(counting), onlooker=onlooker)
+    run = started(world)
+    world.notifications.pulse()
+    with counting.counted() as packets:
+        world.acquire(run, "A", "a")
+    assert packets[1][0] == "MULTI"
+    world.close()
+
+
+def test_a_run_that_is_finalized_after_it_left_the_index_is_due_again(world: World) -> None:
+    run = started(world)
+    for state in ("A", "B"):
+        world.do(run, state, state.lower())
+    for _ in range(2):
+        world.notifications.pulse()
+    assert noted(world, run) is None
+    world.finalize(run)
+    assert (noted(world, run) or 2**60) <= world.outbox.attention(run).now
 
 
 def test_a_commit_that_wrote_its_time_before_the_clock_looked_is_not_applied(real_connections: Connections) -> None:
@@ -96,7 +109,7 @@ def test_a_commit_that_wrote_its_time_before_the_clock_looked_is_not_applied(rea
     world.notifications.pulse()
     own = world.store.keys(run)
     with real_connections.one() as connection:
-        exchange(connection, [("WATCH", own.looked), due_command(own, 2**52)])
+        exchange(connection, [("WATCH", own.meta), due_command(own, 2**52)])
         world.due.settle(run)
         *_, result = exchange(connection, [("MULTI",), ("ZADD", own.timers, 5, "A"), ("EXEC",)])
     assert result is None
