@@ -22,8 +22,8 @@ class Reads:
 
     `states` and meta are watched: if one changes before the commit, the decision runs again. Inputs and outputs need no
     watch, since only the holder of a watched state writes them. `agents` names states whose assignment is needed,
-    `timers` those whose due time is. `open_states` is a page (offset, length) of the run's open states, watched as a
-    set. `claim` is a token, to find the state that was claimed with it.
+    `timers` those whose due time is. `open_states` is a page (offset, length) of the run's open states; those that
+    are changed must be unchanged until then. `claim` is a token, to find the state that was claimed with it.
 
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request; the snapshot has each, None if

@@ -7,7 +7,7 @@ the work that it left. States are given by name or, inside Parallel and Map, by 
 import random
 import secrets
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
@@ -144,22 +144,9 @@ class ControlPlane:
             length = _PAGES[min(page, len(_PAGES) - 1)]
             reads = Reads(open_states=(offset, length), claim=wish.token)
             answer = self._transactions.on_run(workflow_id, reads, _Claiming(wish)).answer
-            if isinstance(answer, _Contested):
-                taken = self._take_any(workflow_id, wish, answer)
-                if taken is not None:
-                    return taken
-                continue  # other claims took them first: read again
             if not isinstance(answer, NothingReady) or answer.examined < length:
                 return answer
             offset, page = offset + length, page + 1
-
-    def _take_any(self, workflow_id: str, wish: lease.Acquire, contested: "_Contested") -> Leased | None:
-        """Try to lease one of several contested states, each in its own transaction."""
-        for path in random.sample(contested.states, len(contested.states)):  # nosec B311 - an order, no secret
-            taken = self.acquire(workflow_id, replace(wish, state=path))
-            if isinstance(taken, Leased):
-                return taken
-        return None
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
         """Apply a lease holder's write. A completion also enters the next states, in the same transaction."""
@@ -308,32 +295,14 @@ def _at(path: str, request: Request) -> Request:
     return request if path == request.state else replace(request, state=path)
 
 
-@dataclass(frozen=True, slots=True)
-class _Contested:
-    """Returned in place of an answer: contested states, to be leased one by one."""
-
-    states: tuple[str, ...]
-
-
 class _Claiming:
-    """Claims a state that nobody holds. It WATCHes the set of open states and no document.
-
-    That set changes with every step of the run. So with several concurrent claims this is tried once; after that the
-    states are leased one by one, and so is a state whose lease has expired, since its late holder may be writing it.
-    """
+    """Claims a state. If another agent took it first, tries again from a random one, so that many agents spread out."""
 
     def __init__(self, wish: lease.Acquire) -> None:
         self._wish = wish
         self._tried = False
 
-    def __call__(self, snapshot: Snapshot) -> Decision[Leased | NothingReady | Refusal | _Contested]:
-        decision = claim.claim(snapshot, self._wish)
-        answer = decision.answer
-        if not isinstance(answer, Leased) or decision.changes is None:
-            return decision
-        if self._tried:
-            return Decision(answer=_Contested(claim.claimable(snapshot, self._wish.owner)))
-        if snapshot.states[answer.state].lease.token is not None:
-            return Decision(answer=_Contested((answer.state,)))
+    def __call__(self, snapshot: Snapshot) -> Decision[Leased | NothingReady | Refusal]:
+        start = random.getrandbits(16) if self._tried else 0  # nosec B311 - an order, no secret
         self._tried = True
-        return decision
+        return claim.claim(snapshot, self._wish, start)

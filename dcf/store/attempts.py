@@ -6,13 +6,14 @@ it. It is retried too, since decisions recognise what they wrote. At the deadlin
 
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from dcf.errors import Conflict, DcfError, StoreUnavailable, StoreUnsuitable, UnknownOutcome
 from dcf.store.connection import CONNECTION_ERRORS, Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.faults import is_refused_login
+from dcf.store.guards import NO_GUARDS, guarded
 
 Answer = TypeVar("Answer")
 
@@ -119,19 +120,27 @@ class Attempts:
                 raise
 
 
-def commit(connection: Connection, commands: Sequence[Command], announcements: Sequence[Command] = ()) -> list[Reply]:
-    """Commit with MULTI and EXEC: all commands or none.
+def commit(
+    connection: Connection,
+    commands: Sequence[Command],
+    announcements: Sequence[Command] = (),
+    guards: Mapping[str, bytes] = NO_GUARDS,
+) -> list[Reply]:
+    """Commit with MULTI and EXEC: all commands or none. `guards` are documents by key that must still be the same.
 
     Announcements are index entries, sent before MULTI in the same packet. So any copy that has the commit, such as a
     replica or the file after a power loss, has the entries too.
     """
     try:
-        replies = exchange(connection, [*announcements, ("MULTI",), *commands, ("EXEC",)])
+        inside = [guarded(commands, guards)] if guards else commands
+        replies = exchange(connection, [*announcements, ("MULTI",), *inside, ("EXEC",)])
     except CONNECTION_ERRORS as error:
         raise Unsure from error
     for reply in replies[:-1]:
         checked(reply)
     results: list[Reply] | None = checked(replies[-1])
+    if guards and results is not None:
+        results = checked(results[0])
     if results is None:
         raise Overtaken
     if any(isinstance(result, Exception) for result in results):

@@ -60,6 +60,13 @@ def page_command(run: RunKeys, reads: Reads) -> Command | None:
     return ("EVAL", _OPEN_STATES, 3, *names, offset, offset + length - 1, run.state(""), run.input(""), mark)
 
 
+def texts_of(reply: Reply) -> dict[str, bytes]:
+    """Return the documents of a page as they were read, by path: of its states, and of the scopes around them."""
+    page, around, _ = reply
+    found = [(part, doc) for part, doc, *_ in page] + [(part, doc) for part, doc in around]
+    return {decode_state(part.decode()): doc for part, doc in found if doc is not None}
+
+
 def with_page(snapshot: Snapshot, reply: Reply) -> Snapshot:
     """Return the snapshot with a page's documents, the scopes around them, their inputs and assignments."""
     states, inputs = dict(snapshot.states), dict(snapshot.inputs)

@@ -10,11 +10,12 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec
-from dcf.core.decision import Reads, Snapshot, Tally
+from dcf.core.decision import Changes, Reads, Snapshot, Tally
 from dcf.core.model import Meta, Receipt, StateInput
+from dcf.core.scopes import with_scopes
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, encode_state, receipt_field
-from dcf.store.open_states import assigned, page_command, with_page
+from dcf.store.open_states import assigned, page_command, texts_of, with_page
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 
@@ -80,10 +81,7 @@ class Reading:
 
     def opening(self) -> list[Command]:
         """Return WATCH and the reads."""
-        watched = [key for asked in self._rows.values() for key in asked.watched]
-        if self._page is not None:
-            watched.append(self.run.timers)
-        return [("WATCH", *watched), *self._commands]
+        return [("WATCH", *(key for asked in self._rows.values() for key in asked.watched)), *self._commands]
 
     def commands(self) -> list[Command]:
         """Return the reads without WATCH."""
@@ -96,6 +94,17 @@ class Reading:
         seconds, micros = found.of(_TIME)
         snapshot = Snapshot(now=int(seconds) * SECOND + int(micros), **rows)
         return snapshot if self._page is None else with_page(snapshot, found.of(self._page))
+
+    def guards(self, replies: list[Reply], changes: Changes) -> dict[str, bytes]:
+        """Return documents that the changes rest on and that are not watched, by key, as they were read.
+
+        Those are the changed states of a page, and the scopes around them. They were not known when WATCH was sent.
+        """
+        if self._page is None:
+            return {}
+        found = Replies(self._commands, self._keys, replies[-len(self._commands) :])
+        texts = texts_of(found.of(self._page))
+        return {self.run.state(path): texts[path] for path in with_scopes(changes.states) if path in texts}
 
     def _list_commands(self) -> list[Command]:
         own = [command for asked in self._rows.values() for command in asked.commands]

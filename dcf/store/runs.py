@@ -105,7 +105,9 @@ class RunStore:
         if self._before_commit is not None:
             self._before_commit()
         commands = commit_commands(reading.run, decision.changes)
-        results = commit(connection, commands, announcements(reading.run, decision.changes, snapshot))
+        entered = announcements(reading.run, decision.changes, snapshot)
+        guards = reading.guards(replies, decision.changes)
+        results = commit(connection, commands, entered, guards)
         self._attempts.confirm(connection, reading.run.barrier)
         counts = read_counts(reading.run, decision.changes, commands, results)
         return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts)

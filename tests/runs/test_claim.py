@@ -11,7 +11,8 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.store import keys
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
-from tests.support.machines import chain, numbered_chain
+from tests.support.machines import chain, numbered_chain, workflow
+from tests.support.scopes import parallel, task
 from tests.support.world import World, new_token
 
 
@@ -110,6 +111,35 @@ def test_a_claim_that_is_beaten_to_an_expired_lease_looks_for_other_work(world: 
     assert isinstance(answer, Leased)
     assert answer.state == "S2"
     assert world.doc(run, "S0").lease.owner_agent_id == "fast"
+
+
+def test_a_claim_does_not_fail_because_somebody_took_a_different_state(world: World) -> None:
+    run, commits = world.create(numbered_chain(3)), list[str]()
+    open_by_hand(world, run, ["S1", "S2"])
+
+    def another_is_taken() -> None:
+        commits.append(world.acquire(run, "S2", "other"))
+
+    slow = World(connections=world.connections)
+    slow.plane = ControlPlane(RunStore(world.connections, before_commit=another_is_taken), world.index)
+    answer = slow.claim(run, "slow")
+    assert isinstance(answer, Leased)
+    assert answer.state == "S1"
+    assert len(commits) == 1, "so it committed at its first try"
+
+
+def test_a_claim_inside_a_scope_that_ends_meanwhile_is_not_granted(real: World) -> None:
+    run = real.create(workflow({"Both": parallel({"Slow": task()}, {"Bad": task()})}))
+    rounds = iter([1])
+
+    def the_scope_ends() -> None:
+        for _ in rounds:
+            real.fail(run, "Both/1/Bad", real.acquire(run, "Both/1/Bad", "other"))
+
+    slow = World(connections=real.connections)
+    slow.plane = ControlPlane(RunStore(real.connections, before_commit=the_scope_ends), real.index)
+    assert not isinstance(slow.claim(run, "slow"), Leased)
+    assert real.event_types(run, "Both/0/Slow").count("LeaseAcquired") == 0
 
 
 @pytest.mark.parametrize("number", [0, 31, 32, 63, 64, 79])

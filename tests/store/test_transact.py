@@ -43,10 +43,11 @@ COMMITS = {
     "complete": ["MULTI", "JSON.MSET", "XADD", "XADD", "XADD", "ZREM", "ZADD", "EXEC"],
     # the next state is leased at once: one event more, no notification
     "complete_and_claim": ["MULTI", "JSON.MSET", "XADD", "XADD", "XADD", "ZREM", "ZADD", "EXEC"],
-    # by which token it was claimed, so that a repetition finds it
-    "claim": ["MULTI", "JSON.MSET", "XADD", "ZADD", "HSET", "EXEC"],
+    # a script compares the claimed state with what was read
+    "claim": ["MULTI", "EVAL", "EXEC"],
 }
-INSIDE_SCRIPT = {"claim": {"zrange": 1, "hget": 1, "json.get": 3}}
+# the page of open states; the comparison; the writes, and by which token it was claimed, so that a repetition finds it
+INSIDE_SCRIPT = {"claim": {"zrange": 1, "hget": 1, "json.get": 4, "json.mset": 1, "xadd": 1, "zadd": 1, "hset": 1}}
 
 
 def act(world: World, verb: str, run: str, token: str) -> object:
