@@ -10,6 +10,9 @@ from dcf.core.decision import Decision, Snapshot
 from dcf.core.lease import Acquire, acquire
 from dcf.core.model import RunStatus
 from dcf.core.refusals import run_closed
+from dcf.core.scopes import with_scopes
+from dcf.core.transition import Claimant, Transition
+from dcf.values.digest import fingerprint, next_token
 from dcf.values.refusal import Refusal
 
 
@@ -29,3 +32,25 @@ def claim(snapshot: Snapshot, wish: Acquire, start: int = 0) -> Decision[Leased 
         if isinstance(decision.answer, Leased):
             return Decision(answer=decision.answer, changes=decision.changes)
     return Decision(answer=NothingReady(examined=snapshot.page))
+
+
+def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> Leased | None:
+    """Lease another ready state of the page for a claimant whose completion enters none that it may take.
+
+    Claimants begin at different states of the page, so that they seldom want the same one. A state whose lease has
+    expired is left to a claim of its own, since the page has no input of it.
+    """
+    if step.run_status is not RunStatus.RUNNING:
+        return None
+    free = [state for state in snapshot.inputs if snapshot.states[state].is_claimable(snapshot.now)]
+    turn = int(fingerprint(claimant.token), 16) % len(free) if free else 0
+    for state in (*free[turn:], *free[:turn]):
+        if not step.writes.states.keys().isdisjoint(with_scopes([state])):
+            continue  # this transaction changes it, or a scope around it
+        token = next_token(claimant.token, state)
+        wish = Acquire(state=state, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s)
+        found = acquire(snapshot, wish)
+        if isinstance(found.answer, Leased) and found.changes is not None:
+            step.add(found.changes)
+            return found.answer
+    return None

@@ -20,6 +20,9 @@ from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.core.scopes import with_scopes
 
+_READY = (0, 6)
+"""Open states among which a completion looks for one that is ready, if it enters none itself."""
+
 _MOST = 200
 """Most documents of earlier visits that are read. For those beyond, stored answers to repeated requests are lost."""
 
@@ -41,15 +44,17 @@ def to_update(definition: Definition, request: Update) -> Reads:
         known_by = request.key if request.is_partial else None
         receipts = () if known_by is None else ((request.state, known_by),)
         return Reads(states=with_scopes([request.state]), receipts=receipts)
-    is_task = isinstance(here.state, Task)
-    return to_leave(
+    is_task, claims = isinstance(here.state, Task), request.claim_ttl_s is not None
+    needed = to_leave(
         definition,
         here,
         fails=request.status is Status.FAILED,
         entries=(here.path,) if is_task and definition.needs_entry(here) else (),
         outputs=() if request.has_output else (here.path,),
-        agents=_to_claim(definition, here) if request.claim_ttl_s is not None else (),
+        agents=_to_claim(definition, here) if claims else (),
     )
+    may_enter_none = bool(here.scope) and here.machine.next_open(here.name)[1]
+    return replace(needed, open_states=_READY) if claims and may_enter_none else needed
 
 
 def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:

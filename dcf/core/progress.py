@@ -11,6 +11,7 @@ from dcf.asl.steps import Advance
 from dcf.core import receipts, refusals
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Updated
+from dcf.core.claim import claim_ready
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.lease import Release, cleared, forgotten_claim, release
@@ -199,10 +200,12 @@ def _settle(
     step.writes.claims.update(forgotten_claim(doc))
     if request.has_output:
         step.writes.outputs[state] = request.output
-    more = take(step, snapshot, state, advance, definition, context, claimant_of(request, doc.lease.owner_agent_id))
+    claimant = claimant_of(request, doc.lease.owner_agent_id)
+    more = take(step, snapshot, state, advance, definition, context, claimant)
     if more is not None:
         return Decision(answer=more)
-    answer = _answer(step, request, closed, doc.lease.owner_agent_id)
+    claimed = step.claim() or (None if claimant is None else claim_ready(step, snapshot, claimant))
+    answer = replace(_answer(step, request, closed, doc.lease.owner_agent_id), claimed=claimed)
     mine, moved = receipts.keep(state, step.writes.states[state], _receipt(request, answer, snapshot.now))
     step.writes.states[state] = mine
     step.writes.receipts.update(moved)
@@ -250,7 +253,6 @@ def _answer(step: Transition, request: Update, closed: StateDoc, holder: str | N
         output_written=request.has_output,
         run_status=step.run_status,
         next_states=step.entered,
-        claimed=step.claim(),
         owner=holder,
     )
 

@@ -7,7 +7,7 @@ the work that it left. States are given by name or, inside Parallel and Map, by 
 import random
 import secrets
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
@@ -144,6 +144,11 @@ class ControlPlane:
             length = _PAGES[min(page, len(_PAGES) - 1)]
             reads = Reads(open_states=(offset, length), claim=wish.token)
             answer = self._transactions.on_run(workflow_id, reads, _Claiming(wish)).answer
+            if isinstance(answer, _Expired):
+                taken = self.acquire(workflow_id, replace(wish, state=answer.state))
+                if isinstance(taken, Leased):
+                    return taken
+                continue  # another agent was faster: read again
             if not isinstance(answer, NothingReady) or answer.examined < length:
                 return answer
             offset, page = offset + length, page + 1
@@ -295,6 +300,13 @@ def _at(path: str, request: Request) -> Request:
     return request if path == request.state else replace(request, state=path)
 
 
+@dataclass(frozen=True, slots=True)
+class _Expired:
+    """Returned in place of an answer: the state to lease is held by an expired lease, and its input was not read."""
+
+    state: str
+
+
 class _Claiming:
     """Claims a state. If another agent took it first, tries again from a random one, so that many agents spread out."""
 
@@ -302,7 +314,11 @@ class _Claiming:
         self._wish = wish
         self._tried = False
 
-    def __call__(self, snapshot: Snapshot) -> Decision[Leased | NothingReady | Refusal]:
+    def __call__(self, snapshot: Snapshot) -> Decision[Leased | NothingReady | Refusal | _Expired]:
         start = random.getrandbits(16) if self._tried else 0  # nosec B311 - an order, no secret
         self._tried = True
-        return claim.claim(snapshot, self._wish, start)
+        decision = claim.claim(snapshot, self._wish, start)
+        answer = decision.answer
+        if isinstance(answer, Leased) and decision.changes is not None and answer.state not in snapshot.inputs:
+            return Decision(answer=_Expired(answer.state))
+        return Decision(answer=answer, changes=decision.changes)

@@ -82,7 +82,7 @@ def with_page(snapshot: Snapshot, reply: Reply) -> Snapshot:
     for part, doc in around:
         if doc is not None:
             states.setdefault(decode_state(part.decode()), codec.read_state(load(doc)[0]))
-    meta = None if snapshot.meta is None else replace(snapshot.meta, agents=agents)
+    meta = None if snapshot.meta is None else replace(snapshot.meta, agents={**snapshot.meta.agents, **agents})
     return replace(snapshot, meta=meta, states=states, inputs=inputs, page=int(size))
 
 

@@ -76,6 +76,7 @@ class Reading:
         self._rows = _meta(run, reads)
         self._rows |= {row: ask(run, wanted) for row, ask in READS.items() if (wanted := getattr(reads, row))}
         self._page = page_command(run, reads)
+        self._watched = frozenset(reads.states)
         self._keys = list(dict.fromkeys(key for asked in self._rows.values() for key in asked.keys))
         self._commands = self._list_commands()
 
@@ -104,7 +105,8 @@ class Reading:
             return {}
         found = Replies(self._commands, self._keys, replies[-len(self._commands) :])
         texts = texts_of(found.of(self._page))
-        return {self.run.state(path): texts[path] for path in with_scopes(changes.states) if path in texts}
+        unwatched = (path for path in with_scopes(changes.states) if path in texts and path not in self._watched)
+        return {self.run.state(path): texts[path] for path in unwatched}
 
     def _list_commands(self) -> list[Command]:
         own = [command for asked in self._rows.values() for command in asked.commands]

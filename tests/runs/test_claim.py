@@ -7,6 +7,7 @@ import pytest
 
 from dcf.core.answers import Leased, NothingReady, Updated
 from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.core.model import Status
 from dcf.runs.control_plane import ControlPlane
 from dcf.store import keys
 from dcf.store.runs import RunStore
@@ -66,13 +67,13 @@ def test_claiming_in_a_run_that_is_over_is_refused(world: World) -> None:
 
 
 def test_an_expired_lease_is_claimed_by_another(world: World) -> None:
-    run = world.create(chain("A"))
+    run = world.create(chain("A"), run_input={"n": 1})
     world.acquire(run, "A", "dead")
     assert isinstance(world.claim(run, "w"), NothingReady)
     world.expire_lease(run, "A")
     answer = world.claim(run, "w")
     assert isinstance(answer, Leased)
-    assert answer.doc.attempts == 2
+    assert (answer.doc.attempts, answer.given) == (2, {"n": 1})
 
 
 def test_a_claim_does_not_overwrite_what_the_late_holder_writes_meanwhile(real: World) -> None:
@@ -197,3 +198,50 @@ def test_an_entry_without_a_document_hides_no_other_state(real: World) -> None:
     answer = real.claim(run, "me")
     assert isinstance(answer, Leased)
     assert answer.state == "S39"
+
+
+def test_a_completion_that_enters_no_state_takes_a_ready_sibling(real: World) -> None:
+    run = real.create(workflow({"Both": parallel({"One": task()}, {"Two": task()}, {"Three": task()})}), run_input=7)
+    token = real.acquire(run, "Both/0/One", "w")
+    answer = real.complete(run, "Both/0/One", token, claim_ttl_s=60)
+    assert answer.claimed is not None
+    assert answer.claimed.state in {"Both/1/Two", "Both/2/Three"}
+    assert answer.claimed.given == 7
+    again = real.complete(run, "Both/0/One", token, claim_ttl_s=60)
+    assert again.claimed is not None
+    assert again.claimed.doc.lease.token == answer.claimed.doc.lease.token
+
+
+def test_a_sibling_that_the_agent_is_not_assigned_to_is_left_alone(real: World) -> None:
+    run = real.create(
+        workflow({"Both": parallel({"One": task()}, {"Two": task()})}), agents={"One": "w", "Two": "other"}
+    )
+    answer = real.complete(run, "Both/0/One", real.acquire(run, "Both/0/One", "w"), claim_ttl_s=60)
+    assert answer.claimed is None
+    assert isinstance(real.claim(run, "other"), Leased)
+
+
+def test_two_completions_that_want_the_same_sibling_get_it_once(real: World) -> None:
+    run = real.create(workflow({"All": parallel({"One": task()}, {"Two": task()}, {"Three": task()})}))
+    one, two = (real.acquire(run, path, "w") for path in ("All/0/One", "All/1/Two"))
+    rounds, others = iter([1]), list[Updated]()
+
+    def another_completes() -> None:
+        others.extend(real.complete(run, "All/1/Two", two, claim_ttl_s=60) for _ in rounds)
+
+    slow = World(connections=real.connections)
+    slow.plane = ControlPlane(RunStore(real.connections, before_commit=another_completes), real.index)
+    answer = slow.complete(run, "All/0/One", one, claim_ttl_s=60)
+    assert [found.claimed.state for found in (*others, answer) if found.claimed is not None] == ["All/2/Three"]
+    assert real.doc(run, "All/2/Three").attempts == 1
+
+
+def test_a_failure_that_ends_the_scope_takes_no_sibling(real: World) -> None:
+    run = real.create(workflow({"Both": parallel({"One": task()}, {"Two": task()})}))
+    token = real.acquire(run, "Both/0/One", "w")
+    answer = real.update(
+        run, "Both/0/One", token, status=Status.FAILED, error="E", cause="why", owner="w", claim_ttl_s=60
+    )
+    assert isinstance(answer, Updated)
+    assert answer.claimed is None
+    assert real.doc(run, "Both/1/Two").attempts == 0
