@@ -12,7 +12,8 @@ from dcf.core.decision import Reads
 from dcf.errors import StoreUnavailable
 from dcf.ports import Delivery, Undelivered
 from dcf.store import keys
-from tests.support.machines import chain, loop
+from tests.support.machines import chain, loop, workflow
+from tests.support.scopes import each, task
 from tests.support.world import World
 
 Worlds = Callable[..., World]
@@ -250,6 +251,12 @@ def test_a_nudge_is_a_new_event_each_time(world: World) -> None:
     (event,) = world.messages("a")
     assert sent[1].delivery.message_id != sent[0].delivery.message_id
     assert event["reason"] == "wake up"
+
+
+def test_nobody_is_nudged_about_a_state_that_its_map_has_not_opened(world: World) -> None:
+    run = world.create(workflow({"First": task("Each"), "Each": each({"In": task()})}), agents={"In": "a"})
+    told = world.notifications.notify(run, "Each/0/In", reason="nudge")
+    assert (told.sent, told.skipped_not_ready, world.messages("a")) == (False, True, [])
 
 
 def test_asking_for_what_is_owed_makes_no_keys(world: World) -> None:

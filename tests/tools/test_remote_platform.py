@@ -1,0 +1,74 @@
+"""A server whose agents live on a platform elsewhere: its clock does not wait for the platform, nor call it in vain."""
+
+import secrets
+import socket
+from collections.abc import Callable, Iterator
+
+import pytest
+import redis
+
+from dcf.application import Application
+from dcf.core.creation import Create
+from dcf.core.definition import read_definition
+from dcf.runs.notifications import STALLED_S
+from dcf.store.keys import RunKeys
+from tests.support.servers import free_port
+from tests.support.waiting import wait_until
+from tests.tools.calls import ONE_TASK
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that takes connections and never answers, until the test is over."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def owing(app: Application) -> str:
+    """A run that owes an agent of its own a notification."""
+    run = f"run-{secrets.token_hex(6)}"
+    wish = Create(
+        workflow_id=run,
+        definition=read_definition(ONE_TASK),
+        run_input={},
+        agents={"A": (f"agent-of-{run}",)},
+        planner_agent_id=None,
+        retention_s=None,
+        max_attempts=10,
+    )
+    app.control_plane.create(wish)
+    app.control_plane.kick_off(run, "initial")
+    return run
+
+
+def failures(app: Application, run: str) -> list[object]:
+    return [event.data["failure"] for event in app.history.after(run) if event.type == "NotificationFailed"]
+
+
+def test_a_look_of_the_clock_ends_before_a_platform_that_is_silent_answers(
+    replica: Callable[..., Application], silent: str
+) -> None:
+    app = replica(letta_base_url=silent)
+    run = owing(app)
+    app.clock.pulse()
+    assert failures(app, run) == [], "the delivery is still under way"
+
+
+def test_a_platform_that_failed_several_times_is_left_alone(replica: Callable[..., Application]) -> None:
+    app = replica(letta_base_url=f"http://127.0.0.1:{free_port()}")
+    told = [app.notifications.deliver(owing(app))[0].delivery.error or "" for _ in range(4)]
+    assert "cannot be reached" in told[2]
+    assert "left alone" in told[3]
+
+
+def test_the_clock_delivers_what_a_process_took_before_it_died(
+    application: Application, raw_redis: redis.Redis
+) -> None:
+    run = owing(application)
+    outbox = RunKeys(run).outbox
+    raw_redis.xgroup_create(outbox, "relay", id="0")
+    ((_, ((entry, _),)),) = raw_redis.xreadgroup("relay", "dead", {outbox: ">"})
+    raw_redis.xclaim(outbox, "relay", "dead", 0, [entry], idle=int(STALLED_S * 1000) + 1)
+    application.clock.pulse()
+    application.clock.finish(10)
+    wait_until(lambda: raw_redis.xlen(outbox) == 0)
