@@ -3,6 +3,7 @@
 import secrets
 import socket
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import redis
@@ -67,7 +68,8 @@ def test_the_clock_delivers_what_a_process_took_before_it_died(
     run = owing(application)
     outbox = RunKeys(run).outbox
     raw_redis.xgroup_create(outbox, "relay", id="0")
-    ((_, ((entry, _),)),) = raw_redis.xreadgroup("relay", "dead", {outbox: ">"})
+    taken: Any = raw_redis.xreadgroup("relay", "dead", {outbox: ">"})
+    ((_, ((entry, _),)),) = taken
     raw_redis.xclaim(outbox, "relay", "dead", 0, [entry], idle=int(STALLED_S * 1000) + 1)
     application.clock.pulse()
     application.clock.finish(10)
