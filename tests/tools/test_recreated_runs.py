@@ -26,20 +26,25 @@ def straight(*states: str) -> dict[str, Any]:
 
 
 EARLIER, PRESENT = straight("A", "B", "Old"), straight("A", "C", "New")
+OTHER_ORDER = straight("A", "New", "Old")
+"""An earlier run in which A was followed by a state that the present run has too."""
 
 
 def delete(raw_redis: redis.Redis, run: str) -> None:
     raw_redis.delete(*raw_redis.scan_iter(f"*:wf:{run}:*"))
 
 
-@pytest.fixture
+@pytest.fixture(params=[EARLIER, OTHER_ORDER], ids=["other-states", "other-order"])
 async def recreated(
-    tools: Tools, replica: Callable[..., Application], raw_redis: redis.Redis, run_id: str
-) -> tuple[str, Application]:
-    """A run of EARLIER that the server knows, and that another process replaced by one of PRESENT."""
-    await tools.ok("create_workflow_control_plane", workflow_json=EARLIER, workflow_id=run_id)
+    request: pytest.FixtureRequest,
+    tools: Tools,
+    replica: Callable[..., Application],
+    raw_redis: redis.Redis,
+    run_id: str,
+) -> str:
+    """A run that the server knows, and that another process replaced by one of PRESENT."""
+    await tools.ok("create_workflow_control_plane", workflow_json=request.param, workflow_id=run_id)
     delete(raw_redis, run_id)
-    other = replica()
     wish = Create(
         workflow_id=run_id,
         definition=read_definition(PRESENT),
@@ -49,51 +54,38 @@ async def recreated(
         retention_s=None,
         max_attempts=10,
     )
-    other.control_plane.create(wish)
-    return run_id, other
+    replica().control_plane.create(wish)
+    return run_id
 
 
-async def test_the_agents_that_are_made_are_those_of_its_own_states(
-    tools: Tools, recreated: tuple[str, Application]
-) -> None:
-    run, _ = recreated
-    crew = await tools.ok("create_worker_agents", workflow_id=run)
+async def test_the_agents_that_are_made_are_those_of_its_own_states(tools: Tools, recreated: str) -> None:
+    crew = await tools.ok("create_worker_agents", workflow_id=recreated)
     assert set(crew["agents_map"]) == {"A", "C", "New"}
 
 
-async def test_its_own_document_is_accepted_and_that_of_the_earlier_run_refused(
-    tools: Tools, recreated: tuple[str, Application]
-) -> None:
-    run, _ = recreated
-    await tools.refused("conflict", "create_worker_agents", workflow_json=EARLIER, workflow_id=run)
-    await tools.ok("create_worker_agents", workflow_json=PRESENT, workflow_id=run)
+async def test_its_own_document_is_accepted_and_that_of_the_earlier_run_refused(tools: Tools, recreated: str) -> None:
+    await tools.refused("conflict", "create_worker_agents", workflow_json=EARLIER, workflow_id=recreated)
+    await tools.ok("create_worker_agents", workflow_json=PRESENT, workflow_id=recreated)
 
 
-async def test_an_agent_is_told_of_its_state(tools: Tools, recreated: tuple[str, Application]) -> None:
-    run, _ = recreated
-    answer = await tools.ok("get_my_assignment", agent_id=f"C-of-{run}", workflow_id=run)
+async def test_an_agent_is_told_of_its_state(tools: Tools, recreated: str) -> None:
+    answer = await tools.ok("get_my_assignment", agent_id=f"C-of-{recreated}", workflow_id=recreated)
     assert [one["state"] for one in answer["states"]] == ["C"]
 
 
-async def test_those_who_follow_are_the_ones_that_are_told(tools: Tools, recreated: tuple[str, Application]) -> None:
-    run, other = recreated
-    other.control_plane.kick_off(run, "initial")
-    answer = await tools.ok("notify_next_worker_agent", workflow_id=run, source_state="A")
+async def test_those_who_follow_are_the_ones_that_are_told(tools: Tools, recreated: str) -> None:
+    answer = await tools.ok("notify_next_worker_agent", workflow_id=recreated, source_state="A")
     assert [target["state"] for target in answer["targets"]] == ["C"]
 
 
-async def test_agents_are_assigned_by_hand_to_its_own_states(tools: Tools, recreated: tuple[str, Application]) -> None:
-    run, _ = recreated
-    wish = {"redis_key": RunKeys(run).meta, "value_json": '"agent-x"', "agent_id": "boss"}
+async def test_agents_are_assigned_by_hand_to_its_own_states(tools: Tools, recreated: str) -> None:
+    wish = {"redis_key": RunKeys(recreated).meta, "value_json": '"agent-x"', "agent_id": "boss"}
     await tools.refused("invalid_edit", "json_set", path="agents.Old", **wish)
     await tools.ok("json_set", path="agents.New", **wish)
 
 
-async def test_the_list_of_runs_counts_its_own_states(
-    application: Application, recreated: tuple[str, Application]
-) -> None:
-    run, _ = recreated
-    (line,) = (one for one in application.runs.newest(1000) if one.workflow_id == run)
+async def test_the_list_of_runs_counts_its_own_states(application: Application, recreated: str) -> None:
+    (line,) = (one for one in application.runs.newest(1000) if one.workflow_id == recreated)
     assert (line.states, line.states_done) == (3, 0)
 
 
