@@ -7,6 +7,7 @@ from typing import Final
 
 from dcf.store import keys
 from dcf.store.connection import Connections
+from dcf.store.documents import micros
 from dcf.values.instants import SECOND
 
 _SLACK: Final = SECOND
@@ -21,7 +22,7 @@ class ServerTime:
     def has_stepped_back(self) -> bool:
         """Return True if the server time is earlier than one seen before; otherwise record it."""
         clock, seen = self._connections.send(("TIME",), ("GET", keys.SERVER_TIME))
-        now = _micros(clock)
+        now = micros(clock)
         if seen is not None and int(seen) > now + _SLACK:
             return True
         self._connections.send(("SET", keys.SERVER_TIME, now))
@@ -30,8 +31,4 @@ class ServerTime:
     def begin_anew(self) -> None:
         """Forget the latest time, after all times that were set by it have been corrected."""
         (clock,) = self._connections.send(("TIME",))
-        self._connections.send(("SET", keys.SERVER_TIME, _micros(clock)))
-
-
-def _micros(clock: list[bytes]) -> int:
-    return int(clock[0]) * SECOND + int(clock[1])
+        self._connections.send(("SET", keys.SERVER_TIME, micros(clock)))

@@ -203,6 +203,19 @@ def test_what_a_dead_deliverer_took_is_taken_over_in_time(real: World) -> None:
     assert (owner, 0 <= idle < 30_000) == (b"clock", True)
 
 
+def test_however_many_a_dead_deliverer_took_all_are_taken_over_in_time(real: World) -> None:
+    run = real.create(workflow({"Each": each({"In": task()})}), run_input=[0] * 30, agents={"In": "a"})
+    for _ in range(5):
+        real.plane.kick_off(run, "initial")
+    taken = real.outbox.take(run, "dead", 200)
+    outbox, later = real.store.keys(run).outbox, (int(real.ask("TIME")[0]) + HOUR) * 1000
+    real.ask("XCLAIM", outbox, "relay", "dead", 0, *(entry.entry_id for entry in taken), "TIME", later)
+    real.outbox.begin_anew(run, "clock")
+    waiting = real.ask("XPENDING", outbox, "relay", "-", "+", 200)
+    assert len(waiting) == len(taken) >= 150
+    assert {owner for _, owner, _, _ in waiting} == {b"clock"}
+
+
 def test_a_step_is_healed_once_and_clocks_that_look_together_do_no_harm(world: World) -> None:
     run = world.create(chain("A"))
     ahead(world)
