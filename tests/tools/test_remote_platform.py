@@ -3,19 +3,38 @@
 import secrets
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
 
-from dcf.application import Application
+from dcf.application import Application, open_application
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.runs.notifications import STALLED_S
+from dcf.settings import Settings
 from dcf.store.keys import RunKeys
+from tests.support.restricted import RestrictedRedis, restricted_redis
 from tests.support.servers import free_port
-from tests.support.waiting import wait_until
 from tests.tools.calls import ONE_TASK
+
+
+@pytest.fixture(scope="module")
+def redis_alone(short_directory: Path) -> Iterator[RestrictedRedis]:
+    """A Redis without the runs of other tests, since a clock looks at all there are."""
+    with restricted_redis(short_directory / "remote") as found:
+        yield found
+
+
+@pytest.fixture
+def opened(redis_alone: RestrictedRedis) -> Iterator[Callable[..., Application]]:
+    """Opens applications on that Redis, closed at the end of the test; settings may differ."""
+    with ExitStack() as stack:
+        yield lambda **settings: stack.enter_context(
+            open_application(Settings.model_validate({"redis_url": redis_alone.url, **settings}))
+        )
 
 
 @pytest.fixture
@@ -47,30 +66,31 @@ def failures(app: Application, run: str) -> list[object]:
 
 
 def test_a_look_of_the_clock_ends_before_a_platform_that_is_silent_answers(
-    replica: Callable[..., Application], silent: str
+    opened: Callable[..., Application], silent: str
 ) -> None:
-    app = replica(letta_base_url=silent)
+    app = opened(letta_base_url=silent)
     run = owing(app)
     app.clock.pulse()
     assert failures(app, run) == [], "the delivery is still under way"
 
 
-def test_a_platform_that_failed_several_times_is_left_alone(replica: Callable[..., Application]) -> None:
-    app = replica(letta_base_url=f"http://127.0.0.1:{free_port()}")
+def test_a_platform_that_failed_several_times_is_left_alone(opened: Callable[..., Application]) -> None:
+    app = opened(letta_base_url=f"http://127.0.0.1:{free_port()}")
     told = [app.notifications.deliver(owing(app))[0].delivery.error or "" for _ in range(4)]
     assert "cannot be reached" in told[2]
     assert "left alone" in told[3]
 
 
 def test_the_clock_delivers_what_a_process_took_before_it_died(
-    application: Application, raw_redis: redis.Redis
+    redis_alone: RestrictedRedis, opened: Callable[..., Application]
 ) -> None:
-    run = owing(application)
-    outbox = RunKeys(run).outbox
+    app = opened()
+    outbox = RunKeys(owing(app)).outbox
+    raw_redis = redis.Redis.from_url(redis_alone.admin_url)
     raw_redis.xgroup_create(outbox, "relay", id="0")
     taken: Any = raw_redis.xreadgroup("relay", "dead", {outbox: ">"})
     ((_, ((entry, _),)),) = taken
     raw_redis.xclaim(outbox, "relay", "dead", 0, [entry], idle=int(STALLED_S * 1000) + 1)
-    application.clock.pulse()
-    application.clock.finish(10)
-    wait_until(lambda: raw_redis.xlen(outbox) == 0)
+    app.clock.pulse()
+    assert raw_redis.xlen(outbox) == 0
+    raw_redis.close()
