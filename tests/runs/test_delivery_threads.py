@@ -49,11 +49,11 @@ def test_a_process_ends_although_a_platform_does_not_answer(
     real: World, frozen: Elsewhere, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("dcf.runs.deliveries._GRACE_S", 0.05)
-    relay = real.relay(frozen, threads=1)
+    relay, others = real.relay(frozen, threads=1), set(threading.enumerate())
     runs = [owing(real) for _ in range(2)]
     relay.pulse()
     assert frozen.inside.wait(10)
-    (worker,) = (thread for thread in threading.enumerate() if thread.name == "dcf-delivery")
+    (worker,) = (one for one in threading.enumerate() if one.name == "dcf-delivery" and one not in others)
     relay.deliveries.close()
     assert worker.is_alive(), "it is not waited for"
     assert relay.deliveries.hand_over(runs[0]) == 0, "nothing more is taken"
