@@ -109,6 +109,12 @@ def test_what_is_no_path_is_refused_with_a_reason(text: str) -> None:
         ("$.list[?(@.Name == Receipt && @.n<2)].n", [1]),
         ("$.list[?(@.Name!=Receipt)].n", [True]),
         ("$.list[?(@.n==true)].n", [True]),
+        ("$.list[?(@.n!=false)].n", [1, True]),
+        ("$.list[?(@.n!=null)].n", [1, True]),
+        ("$.list[?(@.Name<Sale)].n", [1]),
+        ("$.list[?(@.Name==Receipt || @.Name==Bill)].n", [1]),
+        ('$.list[?(@.Name=="it.[0]==x)")].n', [True]),
+        ("$..[0]", [1]),
         ("$.list[?(@.Name=='it.[0]==x)')].n", [True]),
     ],
 )
