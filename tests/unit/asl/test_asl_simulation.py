@@ -219,12 +219,18 @@ def test_a_failure_without_a_name_or_a_cause_has_neither() -> None:
         ({"HeartbeatSeconds": 5}, "States.HeartbeatTimeout"),
         ({"TimeoutSeconds": 9, "HeartbeatSeconds": 5}, "States.HeartbeatTimeout"),
         ({}, "States.Timeout"),
-        ({"TimeoutSecondsPath": "$.five", "HeartbeatSecondsPath": "$.five"}, "States.Timeout"),
     ],
 )
 def test_a_task_that_never_answers_times_out_in_the_way_its_limits_say(limits: dict[str, Any], caught: str) -> None:
     catch = [{"ErrorEquals": [caught], "Next": "E"}]
     states = {"T": {"Type": "Task", **limits, "Catch": catch, "End": True}, "E": END}
     head = {"TimeoutSeconds": 6} if limits else {}
-    answer = _run(states, {"five": 5}, {"T": {"never": True}}, head=head)
+    answer = _run(states, mocks={"T": {"never": True}}, head=head)
     assert answer["output"] == {"Error": "States.Timeout", "Cause": None}
+
+
+def test_the_timeout_of_a_task_comes_before_the_heartbeat_of_the_same_length() -> None:
+    catch = [{"ErrorEquals": ["States.HeartbeatTimeout"], "Next": "E"}]
+    limits = {"TimeoutSecondsPath": "$.five", "HeartbeatSecondsPath": "$.five"}
+    states = {"T": {"Type": "Task", **limits, "Catch": catch, "End": True}, "E": END}
+    assert _run(states, {"five": 5}, {"T": {"never": True}})["status"] == "FAILED"
