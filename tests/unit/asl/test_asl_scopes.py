@@ -273,9 +273,9 @@ def test_tolerated_failures_are_the_callers_to_count() -> None:
     failed = engine.fail(machine, task.path, {"M": opened, task.path: task.entry}, "X", "c", {}, CLOCK)
     assert _only(failed, BranchFailed) == BranchFailed(scope="M/0", error="X", cause="c")
     assert failed.outcome == "open"
-    following = engine.open_item(machine, "M", 1, {"M": opened}, {}, CLOCK)
+    following = engine.open_item(machine, "M", {"M": opened}, 1, {}, CLOCK)
     assert _only(following, OpenTask).path == "M/1/I"
-    closed = engine.branch_failed(machine, "M/1", {"M": opened}, "X", "c", {}, CLOCK)
+    closed = engine.fail(machine, "M", {"M": opened}, "X", "c", {}, CLOCK)
     assert closed.outcome == Failed(state="M", error="X", cause="c")
     joined = engine.join(machine, "M", {"M": opened}, [TOLERATED, None, 3], {}, CLOCK)
     assert joined.outcome == Succeeded(state="M", output=[None, 3])
@@ -441,8 +441,8 @@ def test_what_is_not_open_or_no_scope_is_the_callers_mistake() -> None:
     calls: tuple[Callable[[], Advance], ...] = (
         lambda: engine.complete(machine, "P/1/B", {}, 1, {}, CLOCK),
         lambda: engine.join(machine, "E", {}, [], {}, CLOCK),
-        lambda: engine.branch_failed(machine, "P", {}, None, None, {}, CLOCK),
-        lambda: engine.open_item(machine, "P", 0, {}, {}, CLOCK),
+        lambda: engine.fail(machine, "P", {}, None, None, {}, CLOCK),
+        lambda: engine.open_item(machine, "P", {}, 0, {}, CLOCK),
         lambda: engine.wake(machine, "nowhere", {}, {}, CLOCK),
     )
     for call in calls:
