@@ -12,7 +12,7 @@ from dcf.asl.machine import Machine
 from dcf.asl.mapping import MAX_CONCURRENCY
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join, open_scope, split_scope
-from dcf.asl.states import Map, Parallel, Task, Workable
+from dcf.asl.states import Map, Parallel, State, Task, Wait, Workable
 from dcf.asl.templates import Literal
 from dcf.core.decision import More, Reads
 from dcf.core.definition import Definition
@@ -155,12 +155,30 @@ def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
 
     Their documents are read so that their receipts are kept.
     """
-    for name in here.machine.next_open(here.name)[0]:
-        path = join(here.scope, name)
-        place = resolve(definition.machine, path)
-        if definition.may_be_entered_again(place):
-            yield path
-            yield from _inside(definition, place)
+    seen: dict[str, None] = {}
+    pending = [here.name]
+    for left in pending:
+        for name in here.machine.next_open(left)[0]:
+            if name in seen:
+                continue
+            seen[name] = None
+            path = join(here.scope, name)
+            place = resolve(definition.machine, path)
+            if definition.may_be_entered_again(place):
+                yield path
+                yield from _inside(definition, place)
+            if definition.revisits and _may_be_over_at_once(place.state):
+                pending.append(name)
+
+
+def _may_be_over_at_once(state: State) -> bool:
+    """Return True if the same transaction may enter the state and what follows it: a Wait of no time, an empty Map."""
+    match state:
+        case Wait(seconds=Literal(value=seconds)):
+            return bool(seconds == 0)
+        case Parallel(branches=branches):
+            return not any(branch.states[branch.start_at].is_leased for branch in branches)
+    return not state.is_leased
 
 
 def _may_have_been_open(definition: Definition, here: Place) -> bool:
