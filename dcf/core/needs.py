@@ -78,7 +78,8 @@ def to_leave(
 
     `opened` are states inside it that the same transaction opens and that may have been open before.
     """
-    states = with_scopes([here.path, *islice(chain(opened, _opened_before(definition, here)), _MOST)])
+    before = chain(opened, _opened_before(definition, here), _of_next_item(definition, here, fails=fails))
+    states = with_scopes([here.path, *islice(before, _MOST)])
     if not here.scope:
         return Reads(states=states, entries=entries, outputs=outputs, agents=agents)
     owner, index = split_scope(here.scope)
@@ -196,11 +197,27 @@ def _inside(definition: Definition, place: Place, size: int | None = None) -> It
     else:
         return
     for index, machine in enumerate(machines):
-        start = machine.start_at
-        for name in (start,) if _waits(machine, start) else machine.next_open(start)[0]:
-            path = join(open_scope(place.path, index), name)
-            yield path
-            yield from _inside(definition, resolve(definition.machine, path))
+        yield from _entered_first(definition, machine, open_scope(place.path, index))
+
+
+def _of_next_item(definition: Definition, here: Place, *, fails: bool) -> Iterator[str]:
+    """Yield what the next item of the Map around enters when this one ends, if that may have been open before."""
+    if not here.scope or not (fails or here.machine.next_open(here.name)[1]):
+        return
+    owner, index = split_scope(here.scope)
+    around = resolve(definition.machine, owner)
+    if isinstance(around.state, Map) and _may_have_been_open(definition, around):
+        scope = open_scope(owner, index + _concurrency(around.state))
+        yield from _entered_first(definition, around.state.processor, scope)
+
+
+def _entered_first(definition: Definition, machine: Machine, scope: str) -> Iterator[str]:
+    """Yield the states that are entered when a branch or iteration begins."""
+    start = machine.start_at
+    for name in (start,) if _waits(machine, start) else machine.next_open(start)[0]:
+        path = join(scope, name)
+        yield path
+        yield from _inside(definition, resolve(definition.machine, path))
 
 
 def _waits(machine: Machine, name: str) -> bool:

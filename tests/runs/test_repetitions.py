@@ -151,3 +151,27 @@ def test_a_completion_is_told_again_after_its_state_was_entered_through_what_is_
 
     assert isinstance(again, Updated)
     assert (again.repeated, again.status, again.next_states) == (True, first.status, first.next_states)
+
+
+def test_a_completion_of_an_item_is_told_again_after_the_map_was_entered_again(world: World) -> None:
+    processor = {"StartAt": "I", "States": {"I": {"Type": "Task", "End": True}}}
+    states: Document = {
+        "M": {"Type": "Map", "MaxConcurrency": 1, "ItemProcessor": processor, "Next": "Again"},
+        "Again": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$[0]", "NumericEquals": 0, "Next": "Done"}],
+            "Default": "M",
+        },
+        "Done": {"Type": "Succeed"},
+    }
+    run = world.create(workflow(states), run_input=[1, 2])
+    world.do(run, "M/0/I", output=1)
+    token = world.acquire(run, "M/1/I")
+    world.complete(run, "M/1/I", token, 2)
+    world.do(run, "M/0/I", output=1)
+    assert world.doc(run, "M/1/I").status is Status.PENDING
+
+    again = world.try_complete(run, "M/1/I", token, 2)
+
+    assert isinstance(again, Updated)
+    assert again.repeated
