@@ -26,7 +26,8 @@ def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> D
     if not ready and not first:
         return Decision(answer=Owed())
     notices = [
-        Notice(type=NoticeKind.READY.value, state=path, epoch=doc.lease.epoch, reason=reason) for path, doc in ready.items()
+        Notice(type=NoticeKind.READY.value, state=path, epoch=doc.lease.epoch, reason=reason)
+        for path, doc in ready.items()
     ]
     return Decision(
         answer=Owed(states=tuple(ready)),

@@ -236,7 +236,11 @@ class Transition:
         self.writes.timers[step.path] = doc.attention(NEVER if self.starting else self.now + REMINDER_DELAY)
         if not self.starting:
             told = Notice(
-                type=NoticeKind.READY.value, state=step.path, epoch=self.epoch, source=step.source, reason="upstream_done"
+                type=NoticeKind.READY.value,
+                state=step.path,
+                epoch=self.epoch,
+                source=step.source,
+                reason="upstream_done",
             )
             self.writes.notices.append(told)
 
@@ -325,7 +329,8 @@ class Transition:
         self.run_status = status
         self.writes.meta.update({"status": status.value, "finished_at": to_text(self.now), **result})
         self.writes.events.append(event)
-        self.writes.notices.append(Notice(type=NoticeKind.FINISHED.value, state=None, epoch=self.epoch, reason=status.value))
+        told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=self.epoch, reason=status.value)
+        self.writes.notices.append(told)
 
     def _opened(self, state: str, source: str | None, status: Status) -> StateDoc:
         """Return the document of a new visit.
