@@ -48,7 +48,7 @@ class ToolCaller(Protocol):
     """Calls dcf's tools over some transport."""
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
-        """Return the tool's answer, which may be a refusal; retry until a deadline while nobody answers."""
+        """Return the tool's answer, which may be a refusal; retry until a deadline while the server does not answer."""
         ...
 
 
@@ -133,7 +133,7 @@ class Worker:
                 self._handle_or_drop(answer["event"])
 
     def handle(self, event: Mapping[str, Json]) -> None:
-        """Claim and execute the state of an event, then the next states whose leases come with the completion."""
+        """Lease and execute the state of an event, then the next states whose leases come with the completion."""
         state = event.get("target_state")
         if not isinstance(state, str) or name_of(state) not in self._functions:
             log.warning("no function is registered for state %r; the event is dropped", state)
@@ -150,7 +150,7 @@ class Worker:
     def _handle_or_drop(self, event: Mapping[str, Json]) -> None:
         """Handle an event; drop it on an error, since one that always fails must not be delivered forever.
 
-        The lease then expires, and the clock notifies again for a state that nobody took.
+        The lease then expires, and the clock notifies again for a state that was not leased.
         """
         try:
             self.handle(event)
@@ -188,7 +188,7 @@ class Worker:
     def _deliver(self, work: Work, result: Mapping[str, Json]) -> dict[str, Json] | None:
         """Write the result until the server accepts or refuses it; None when it was refused or cannot be written.
 
-        No other process has the result. A lease that expired meanwhile is still valid while nobody else took it.
+        No other process has the result. A lease that expired meanwhile is valid until another agent takes it.
         """
         pause = self._pause_s
         while True:
@@ -282,7 +282,7 @@ class Worker:
                 return
 
     def _renew_once(self, work: Work) -> str | None:
-        """Extend the lease, even an expired one that nobody else took; return why it was refused, else None."""
+        """Extend the lease, also an expired one that no other agent has taken; return why it was refused, or None."""
         answer = self._tools.call(
             "renew_state_lease",
             workflow_id=work.workflow_id,

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from dcf.asl.interpreter import EngineCall
 from dcf.asl.machine import Machine
-from dcf.asl.places import Place, resolve, split_scope
+from dcf.asl.places import Place, resolve
 from dcf.asl.states import Map, Parallel, Task, Wait
 from dcf.asl.steps import Advance, Entry, NeedItems, OpenScope, Visit
 from dcf.asl.surroundings import Clock
@@ -47,7 +47,11 @@ def fail(
     context: Context,
     clock: Clock,
 ) -> Advance:
-    """Continue after a failure of the Task at `path`, or of a whole Parallel or Map (such as unreadable items)."""
+    """Continue after a failure of the Task at `path`, or of a whole Parallel or Map.
+
+    A Map fails as a whole when its items cannot be read, or when more iterations failed than it tolerates; if it is
+    open, everything in it is cancelled.
+    """
     here = _place(machine, path, Task, Parallel, Map)
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
     if isinstance(visits.get(path), OpenScope):
@@ -78,24 +82,7 @@ def join(
     return run.advance()
 
 
-def branch_failed(
-    machine: Machine,
-    scope: str,
-    visits: Visits,
-    error: str | None,
-    cause: str | None,
-    context: Context,
-    clock: Clock,
-) -> Advance:
-    """Close a Map because an iteration failed and the Map tolerates no more failures."""
-    owner, _ = _scope(scope)
-    _place(machine, owner, Parallel, Map)
-    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
-    run.close(owner, error, cause)
-    return run.advance()
-
-
-def open_item(machine: Machine, path: str, index: int, visits: Visits, context: Context, clock: Clock) -> Advance:
+def open_item(machine: Machine, path: str, visits: Visits, index: int, context: Context, clock: Clock) -> Advance:
     """Start one iteration of the Map at `path`, in the place of an earlier one whose failure was tolerated."""
     _place(machine, path, Map)
     opened = visits.get(path)
@@ -140,10 +127,3 @@ def _entry(visits: Visits, path: str) -> Entry:
     if found is None:
         raise InvalidArgument(f"'{path}' is not open.")
     return found.entry if isinstance(found, OpenScope) else found
-
-
-def _scope(scope: str) -> tuple[str, int]:
-    try:
-        return split_scope(scope)
-    except ValueError:
-        raise InvalidArgument(f"'{scope}' is not a branch or an iteration.") from None

@@ -229,7 +229,7 @@ class EngineCall:
             self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
             self._broke(here, RUNTIME, why_not)
             return
-        if is_enough(self.work) and not isinstance(here.state, Task | Wait):
+        if is_enough(self.work) and not here.state.ends_chain:
             kind = here.state.kind()
             self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=kind))
             return

@@ -185,7 +185,7 @@ def _canonical(value: Json) -> str:
         return "{" + ",".join(f"{dump(name)}:{_canonical(value[name])}" for name in sorted(value)) + "}"
     if isinstance(value, list):
         return "[" + ",".join(map(_canonical, value)) + "]"
-    return dump(int(value) if isinstance(value, float) and value.is_integer() else value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else dump(value)
 
 
 def _encode(_: Chance, text: Json) -> Json:

@@ -13,7 +13,6 @@ _LITERAL = re.compile(
     r"""|(?P<regex>(?<![\w)\]}"'`\s])\s*/(?:\\.|[^/\\\n])+/[im]*)""",
     re.DOTALL,
 )
-_REGEX_AFTER_BLANK = re.compile(r"(?:[(,=~:?{\[&<>+\-*%;]|^)\s*(/(?:\\.|[^/\\\n])+/[im]*)")
 _CALLED = re.compile(r"\$([^\W\d]\w*)\s*\(")
 _DEFINED = re.compile(r"\$([^\W\d]\w*)\s*:=\s*(?:function|λ)\s*\(")
 _EVAL = re.compile(r"\$eval\b")
@@ -27,15 +26,12 @@ NEWER: Final = ("??", "?:")
 
 def without_literals(text: str) -> str:
     """Replace strings, quoted names, comments and regular expressions with neutral text."""
-    bare = _LITERAL.sub(lambda found: " " if found.group("comment") else '""', text)
-    return _REGEX_AFTER_BLANK.sub('""', bare)
+    return _LITERAL.sub(lambda found: " " if found.group("comment") else '""', text)
 
 
 def holds_regex(text: str) -> bool:
     """Return True if the text has a regular expression."""
-    return any(found["regex"] for found in _LITERAL.finditer(text)) or bool(
-        _REGEX_AFTER_BLANK.search(_LITERAL.sub('""', text))
-    )
+    return any(found["regex"] for found in _LITERAL.finditer(text))
 
 
 def called_names(bare: str) -> set[str]:

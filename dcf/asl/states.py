@@ -1,11 +1,12 @@
 """The compiled state types: one record for each, with the answers to every question about the type.
 
-Values only: the interpreter runs states, and `machine` knows the graph.
+Values only: the interpreter runs states, and `machine` knows the graph. A new type is added here and in the tables of
+`state_syntax`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar
 
 from dcf.asl.choice import Rule
 from dcf.asl.flow import Flow
@@ -76,6 +77,11 @@ class State:
     def may_end(self) -> bool:
         """True if the machine may end after this state."""
         return self.next is None
+
+    @property
+    def ends_chain(self) -> bool:
+        """True if a chain of states stops here by itself: the run waits for a worker, or for a time."""
+        return self.stays and not self.machines
 
     @property
     def machines(self) -> "tuple[Machine, ...]":
@@ -241,9 +247,3 @@ class Fail(State):
     cause: Template | None
 
     is_end: ClassVar[bool] = True
-
-
-KINDS: Final[Mapping[str, type[State]]] = {
-    kind.kind(): kind for kind in (Task, Parallel, Map, Pass, Wait, Choice, Succeed, Fail)
-}
-"""The state types by Type. A new type is added here and in the tables of `state_syntax`."""

@@ -173,7 +173,7 @@ class BranchEnded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BranchFailed:
-    """An iteration failed in a Map that tolerates failures; if there are too many, call `branch_failed`."""
+    """An iteration failed in a Map that tolerates failures; if there are too many, call `fail` for the Map."""
 
     scope: str
     error: str | None

@@ -75,13 +75,11 @@ def _bear(
     clock = clock_of(step.now, step.epoch)
     failures = snapshot.tallies.get(owner, Tally()).failed + step.writes.ended.get(owner, Tally()).failed
     if exceeds(opened.tolerance, failures, opened.size):
-        return engine.branch_failed(
-            definition.machine, failed.scope, visits, failed.error, failed.cause, context, clock
-        )
+        return engine.fail(definition.machine, owner, visits, failed.error, failed.cause, context, clock)
     following = next_item(opened, index)
     if following is None:
         return Advance(steps=(), outcome="open")
-    return engine.open_item(definition.machine, owner, following, visits, context, clock)
+    return engine.open_item(definition.machine, owner, visits, following, context, clock)
 
 
 def epoch_of(snapshot: Snapshot, state: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
-from dcf.core.model import Meta, StateDoc, Status
+from dcf.core.model import Meta, RunStatus, StateDoc, Status
 from dcf.core.notices import NoticeKind, stop_notices
 from dcf.values.instants import SECOND
 
@@ -35,7 +35,7 @@ _MOST_DOUBLINGS = 8
 def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - one line for each finding reads best
     """Decide what to do about an open state whose timer is due."""
     doc, meta, now = snapshot.states.get(state), snapshot.meta, snapshot.now
-    if doc is None or meta is None or meta.status.value != "running" or doc.status.is_terminal:
+    if doc is None or meta is None or meta.status is not RunStatus.RUNNING or doc.status.is_terminal:
         return _close(snapshot, state, doc)
     if snapshot.timers.get(state, NEVER) > now:
         return Decision(answer=Owed(fired="not_due"))  # another clock was here first
@@ -67,7 +67,7 @@ def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owe
 def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
     """Make a ready state due now, so that it is announced again: its agent could not take it until now."""
     doc, meta, now = snapshot.states[state], snapshot.meta, snapshot.now
-    if meta is None or meta.status.value != "running" or not doc.is_claimable(now):
+    if meta is None or meta.status is not RunStatus.RUNNING or not doc.is_claimable(now):
         return Decision(answer=Owed())
     if meta.has_planner and not meta.is_started:
         return Decision(answer=Owed())  # starting the run will announce it

@@ -48,12 +48,11 @@ def healed(doc: StateDoc, now: int, *, is_moment: bool = False) -> StateDoc:
 
 
 def _lease(lease: Lease, now: int) -> Lease:
-    if lease.token is None or lease.ts is None:
+    if lease.token is None or lease.expires_at is None or lease.ttl_s is None:
         return lease
-    granted = min(lease.ts, now) if is_ahead(lease.ts, now) else lease.ts
-    if lease.expires_at is not None and lease.ttl_s is not None and is_ahead(lease.expires_at, now, lease.ttl_s):
-        return replace(lease, ts=min(granted, now), expires_at=now + lease.ttl_s * SECOND)
-    return replace(lease, ts=granted)
+    if not is_ahead(lease.expires_at, now, lease.ttl_s):
+        return lease
+    return replace(lease, ts=now, expires_at=now + lease.ttl_s * SECOND)
 
 
 def _not_before(doc: StateDoc, now: int) -> int | None:

@@ -140,8 +140,7 @@ def overflow(
         return Decision(answer=None)
 
     def ask(visits: Mapping[str, Visit], clock: Clock) -> Advance:
-        scope = open_scope(path, 0)
-        return engine.branch_failed(definition.machine, scope, visits, tally.error, tally.cause, context, clock)
+        return engine.fail(definition.machine, path, visits, tally.error, tally.cause, context, clock)
 
     return _go_on(snapshot, path, definition, context, ask, by)
 

@@ -8,6 +8,7 @@ from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.healing import is_ahead
 from dcf.core.model import RunStatus
+from dcf.core.notices import NoticeKind
 from dcf.core.refusals import run_closed
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json
@@ -25,7 +26,8 @@ def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> D
     if not ready and not first:
         return Decision(answer=Owed())
     notices = [
-        Notice(type="state_ready", state=path, epoch=doc.lease.epoch, reason=reason) for path, doc in ready.items()
+        Notice(type=NoticeKind.READY.value, state=path, epoch=doc.lease.epoch, reason=reason)
+        for path, doc in ready.items()
     ]
     return Decision(
         answer=Owed(states=tuple(ready)),

@@ -12,7 +12,7 @@ from dcf.asl.machine import Machine
 from dcf.asl.mapping import MAX_CONCURRENCY
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join, open_scope, split_scope
-from dcf.asl.states import Map, Parallel, Task, Workable
+from dcf.asl.states import Map, Parallel, State, Task, Wait, Workable
 from dcf.asl.templates import Literal
 from dcf.core.decision import More, Reads
 from dcf.core.definition import Definition
@@ -83,7 +83,8 @@ def to_leave(
 
     `opened` are states inside it that the same transaction opens and that may have been open before.
     """
-    states = with_scopes([here.path, *islice(chain(opened, _opened_before(definition, here)), _MOST)])
+    before = chain(opened, _opened_before(definition, here), _of_next_item(definition, here, fails=fails))
+    states = with_scopes([here.path, *islice(before, _MOST)])
     if not here.scope:
         return Reads(states=states, entries=entries, outputs=outputs, agents=agents)
     owner, index = split_scope(here.scope)
@@ -160,12 +161,30 @@ def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
 
     Their documents are read so that their receipts are kept.
     """
-    for name in here.machine.next_open(here.name)[0]:
-        path = join(here.scope, name)
-        place = resolve(definition.machine, path)
-        if definition.may_be_entered_again(place):
-            yield path
-            yield from _inside(definition, place)
+    seen: dict[str, None] = {}
+    pending = [here.name]
+    for left in pending:
+        for name in here.machine.next_open(left)[0]:
+            if name in seen:
+                continue
+            seen[name] = None
+            path = join(here.scope, name)
+            place = resolve(definition.machine, path)
+            if definition.may_be_entered_again(place):
+                yield path
+                yield from _inside(definition, place)
+            if definition.revisits and _may_be_over_at_once(place.state):
+                pending.append(name)
+
+
+def _may_be_over_at_once(state: State) -> bool:
+    """Return True if the same transaction may enter the state and what follows it: a Wait of no time, an empty Map."""
+    match state:
+        case Wait(seconds=Literal(value=seconds)):
+            return bool(seconds == 0)
+        case Parallel(branches=branches):
+            return not any(branch.states[branch.start_at].is_leased for branch in branches)
+    return not state.is_leased
 
 
 def _may_have_been_open(definition: Definition, here: Place) -> bool:
@@ -183,11 +202,27 @@ def _inside(definition: Definition, place: Place, size: int | None = None) -> It
     else:
         return
     for index, machine in enumerate(machines):
-        start = machine.start_at
-        for name in (start,) if _waits(machine, start) else machine.next_open(start)[0]:
-            path = join(open_scope(place.path, index), name)
-            yield path
-            yield from _inside(definition, resolve(definition.machine, path))
+        yield from _entered_first(definition, machine, open_scope(place.path, index))
+
+
+def _of_next_item(definition: Definition, here: Place, *, fails: bool) -> Iterator[str]:
+    """Yield what the next item of the Map around enters when this one ends, if that may have been open before."""
+    if not here.scope or not (fails or here.machine.next_open(here.name)[1]):
+        return
+    owner, index = split_scope(here.scope)
+    around = resolve(definition.machine, owner)
+    if isinstance(around.state, Map) and _may_have_been_open(definition, around):
+        scope = open_scope(owner, index + _concurrency(around.state))
+        yield from _entered_first(definition, around.state.processor, scope)
+
+
+def _entered_first(definition: Definition, machine: Machine, scope: str) -> Iterator[str]:
+    """Yield the states that are entered when a branch or iteration begins."""
+    start = machine.start_at
+    for name in (start,) if _waits(machine, start) else machine.next_open(start)[0]:
+        path = join(scope, name)
+        yield path
+        yield from _inside(definition, resolve(definition.machine, path))
 
 
 def _waits(machine: Machine, name: str) -> bool:

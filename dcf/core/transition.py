@@ -37,6 +37,7 @@ from dcf.core.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, Notice, Remaining, Tally
 from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
+from dcf.core.notices import NoticeKind
 from dcf.core.scopes import cancelled
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
@@ -243,7 +244,11 @@ class Transition:
         self.writes.timers[step.path] = doc.attention(NEVER if self.starting else self.now + REMINDER_DELAY)
         if not self.starting:
             told = Notice(
-                type="state_ready", state=step.path, epoch=self.epoch, source=step.source, reason="upstream_done"
+                type=NoticeKind.READY.value,
+                state=step.path,
+                epoch=self.epoch,
+                source=step.source,
+                reason="upstream_done",
             )
             self.writes.notices.append(told)
 
@@ -332,7 +337,8 @@ class Transition:
         self.run_status = status
         self.writes.meta.update({"status": status.value, "finished_at": to_text(self.now), **result})
         self.writes.events.append(event)
-        self.writes.notices.append(Notice(type="run_finished", state=None, epoch=self.epoch, reason=status.value))
+        told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=self.epoch, reason=status.value)
+        self.writes.notices.append(told)
 
     def _opened(self, state: str, source: str | None, status: Status) -> StateDoc:
         """Return the document of a new visit.

@@ -73,8 +73,8 @@ class ControlPlane:
         return answer
 
     def run(self, workflow_id: str) -> Run:
-        """Return the fixed part of a run, from the cache or the store."""
-        return self._transactions.run(workflow_id)
+        """Return the fixed part of the run that exists now. Raise UnknownRun if there is none."""
+        return self._transactions.current_run(workflow_id)
 
     def path(self, workflow_id: str, state: str) -> str:
         """Return the path of the state that a caller gave by name or path."""
@@ -86,7 +86,7 @@ class ControlPlane:
 
     def read(self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True) -> Snapshot:
         """Return a run's current documents: of the given states, or of all states and of what is open inside them."""
-        run = self.run(workflow_id)
+        run = self._transactions.run(workflow_id)
         while True:
             paths = self._paths(workflow_id, run, states)
             missing = next((path for path in paths if needs.place_of(run.definition, path) is None), None)
@@ -209,7 +209,7 @@ class ControlPlane:
             return kickoff.heal_deadline(snapshot, run.definition.machine.timeout_s)
 
         self._transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
-        definition = self.run(workflow_id).definition
+        definition = self._transactions.run(workflow_id).definition
         return sum(self._heal(workflow_id, definition, path) for path in self._store.open_states(workflow_id))
 
     def announce_again(self, workflow_id: str, names: Collection[str]) -> None:

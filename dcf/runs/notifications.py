@@ -6,6 +6,7 @@ stand still. Any number of copies may run at once.
 
 import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -13,7 +14,7 @@ from dcf.asl.state_paths import inside
 from dcf.core.decision import Event, Notice, Snapshot
 from dcf.core.inspection import is_ready
 from dcf.core.notices import NoticeKind
-from dcf.errors import NotFound, StoreUnsuitable
+from dcf.errors import NotFound, StoreUnsuitable, UnknownState
 from dcf.ports import Deliverer, Delivery, Undelivered
 from dcf.runs.announcements import entry_of, event_id_of, event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
@@ -63,12 +64,13 @@ class Notifications:
         self, workflow_id: str, source: str | None, *, reason: str | None = None, payload: Json = None
     ) -> list[Target]:
         """Deliver what is owed. Return the outcome for it and for each follower of `source` (None: of the start)."""
-        followers = self._followers(workflow_id, source)
+        if source is not None:
+            self._plane.place(workflow_id, source)  # raises UnknownState before anything is delivered
         delivered = {target.state: target for target in self.deliver(workflow_id, payload=payload)}
+        followers, snapshot = self._read_followers(workflow_id, source)
         others = [
             target for state, target in delivered.items() if state not in followers and _is_of_a_scope(state, source)
         ]
-        snapshot = self._plane.read(workflow_id, followers)
         word = reason or ("initial" if source is None else "upstream_done")
         return [
             delivered.get(state) or self._tell(workflow_id, state, snapshot, word, source, payload)
@@ -121,6 +123,17 @@ class Notifications:
     def told(self, workflow_id: str, states: Iterable[str]) -> Mapping[str, Told]:
         """Return how the agents of these states were told of them, and what prevented it. For views of a run."""
         return self._records.read(workflow_id, states)
+
+    def _read_followers(self, workflow_id: str, source: str | None) -> tuple[tuple[str, ...], Snapshot]:
+        """Return the Tasks that may follow a state, and the documents of those that are open."""
+        followers = self._followers(workflow_id, source)
+        with suppress(UnknownState):
+            snapshot = self._plane.read(workflow_id, followers)
+            if followers == self._followers(workflow_id, source):
+                return followers, snapshot
+        # The cached definition was of an earlier run of this name. Reading has replaced it.
+        followers = self._followers(workflow_id, source)
+        return followers, self._plane.read(workflow_id, followers)
 
     def _followers(self, workflow_id: str, source: str | None) -> tuple[str, ...]:
         """Return the Tasks that may follow a state, as far as the definition alone gives their paths."""

@@ -54,9 +54,18 @@ class Transactions:
         self._scopes = KeptScopes()
 
     def run(self, workflow_id: str) -> Run:
-        """Return the fixed part of a run, from the cache or the store."""
+        """Return the fixed part of a run, from the cache or the store. Compare it with `meta` before using it."""
         known = self._runs.get(workflow_id)
         return known if known is not None else self.load(workflow_id)
+
+    def current_run(self, workflow_id: str) -> Run:
+        """Return the fixed part of the run that exists now, even if an earlier run of that name was cached."""
+        known = self._runs.get(workflow_id)
+        if known is not None:
+            meta = self.store.read(workflow_id, Reads()).meta
+            if meta is not None and known.is_that_of(meta):
+                return known
+        return self.load(workflow_id)
 
     def keep(self, request: Create, created: Created) -> None:
         """Cache the fixed part of a run that was just created."""

@@ -118,10 +118,10 @@ class RunViews:
         for start in range(0, len(paths), size):
             yield from self.read(workflow_id, paths[start : start + size], whole_meta=False).states.items()
 
-    def paths_of(self, workflow_id: str, names: Iterable[str]) -> tuple[str, ...]:
+    def paths_of(self, workflow_id: str, definition: Definition, names: Iterable[str]) -> tuple[str, ...]:
         """Return the paths of the states of these names; inside Parallel and Map, of the open ones only."""
         wanted = dict.fromkeys(names)
-        known = self._plane.run(workflow_id).definition.machine.states
+        known = definition.machine.states
         own = [join("", name) for name in wanted if name in known]
         if len(own) < len(wanted):
             open_states = self._store.open_states(workflow_id)

@@ -282,15 +282,11 @@ class _Simulation:
         owner, index = split_scope(step.scope)
         opened, scope = self.visits[owner], self.scopes[owner]
         assert isinstance(opened, OpenScope), "it has a join"
-        visits = {path: self.visits[path] for path in (*ancestors(owner), owner)}
-        if exceeds(opened.tolerance, scope.failed, opened.size):
-            arguments = (step.error, step.cause, self.context, self._clock())
-            self._apply(engine.branch_failed(self.machine, step.scope, visits, *arguments))
-            return
         following = next_item(opened, index)
-        if following is not None:
-            self.calls += 1
-            self._apply(engine.open_item(self.machine, owner, following, visits, self.context, self._clock()))
+        if exceeds(opened.tolerance, scope.failed, opened.size):
+            self._call(engine.fail, owner, step.error, step.cause)
+        elif following is not None:
+            self._call(engine.open_item, owner, following)
 
     def _supply(self, step: NeedItems) -> None:
         try:

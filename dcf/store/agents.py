@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from dcf.errors import InvalidArgument
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
-from dcf.values.instants import SECOND, to_text
+from dcf.store.documents import micros
+from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump, load
 
 _PART_IF_THERE = """
@@ -51,7 +52,7 @@ class AgentRecords:
     def create(self, record: AgentRecord) -> None:
         """Write a record and its index entries. If the agent_id has a record, change nothing."""
         (clock,) = self._connections.send(("TIME",))
-        at = int(clock[0]) * SECOND + int(clock[1])
+        at = micros(clock)
         document = {
             "agent_id": record.agent_id,
             "name": record.name,

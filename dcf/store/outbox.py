@@ -12,14 +12,17 @@ from dcf.core.decision import Event, Notice
 from dcf.core.listings import needs_clock
 from dcf.core.model import RunStatus
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.documents import micros
 from dcf.store.keys import RunKeys, decode_state
 from dcf.store.told import PLANNER, Announcement, FailedAnnouncement, told_command
 from dcf.store.writing import event_command, notice_command
-from dcf.values.instants import SECOND, from_text
+from dcf.values.instants import from_text
 from dcf.values.json_text import load
 
 _GROUP = "relay"
 _PAGE = 100
+_FIRST = b"0-0"
+"""Cursor of XAUTOCLAIM: where it begins, and what it returns at the end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,9 +109,13 @@ class Outbox:
 
     def begin_anew(self, workflow_id: str, deliverer: str) -> None:
         """Set the time of all taken entries to now. After the clock stepped back, theirs may lie in the future."""
-        key = RunKeys(workflow_id).outbox
-        command = ("XAUTOCLAIM", key, _GROUP, deliverer, 0, "0-0", "COUNT", _PAGE, "JUSTID")
-        self._connections.send_to_group(key, _GROUP, command)
+        key, start = RunKeys(workflow_id).outbox, _FIRST
+        while True:
+            command = ("XAUTOCLAIM", key, _GROUP, deliverer, 0, start, "COUNT", _PAGE, "JUSTID")
+            reply = self._connections.send_to_group(key, _GROUP, command)
+            start = _FIRST if reply is None else reply[0]
+            if start == _FIRST:
+                return
 
     def postpone(
         self,
@@ -195,7 +202,7 @@ def attention_commands(run: RunKeys) -> list[Command]:
 def read_attention(replies: list[Reply]) -> Attention:
     """Parse the replies to `attention_commands`."""
     clock, meta, owed, timers = replies
-    now = int(clock[0]) * SECOND + int(clock[1])
+    now = micros(clock)
     found = {} if meta is None else {path[2:]: values[0] for path, values in load(meta).items() if values}
     deadline = from_text(found.get("deadline"))
     due = [decode_state(part.decode()) for part, at in zip(timers[::2], timers[1::2], strict=True) if float(at) <= now]

@@ -8,6 +8,7 @@ from typing import Final
 
 from dcf.store import keys
 from dcf.store.connection import Connections
+from dcf.store.documents import micros
 from dcf.values.instants import SECOND
 
 _SLACK: Final = SECOND
@@ -30,7 +31,7 @@ class ServerTime:
     def read(self) -> ServerInstant:
         """Return the server time, and record it unless it is earlier than one seen before."""
         clock, seen = self._connections.send(("TIME",), ("GET", keys.SERVER_TIME))
-        now = _micros(clock)
+        now = micros(clock)
         if seen is not None and int(seen) > now + _SLACK:
             return ServerInstant(now=now, has_stepped_back=True)
         self._connections.send(("SET", keys.SERVER_TIME, now))
@@ -39,8 +40,4 @@ class ServerTime:
     def begin_anew(self) -> None:
         """Forget the latest time, after all times that were set by it have been corrected."""
         (clock,) = self._connections.send(("TIME",))
-        self._connections.send(("SET", keys.SERVER_TIME, _micros(clock)))
-
-
-def _micros(clock: list[bytes]) -> int:
-    return int(clock[0]) * SECOND + int(clock[1])
+        self._connections.send(("SET", keys.SERVER_TIME, micros(clock)))

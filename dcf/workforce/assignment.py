@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from dcf.asl.state_paths import name_of
+from dcf.core.definition import Definition
 from dcf.core.inspection import public_state
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.errors import DcfError, InvalidArgument
@@ -132,13 +133,13 @@ class Desk:
 
     def _in_run(self, agent_id: str, run: Assignments, state: str | None) -> Assignment:
         loaded = tuple(self._equipment.loaded(agent_id))
-        mine = run.of(agent_id)
+        mine, definition = run.of(agent_id), self._plane.run(run.workflow_id).definition
         named = None if state is None else self._plane.place(run.workflow_id, state).path
-        own = self._runs.paths_of(run.workflow_id, mine) if named is None else (named,)
-        status, at_hand = self._look(agent_id, run.workflow_id, own, loaded)
+        own = self._runs.paths_of(run.workflow_id, definition, mine) if named is None else (named,)
+        status, at_hand = self._look(agent_id, run.workflow_id, definition, own, loaded)
         if named is not None and not any(one.held or one.ready for one in at_hand):
-            others = tuple(path for path in self._runs.paths_of(run.workflow_id, mine) if path != named)
-            status, found = self._look(agent_id, run.workflow_id, others, loaded)
+            others = [one for one in self._runs.paths_of(run.workflow_id, definition, mine) if one != named]
+            status, found = self._look(agent_id, run.workflow_id, definition, others, loaded)
             at_hand += [one for one in found if one.held or one.ready]
         at_hand.sort(key=_urgency)
         context, tools = self._context(agent_id, at_hand[:_SHOWN])
@@ -155,10 +156,14 @@ class Desk:
         )
 
     def _look(
-        self, agent_id: str, workflow_id: str, paths: Sequence[str], loaded: tuple[Holding, ...]
+        self,
+        agent_id: str,
+        workflow_id: str,
+        definition: Definition,
+        paths: Sequence[str],
+        loaded: tuple[Holding, ...],
     ) -> tuple[RunStatus, list[StateAtHand]]:
         """Return the run's status, and these states of the agent."""
-        definition = self._plane.run(workflow_id).definition
         found = self._runs.read(workflow_id, paths[:_LOOKED_AT], whole_meta=False)
         skills = self._skills(definition.document, definition.skills, paths, loaded)
         return found.status, [

@@ -60,7 +60,7 @@ def _answer(case: Any) -> Advance:
     mock, path = case.get("mock", {}), opened.path
     told = mock.get("errorOutput", {})
     if isinstance(opened, OpenScope) and _too_many(case, opened):
-        return engine.branch_failed(machine, f"{path}/0", {path: opened}, None, None, context, CLOCK)
+        return engine.fail(machine, path, {path: opened}, None, None, context, CLOCK)
     if "errorOutput" in mock:
         entry: Entry = opened.entry
         return engine.fail(machine, path, {path: entry}, told.get("error"), told.get("cause"), context, CLOCK)

@@ -84,6 +84,15 @@ def test_an_agent_that_somebody_deleted_is_made_again_and_assigned(workshop: Wor
     assert create(workshop.workers(), wish(site, run, "A", "B")).agents == again.agents
 
 
+def test_what_an_agent_that_somebody_deleted_had_loaded_is_forgotten(workshop: Workshop, site: Site) -> None:
+    run = run_id()
+    lost = create(workshop.workers(), wish(site, run, "A")).agents["A"]
+    workshop.equipment().load(lost, read(manifest()))
+    site.platform.delete_agent(lost)
+    create(workshop.workers(), wish(site, run, "A"))
+    assert workshop.equipment().loaded(lost) == []
+
+
 def test_eight_callers_make_a_deleted_agent_again_once(workshop: Workshop, site: Site) -> None:
     run = run_id()
     first = create(workshop.workers(), wish(site, run, "A"))

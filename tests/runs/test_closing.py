@@ -145,6 +145,10 @@ def test_states_left_open_on_purpose_stay_as_they_are_but_nobody_may_go_on(world
     assert audit["final_status"] == "partial"
     assert world.statuses(run) == {"A": "succeeded", "B": "running", "C": "skipped"}
     assert getattr(world.try_complete(run, "B", token), "code", None) == "terminal"
+    for _ in range(2):
+        world.notifications.pulse()
+    assert world.statuses(run) == {"A": "succeeded", "B": "running", "C": "skipped"}
+    assert not world.is_live(run)
 
 
 def test_finalizing_five_hundred_states_is_one_transaction_and_the_audit_counts_them_all(world: World) -> None:
@@ -256,7 +260,9 @@ def test_a_run_that_ended_is_off_the_clock_whether_or_not_anybody_finalizes_it(
 def test_a_run_that_is_finalized_while_the_clock_takes_it_off_its_list_stays_listed(world: World) -> None:
     run = world.create(chain("A"), retention_s=100)
     world.do(run, "A")
+    world.notifications.deliver(run)
     seen = world.outbox.attention(run)
+    assert seen.is_over, "nothing is owed, so that only the expiry of its keys is left to do"
     world.finalize(run)
     assert not world.index.retire(run, is_final=seen.is_final)
     assert world.is_live(run), "its keys have still to expire"

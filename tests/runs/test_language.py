@@ -135,6 +135,20 @@ def test_a_text_that_stands_for_what_json_cannot_hold_fails_its_state_by_name(wo
     assert world.given(run, "Mend")["Error"] == "States.IntrinsicFailure"
 
 
+def test_a_failure_without_a_name_or_a_cause_has_neither(world: World) -> None:
+    document = workflow(
+        {"Work": task(Catch=[{"ErrorEquals": ["States.ALL"], "Next": "Mend"}]), "Mend": task("Done"), "Done": DONE}
+    )
+    run = world.create(document)
+
+    world.update(run, "Work", world.acquire(run, "Work"), status=Status.FAILED)
+
+    assert world.given(run, "Mend") == {"Error": None, "Cause": None}
+    world.update(run, "Mend", world.acquire(run, "Mend"), status=Status.FAILED)
+    assert world.run_status(run) is RunStatus.FAILED
+    assert (world.meta(run)["error"], world.meta(run)["cause"]) == (None, None)
+
+
 def test_variables_and_jsonata_travel_with_control(world: World) -> None:
     states: Document = {
         "Keep": {"Type": "Pass", "Assign": {"kept.$": "$.n"}, "Next": "Work"},

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from dcf.asl.states import KINDS
 from dcf.simulation import simulate
 from dcf.store.connection import Connections
 from tests.conformance.comparison import agrees, errors_agree
@@ -103,10 +102,10 @@ def timeless(value: Any) -> Any:
     return json.loads(TIME.sub('"now"', json.dumps(value)))
 
 
-@pytest.mark.parametrize("word", [f'"Type": "{kind}"' for kind in KINDS if kind != "Parallel"])
-def test_the_cases_go_through_every_kind_of_state(word: str) -> None:
+@pytest.mark.parametrize("kind", ["Task", "Map", "Pass", "Wait", "Choice", "Succeed", "Fail"])
+def test_the_cases_go_through_every_kind_of_state(kind: str) -> None:
     """Parallel is in none of them; its own tests stand in test_schedules and test_scopes."""
-    assert any(word in json.dumps(case["definition"]) for case in RUNS)
+    assert any(f'"Type": "{kind}"' in json.dumps(case["definition"]) for case in RUNS)
 
 
 def test_few_cases_differ() -> None:

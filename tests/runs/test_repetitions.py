@@ -12,10 +12,27 @@ from dcf.core.progress import Update
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
-from tests.support.machines import chain, workflow
+from tests.support.machines import Document, chain, workflow
 from tests.support.world import World
 
 RETRIED = {"Type": "Task", "End": True, "Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 5}]}
+
+
+PASS: Document = {"Type": "Pass", "End": True}
+OVER_AT_ONCE: dict[str, Document] = {
+    "a Wait of no time": {"Type": "Wait", "Seconds": 0},
+    "a Map without items": {
+        "Type": "Map",
+        "ItemsPath": "$.none",
+        "ItemProcessor": {"StartAt": "I", "States": {"I": PASS}},
+        "ResultPath": None,
+    },
+    "a Parallel without Tasks": {
+        "Type": "Parallel",
+        "Branches": [{"StartAt": "I", "States": {"I": PASS}}],
+        "ResultPath": None,
+    },
+}
 
 
 def code(answer: object) -> str | None:
@@ -106,3 +123,55 @@ def test_an_acquire_of_a_frozen_server_does_not_lease_a_state_that_its_token_los
     request = Acquire(state="A", owner="w", token="lost-token", ttl_s=60)
     assert code(frozen_server(world, overtake).acquire(run, request)) == "token_used"
     assert world.doc(run, "A").lease.token is None
+
+
+@pytest.mark.parametrize("between", OVER_AT_ONCE.values(), ids=OVER_AT_ONCE)
+def test_a_completion_is_told_again_after_its_state_was_entered_through_what_is_over_at_once(
+    world: World, between: Document
+) -> None:
+    states: Document = {
+        "A": {"Type": "Task", "ResultPath": None, "Next": "Between"},
+        "Between": {**between, "Next": "B"},
+        "B": {"Type": "Task", "ResultPath": None, "Next": "Again"},
+        "Again": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$.stop", "IsPresent": True, "Next": "Done"}],
+            "Default": "A",
+        },
+        "Done": {"Type": "Succeed"},
+    }
+    run = world.create(workflow(states), run_input={"none": []})
+    world.do(run, "A")
+    token = world.acquire(run, "B")
+    first = world.complete(run, "B", token, 2)
+    world.do(run, "A")
+    assert world.doc(run, "B").status is Status.PENDING
+
+    again = world.try_complete(run, "B", token, 2)
+
+    assert isinstance(again, Updated)
+    assert (again.repeated, again.status, again.next_states) == (True, first.status, first.next_states)
+
+
+def test_a_completion_of_an_item_is_told_again_after_the_map_was_entered_again(world: World) -> None:
+    processor = {"StartAt": "I", "States": {"I": {"Type": "Task", "End": True}}}
+    states: Document = {
+        "M": {"Type": "Map", "MaxConcurrency": 1, "ItemProcessor": processor, "Next": "Again"},
+        "Again": {
+            "Type": "Choice",
+            "Choices": [{"Variable": "$[0]", "NumericEquals": 0, "Next": "Done"}],
+            "Default": "M",
+        },
+        "Done": {"Type": "Succeed"},
+    }
+    run = world.create(workflow(states), run_input=[1, 2])
+    world.do(run, "M/0/I", output=1)
+    token = world.acquire(run, "M/1/I")
+    world.complete(run, "M/1/I", token, 2)
+    world.do(run, "M/0/I", output=1)
+    assert world.doc(run, "M/1/I").status is Status.PENDING
+
+    again = world.try_complete(run, "M/1/I", token, 2)
+
+    assert isinstance(again, Updated)
+    assert again.repeated

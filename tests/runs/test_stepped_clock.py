@@ -181,15 +181,39 @@ def test_a_run_that_nobody_started_stays_silent(world: World) -> None:
     assert timers(world, run)["A"] == NEVER
 
 
+def test_a_run_that_was_closed_is_not_changed(world: World) -> None:
+    run = world.create(chain("A"))
+    ahead(world)
+    world.acquire(run, "A", ttl_s=TTL)
+    world.finalize(run, close_open_states=False)
+    before = world.doc(run, "A"), world.events(run)
+    step_back(world)
+    assert (world.doc(run, "A"), world.events(run)) == before
+
+
 def test_what_a_dead_deliverer_took_is_taken_over_in_time(real: World) -> None:
     run = real.create(chain("A"), agents={"A": "a"})
     real.plane.kick_off(run, "initial")
     (entry,) = real.outbox.take(run, "dead")
     outbox, later = real.store.keys(run).outbox, (int(real.ask("TIME")[0]) + HOUR) * 1000
     real.ask("XCLAIM", outbox, "relay", "dead", 0, entry.entry_id, "TIME", later)
-    real.outbox.begin_anew(run, "clock")
+    real.ask("SET", keys.SERVER_TIME, later * 1000)
+    real.notifications.pulse()
     ((_, owner, idle, _),) = real.ask("XPENDING", outbox, "relay", "-", "+", 10)
     assert (owner, 0 <= idle < 30_000) == (b"clock", True)
+
+
+def test_however_many_a_dead_deliverer_took_all_are_taken_over_in_time(real: World) -> None:
+    run = real.create(workflow({"Each": each({"In": task()})}), run_input=[0] * 30, agents={"In": "a"})
+    for _ in range(5):
+        real.plane.kick_off(run, "initial")
+    taken = real.outbox.take(run, "dead", 200)
+    outbox, later = real.store.keys(run).outbox, (int(real.ask("TIME")[0]) + HOUR) * 1000
+    real.ask("XCLAIM", outbox, "relay", "dead", 0, *(entry.entry_id for entry in taken), "TIME", later)
+    real.outbox.begin_anew(run, "clock")
+    waiting = real.ask("XPENDING", outbox, "relay", "-", "+", 200)
+    assert len(waiting) == len(taken) >= 150
+    assert {owner for _, owner, _, _ in waiting} == {b"clock"}
 
 
 def test_a_step_is_healed_once_and_clocks_that_look_together_do_no_harm(world: World) -> None:
@@ -207,6 +231,9 @@ def test_a_step_is_healed_once_and_clocks_that_look_together_do_no_harm(world: W
 def test_time_that_goes_forward_heals_nothing(world: World) -> None:
     run = world.create(chain("A"))
     world.acquire(run, "A", ttl_s=TTL)
+    seen = []
     for _ in range(3):
         world.notifications.pulse()
+        seen.append(int(world.ask("GET", keys.SERVER_TIME)))
     assert "TimesHealed" not in world.event_types(run)
+    assert seen == sorted(set(seen)), "each look records the time, so that a step back shows"

@@ -1,7 +1,5 @@
 """Agents on a platform elsewhere: one that is away, slow or has lost an agent is told of, and delays nobody else."""
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,51 +7,13 @@ import pytest
 
 from dcf.cli.notes import note
 from dcf.core.attention import MOST_REMINDERS
-from dcf.ports import Delivery, Undelivered
-from dcf.runs.deliveries import DeliveryThreads
+from dcf.ports import Delivery
 from dcf.runs.notifications import STALLED_S
-from dcf.store.told import NEVER_TOLD, PLANNER, Told
+from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told
+from tests.support.elsewhere import AWAY, BUSY, GONE, Elsewhere, owing
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
-from tests.support.waiting import wait_until
 from tests.support.world import Relay, World
-
-GONE = Delivery(failure=Undelivered.UNKNOWN_AGENT, error="There is no such agent.")
-BUSY = Delivery(failure=Undelivered.BUSY, error="The agent is busy with another message.")
-AWAY = Delivery(failure=Undelivered.PLATFORM_UNAVAILABLE, error="The platform cannot be reached.", retry_after_s=7.0)
-SENT = Delivery(message_id="m1", run_id="r1")
-
-PAST = {"Type": "Wait", "Timestamp": "2001-01-01T00:00:00Z", "End": True}
-
-
-class Elsewhere:
-    """A platform in the test's hand: each agent's `answers`, and a door before which every delivery waits."""
-
-    is_remote = True
-
-    def __init__(self, **answers: Delivery) -> None:
-        self.answers = answers
-        self.asked: list[tuple[str, Mapping[str, Any]]] = []
-        self.inside = threading.Event()
-        self.door = threading.Event()
-        self.door.set()
-
-    def deliver(self, agent_id: str, _event_id: str, event: Mapping[str, Any]) -> Delivery:
-        self.asked.append((agent_id, event))
-        self.inside.set()
-        assert self.door.wait(30)
-        return self.answers.get(agent_id, SENT)
-
-    def told(self, agent_id: str) -> list[Mapping[str, Any]]:
-        return [event for agent, event in self.asked if agent == agent_id]
-
-
-def owing(world: World, **agents: Any) -> str:
-    """A run in which A is done and B's agent was not told yet."""
-    run = world.create(chain("A", "B"), agents={"A": "a", "B": "b"} | agents, planner="boss")
-    world.plane.kick_off(run, "initial")
-    world.do(run, "A", "a")
-    return run
 
 
 def offer_again(world: World, run: str) -> None:
@@ -127,6 +87,12 @@ def test_trouble_is_over_when_the_agent_was_reached(world: World) -> None:
     assert (found.sent.agent_id, found.times(epoch), found.trouble(epoch)) == ("b", 2, None)
 
 
+def test_what_was_sent_about_another_visit_does_not_end_the_trouble_of_this_one() -> None:
+    late = Announcement(epoch=1, number=1, agent_id="b", at=9)
+    failed = FailedAnnouncement(epoch=2, number=1, agent_id="b", at=5, reason="busy", error="")
+    assert Told(sent=late, failed=failed).trouble(2) == failed
+
+
 def test_the_same_failure_in_another_visit_is_news_again(world: World) -> None:
     run, platform = owing(world), Elsewhere(b=GONE)
     relay = world.relay(platform)
@@ -166,11 +132,52 @@ def test_what_one_member_of_a_pool_cannot_take_is_offered_to_the_next(world: Wor
 
 def test_a_pool_in_which_one_is_busy_and_the_others_are_gone_is_not_given_up(world: World) -> None:
     run = owing(world, B=("one", "two"))
-    platform = Elsewhere(one=BUSY, two=GONE)
+    platform = Elsewhere()
     relay = world.relay(platform)
-    relay.pulse()
-    assert world.owed(run) == 1
+    for busy, gone in (("one", "two"), ("two", "one")):  # whichever of them is tried first
+        platform.answers = {busy: BUSY, gone: GONE}
+        relay.pulse()
+        assert world.owed(run) == 1
+        offer_again(world, run)
     assert platform.told("boss") == []
+
+
+def test_of_a_pool_that_is_gone_each_member_is_told_once_in_the_history(world: World) -> None:
+    run = owing(world, B=("one", "two"))
+    relay = world.relay(Elsewhere(one=GONE, two=GONE))
+    for _ in range(3):
+        world.make_due(run, "B")
+        relay.pulse()
+    assert sorted(failures(world, run)) == [("B", "one", "unknown_agent"), ("B", "two", "unknown_agent")]
+
+
+@pytest.mark.parametrize("free", ["one", "two", "three"])
+def test_every_member_of_a_pool_is_tried_wherever_the_search_begins(world: World, free: str) -> None:
+    pool = ("one", "two", "three")
+    run = owing(world, B=pool)
+    platform = Elsewhere(**{name: BUSY for name in pool if name != free})
+    relay = world.relay(platform)
+    for _ in pool:  # each reminder begins one member later
+        world.make_due(run, "B")
+        relay.pulse()
+    sent = [event.data["agent"] for event in world.events(run) if event.type == "NotificationSent"]
+    assert (set(sent), world.owed(run)) == ({free}, 0)
+
+
+def test_of_a_large_pool_ten_members_are_asked_for_one_event(world: World) -> None:
+    pool = tuple(f"agent-{number}" for number in range(15))
+    run = owing(world, B=pool)
+    platform = Elsewhere(**dict.fromkeys(pool, BUSY))
+    world.relay(platform).pulse()
+    assert len({agent for agent, _ in platform.asked}) == len(platform.asked) == 10
+    assert world.owed(run) == 1
+
+
+def test_a_platform_that_is_away_is_not_asked_for_the_other_members_of_a_pool(world: World) -> None:
+    owing(world, B=("one", "two"))
+    platform = Elsewhere(one=AWAY, two=AWAY)
+    world.relay(platform).pulse()
+    assert len(platform.asked) == 1
 
 
 # A platform that is away
@@ -228,100 +235,6 @@ def test_a_reminder_takes_the_place_of_what_could_not_be_delivered_before(world:
     (event,) = platform.told("b")
     assert event["event_id"].endswith(":reminder-5")
     assert world.owed(run) == 0
-
-
-# A platform that does not answer
-
-
-@pytest.fixture
-def frozen() -> Iterator[Elsewhere]:
-    platform = Elsewhere()
-    platform.door.clear()
-    yield platform
-    platform.door.set()
-
-
-def test_a_frozen_platform_delays_no_other_run(real: World, frozen: Elsewhere) -> None:
-    """With a Letta that was frozen a Wait of three seconds took a minute."""
-    relay = real.relay(frozen, threads=2)
-    stuck = [owing(real) for _ in range(5)]
-    relay.pulse()
-    assert frozen.inside.wait(10)
-    waiting = real.create({"asl": {"StartAt": "W", "States": {"W": PAST}}})
-    leased = real.create(chain("A"), agents={"A": "a"}, max_attempts=1)
-    real.acquire(leased, "A", "a")
-    real.expire_lease(leased, "A")
-    real.make_due(leased, "A")
-    relay.pulse()
-    relay.pulse()
-    assert real.run_status(waiting) == "succeeded"
-    assert real.run_status(leased) == "failed"
-    assert all(real.owed(run) for run in stuck)
-    frozen.door.set()
-    wait_until(lambda: [real.owed(run) for run in stuck] == [0] * 5)
-    assert relay.clock.finish(10) >= 5
-    relay.deliveries.close()
-
-
-def test_a_process_ends_although_a_platform_does_not_answer(
-    real: World, frozen: Elsewhere, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("dcf.runs.deliveries._GRACE_S", 0.05)
-    relay = real.relay(frozen, threads=1)
-    run = owing(real)
-    relay.pulse()
-    assert frozen.inside.wait(10)
-    relay.deliveries.close()
-    assert relay.deliveries.hand_over(run) == 0, "nothing more is taken"
-    assert real.owed(run) == 1, "it stays owed"
-    frozen.door.set()
-    wait_until(lambda: not any(thread.name == "dcf-delivery" for thread in threading.enumerate()))
-    assert caplog.records == []
-
-
-# The threads
-
-
-def test_a_run_that_is_waited_for_is_not_taken_twice() -> None:
-    door, taken = threading.Event(), list[str]()
-
-    def deliver(run: str) -> int:
-        taken.append(run)
-        assert door.wait(10)
-        return 3
-
-    threads = DeliveryThreads(deliver, 3)
-    for _ in range(5):
-        threads.hand_over("one")
-    threads.hand_over("two")
-    door.set()
-    assert threads.wait(10) == 6
-    threads.hand_over("one")
-    assert threads.wait(10) == 3
-    assert sorted(taken) == ["one", "one", "two"]
-    threads.close()
-
-
-@pytest.mark.parametrize("failure", [ValueError("a defect"), KeyError("x")])
-def test_a_defect_in_one_delivery_does_not_stop_the_others(
-    failure: Exception, caplog: pytest.LogCaptureFixture
-) -> None:
-    def deliver(run: str) -> int:
-        if run == "bad":
-            raise failure
-        return 1
-
-    threads = DeliveryThreads(deliver, 1)
-    for run in ("bad", "good"):
-        threads.hand_over(run)
-    assert threads.wait(10) == 1
-    assert [record.levelname for record in caplog.records] == ["ERROR"]
-    threads.close()
-
-
-def test_without_threads_it_is_delivered_at_once() -> None:
-    deliveries: Callable[[str], int] = DeliveryThreads(lambda _: 4, 0).hand_over
-    assert deliveries("one") == 4
 
 
 # Those who hold what is cancelled

@@ -10,10 +10,12 @@ from typing import TypeVar
 import pytest
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.core.attention import REMINDER_DELAY
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store import keys
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.inbox import VISIBILITY_S, Inbox, InboxReader, Message
+from dcf.values.instants import SECOND
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis
 from tests.support.servers import free_port
@@ -135,6 +137,23 @@ def test_an_event_that_was_not_acknowledged_comes_again_before_newer_ones(
     assert second.event == {"n": 2}, "its reader may still be at work on the first"
     grow_old(real, agent)
     assert next_of(read, agent) == first
+
+
+def test_a_process_that_waits_gets_what_a_frozen_one_was_handed_before_its_wait_ends(
+    inbox: Inbox, read: Read, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A frozen agent swallowed the event, and the state was announced again only by its first reminder."""
+    assert VISIBILITY_S * SECOND < REMINDER_DELAY
+    monkeypatch.setattr("dcf.store.inbox.VISIBILITY_S", 1)
+    inbox.put(agent, "e", {"n": 1})
+    handed = next_of(read, agent)
+
+    async def wait(reader: InboxReader) -> Message | None:
+        async with asyncio.timeout(PATIENCE_S):
+            return await reader.next(agent, 6 * PATIENCE_S)
+
+    assert handed is not None
+    assert read(wait) == handed
 
 
 def test_fifty_waiters_each_get_their_own_event(inbox: Inbox, read: Read, agent: str) -> None:

@@ -1,5 +1,6 @@
 """No tool lets its caller choose an address: neither a Redis, nor a server of tools, nor where a document lies."""
 
+import secrets
 import socket
 from collections.abc import Iterator
 from typing import Any
@@ -73,12 +74,12 @@ async def test_no_spelling_of_a_redis_url_is_taken_or_called(walled: Application
 async def test_no_server_of_tools_is_taken_from_a_manifest(walled: Application, ear: Ear, form: str) -> None:
     url = form.format(port=ear.port)
     definition = {"type": "mcp_server", "endpointUrl": url, "operationId": "a"}
-    given = manifest(requiredTools=[tool("a", definition=definition)])
-    answer = await ask(walled, ALL, "load_skill", skill_json=given, agent_id="me")
+    given, agent = manifest(requiredTools=[tool("a", definition=definition)]), f"agent-{secrets.token_hex(4)}"
+    answer = await ask(walled, ALL, "load_skill", skill_json=given, agent_id=agent)
     assert answer.code in {"forbidden", "invalid_argument", "invalid_definition"}, answer.text
     assert "canary-password" not in answer.text
     await ask(walled, ALL, "validate_skill_manifest", skill_json=given)
-    assert walled.equipment.loaded("me") == []
+    assert walled.equipment.loaded(agent) == []
     assert not ear.was_called()
 
 

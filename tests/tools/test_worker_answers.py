@@ -92,3 +92,19 @@ async def test_giving_back_counts_as_an_attempt_and_the_description_says_so(
     await tools.ok(tool, **place, **({} if tool == "release_state_lease" else {"new_status": "pending"}))
     read = await tools.ok("read_workflow_control_plane", workflow_id=run_id)
     assert (read["states"]["A"]["status"], read["states"]["A"]["attempts"]) == ("pending", 1)
+
+
+async def test_the_inputs_of_all_states_together_are_not_too_long_for_one_answer(tools: Tools, run_id: str) -> None:
+    inner = {"StartAt": "In", "States": {"In": {"Type": "Task", "End": True}}}
+    each = {"Type": "Map", "ItemProcessor": inner, "End": True}
+    document = {"asl": {"StartAt": "Each", "States": {"Each": each}}}
+    await tools.ok(
+        "create_workflow_control_plane",
+        workflow_json=document,
+        workflow_id=run_id,
+        input_json=["x" * 9_000] * 3,
+        agents_map_json={"In": f"agent-{run_id}"},
+    )
+    answer = await tools.ok("get_my_assignment", agent_id=f"agent-{run_id}", workflow_id=run_id)
+    assert [one["input"] is None for one in answer["states"]] == [False, False, True]
+    assert "json_read" in answer["states"][2]["input_left_out"]

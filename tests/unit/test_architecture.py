@@ -88,6 +88,12 @@ def test_the_pure_core_has_no_clock_no_chance_and_no_input_or_output(name: str) 
     assert not calls & {"open", "print", "input", "datetime.now", "datetime.utcnow", "uuid4"}
 
 
+def test_an_expression_is_limited_by_steps_and_by_no_clock() -> None:
+    given = {node.arg for node in ast.walk(MODULES["dcf.asl.jsonata"]) if isinstance(node, ast.keyword)}
+    assert "max_steps" in given
+    assert "timeout" not in given
+
+
 def test_errors_import_nothing_of_dcf() -> None:
     assert not [found for found in imports("dcf.errors") if is_in(found, "dcf")]
 

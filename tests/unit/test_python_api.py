@@ -47,7 +47,17 @@ def test_what_is_no_json_or_too_much_of_it_is_refused_in_words(value: Any) -> No
 
 
 @pytest.mark.parametrize(
-    "mocks", [[], 5, {"T": None}, {"T": [5]}, {"T": {}}, {"T": {"error": 5}}, {"T": {"output": 2**64}}]
+    "mocks",
+    [
+        [],
+        5,
+        {"T": None},
+        {"T": [5]},
+        {"T": {}},
+        {"T": {"error": 5}},
+        {"T": {"error": "X", "cause": 5}},
+        {"T": {"output": 2**64}},
+    ],
 )
 def test_answers_that_are_none_are_refused_in_words(mocks: Any) -> None:
     with pytest.raises(InvalidArgument):

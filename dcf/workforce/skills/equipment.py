@@ -30,7 +30,7 @@ Answer = TypeVar("Answer")
 _PATIENCE_S: Final = 20.0
 """Longest wait for another caller that changes the same skills."""
 _BUDGET_S: Final = 90.0
-"""Longest time that loading may take: half of `HOLD`, so that nobody undoes it meanwhile."""
+"""Longest time that loading may take: half of `HOLD`, so that no other caller undoes it meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

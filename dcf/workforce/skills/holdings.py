@@ -2,7 +2,7 @@
 
 A skill is recorded as loading before anything is attached, and as unloading before anything is removed. So after a
 crash the record tells what may be there. While a skill is loading or unloading, only the caller with its `token` may
-change it until `until`; after that anybody may undo it.
+change it until `until`; after that any caller may undo it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -237,7 +237,7 @@ def give_up_removal(holdings: Holdings, manifest_id: str, token: str) -> Holding
 
 
 def _is_stale(one: Holding, now: int) -> bool:
-    """Tell whether nobody is at it; a hold longer than any is one from before the server's clock stepped back."""
+    """Return True if no caller has it reserved. A reservation beyond `HOLD` is invalid: the clock stepped back."""
     return one.phase is not SkillPhase.LOADED and not now < one.until <= now + HOLD + SECOND
 
 

@@ -271,6 +271,8 @@ def test_a_catcher_of_a_parallel_may_assign_what_a_branch_assigns() -> None:
     del states["P"]["Assign"]
     states["T"] = {"Type": "Task", "Catch": catch, "Next": "P"}
     assert _found({"StartAt": "T", "States": states}) == {(pointer, "shadowed_variable")}
+    named = {"P/1~": states["P"], "E": states["E"]}
+    assert _found({"StartAt": "P/1~", "States": named}) == set()
 
 
 def test_thirty_parallel_states_may_stand_in_each_other() -> None:

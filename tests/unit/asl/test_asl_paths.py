@@ -109,12 +109,18 @@ def test_what_is_no_path_is_refused_with_a_reason(text: str) -> None:
         ("$.list[?(@.Name == Receipt && @.n<2)].n", [1]),
         ("$.list[?(@.Name!=Receipt)].n", [True]),
         ("$.list[?(@.n==true)].n", [True]),
+        ("$.listed[?(@==false)]", [False]),
+        ("$.listed[?(@==null)]", [None]),
+        ("$.list[?(@.Name<Sale)].n", [1]),
+        ("$.list[?(@.Name==Receipt || @.Name==Bill)].n", [1]),
+        ('$.list[?(@.Name=="it.[0]==x)")].n', [True]),
+        ("$..[0]", [1]),
         ("$.list[?(@.Name=='it.[0]==x)')].n", [True]),
     ],
 )
 def test_what_may_select_several_values_selects_an_array(text: str, found: list[Any]) -> None:
     named = [{"Name": "Receipt", "n": 1}, {"Name": "it.[0]==x)", "n": True}]
-    document = {"a": [1, 2, 3], "o": {"b": 4}} | ({"list": named} if "list" in text else {})
+    document = {"a": [1, 2, 3], "o": {"b": 4}} | ({"list": named, "listed": [False, None]} if "list" in text else {})
     assert parse_path(text).read(document, NOWHERE) == found
 
 

@@ -56,6 +56,7 @@ def test_text_that_stands_for_what_json_cannot_hold_fails_the_state_and_is_caugh
     [
         "States.MathAdd($.large, 1)",
         "States.MathAdd(9223372036854775807, 1)",
+        "States.MathAdd(1e999, 1)",
         "States.MathRandom(0, 1e300)",
         "States.Array(1e999)",
     ],
@@ -63,6 +64,22 @@ def test_text_that_stands_for_what_json_cannot_hold_fails_the_state_and_is_caugh
 def test_arithmetic_beyond_64_bits_is_an_intrinsic_failure(call: str) -> None:
     answer = _run({"Type": "Pass", "Parameters": {"v.$": call}}, {"large": 1e300})
     assert answer["output"]["told"]["Error"] == "States.IntrinsicFailure"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("[" * 100_000, "nests too deep"), ("9" * 5_000, "is not JSON"), ("{", "is not JSON")],
+    ids=["deep", "long number", "broken"],
+)
+def test_why_a_text_cannot_be_read_is_said_in_plain_words(text: str, reason: str) -> None:
+    answer = _run({"Type": "Pass", "Parameters": {"v.$": "States.StringToJson($.text)"}}, {"text": text})
+    assert f"the text {reason}" in answer["output"]["told"]["Cause"]
+
+
+def test_equal_numbers_of_any_size_are_one_item_of_an_array_of_unique_items() -> None:
+    unique = {"Type": "Pass", "Parameters": {"v.$": "States.ArrayUnique($.items)"}}
+    answer = _run(unique, {"items": [1, 1.0, 1e300, 1e300, 2**63 - 1, 0.5]})
+    assert answer["output"] == [{"v": [1, 1e300, 2**63 - 1, 0.5]}]
 
 
 @pytest.mark.parametrize("number", [1e19, 2**62, 9_007_199_254_740_993, 1e300, -1e19, 0.1])

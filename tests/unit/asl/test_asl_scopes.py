@@ -158,6 +158,7 @@ THEN = "1970-01-01T00:00:07.500Z"
     [
         ({"Timestamp": THEN}, 7_500_000),
         ({"TimestampPath": "$.t"}, 7_500_000),
+        ({"Timestamp": "1970-01-01T01:00:07.0000019+01:00"}, 7_000_001),
         ({"QueryLanguage": "JSONata", "Timestamp": THEN}, 7_500_000),
         ({"QueryLanguage": "JSONata", "Timestamp": "{% $states.input.t %}"}, 7_500_000),
         ({"QueryLanguage": "JSONata", "Timestamp": "{% $fromMillis($millis() + 1000) %}"}, 2_000_000),
@@ -177,6 +178,24 @@ def test_until_when_a_wait_waits(state: dict[str, Any], until: int | str) -> Non
     else:
         assert isinstance(begun.outcome, Failed)
         assert begun.outcome.error == until
+
+
+def test_a_wait_that_is_over_sets_its_variables() -> None:
+    wait = {"Type": "Wait", "SecondsPath": "$.s", "Assign": {"waited.$": "$.s"}, "Next": "P"}
+    states = {"W": wait, "P": {"Type": "Pass", "Parameters": {"v.$": "$waited"}, "End": True}}
+    machine = _machine(states)
+    assert _start(machine, {"s": 0}).outcome == Succeeded(state="P", output={"v": 0})
+    entry = _only(_start(machine, {"s": 3}), OpenWait).entry
+    assert engine.wake(machine, "W", {"W": entry}, {}, CLOCK).outcome == Succeeded(state="P", output={"v": 3})
+
+
+def test_a_wait_is_waited_for_however_much_the_call_did_before() -> None:
+    states: dict[str, Any] = {f"P{at}": {"Type": "Pass", "Next": f"P{at + 1}"} for at in range(AT_ONCE)}
+    states[f"P{AT_ONCE}"] = {"Type": "Wait", "SecondsPath": "$.s", "End": True}
+    for seconds in (3, 0):
+        advance = _start(_machine(states), {"s": seconds})
+        assert _only(advance, OpenWait).until == CLOCK.micros + seconds * 1_000_000
+        assert _only(advance, OpenWait).entry.silent == (0 if seconds else AT_ONCE)
 
 
 def _parallel(**more: Any) -> Machine:
@@ -254,9 +273,9 @@ def test_tolerated_failures_are_the_callers_to_count() -> None:
     failed = engine.fail(machine, task.path, {"M": opened, task.path: task.entry}, "X", "c", {}, CLOCK)
     assert _only(failed, BranchFailed) == BranchFailed(scope="M/0", error="X", cause="c")
     assert failed.outcome == "open"
-    following = engine.open_item(machine, "M", 1, {"M": opened}, {}, CLOCK)
+    following = engine.open_item(machine, "M", {"M": opened}, 1, {}, CLOCK)
     assert _only(following, OpenTask).path == "M/1/I"
-    closed = engine.branch_failed(machine, "M/1", {"M": opened}, "X", "c", {}, CLOCK)
+    closed = engine.fail(machine, "M", {"M": opened}, "X", "c", {}, CLOCK)
     assert closed.outcome == Failed(state="M", error="X", cause="c")
     joined = engine.join(machine, "M", {"M": opened}, [TOLERATED, None, 3], {}, CLOCK)
     assert joined.outcome == Succeeded(state="M", output=[None, 3])
@@ -343,19 +362,19 @@ def test_a_call_does_not_do_all_that_maps_in_maps_come_to() -> None:
     ],
 )
 @pytest.mark.parametrize(
-    ("text", "number"), [("1", 1), ("+2", 2), ("x", None), ("-1", None), ("", None), ("1e1", None)]
+    ("text", "number"), [("1", 1), ("+2", 2), ("2.0", 2), ("x", None), ("-1", None), ("", None), ("1e1", None)]
 )
 def test_where_a_path_leads_to_a_number_its_text_will_do(
     state: dict[str, Any], place: str, text: str, number: int | None
 ) -> None:
     machine = _map(TASK, ItemsPath="$.items", **state)
-    given = _start(machine, {"items": [1], "n": text})
+    given = _start(machine, {"items": [1, 2, 3], "n": text})
     if number is None:
         assert isinstance(given.outcome, Failed)
         assert given.outcome.error == "States.Runtime"
     else:
-        same = _start(machine, {"items": [1], "n": number})
-        assert getattr(_only(given, OpenScope), place) == getattr(_only(same, OpenScope), place)
+        same = _start(machine, {"items": [1, 2, 3], "n": number})
+        assert repr(getattr(_only(given, OpenScope), place)) == repr(getattr(_only(same, OpenScope), place))
 
 
 def test_how_many_items_are_read_and_batched_may_be_told_by_the_text_of_a_number() -> None:
@@ -409,14 +428,21 @@ def test_a_missed_heartbeat_is_caught_by_its_name_and_told_as_a_timeout(catching
     assert outcome == expected
 
 
+def test_a_missed_heartbeat_that_is_retried_is_told_as_a_timeout() -> None:
+    machine = _machine({"T": {**TASK, "Retry": [{"ErrorEquals": ["States.HeartbeatTimeout"]}]}})
+    entry = _only(_start(machine), OpenTask).entry
+    retried = _only(engine.fail(machine, "T", {"T": entry}, "States.HeartbeatTimeout", "late", {}, CLOCK), Retried)
+    assert (retried.error, retried.cause) == ("States.Timeout", "late")
+
+
 def test_what_is_not_open_or_no_scope_is_the_callers_mistake() -> None:
     machine = _parallel()
     assert ancestors("P/1/B") == ("P",)
     calls: tuple[Callable[[], Advance], ...] = (
         lambda: engine.complete(machine, "P/1/B", {}, 1, {}, CLOCK),
         lambda: engine.join(machine, "E", {}, [], {}, CLOCK),
-        lambda: engine.branch_failed(machine, "P", {}, None, None, {}, CLOCK),
-        lambda: engine.open_item(machine, "P", 0, {}, {}, CLOCK),
+        lambda: engine.fail(machine, "P", {}, None, None, {}, CLOCK),
+        lambda: engine.open_item(machine, "P", {}, 0, {}, CLOCK),
         lambda: engine.wake(machine, "nowhere", {}, {}, CLOCK),
     )
     for call in calls:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dcf.asl.pausing import AT_ONCE
 from dcf.errors import InvalidDefinition
 from dcf.simulation import simulate
 
@@ -135,7 +136,51 @@ def test_a_map_whose_last_item_is_one_failure_too_many_is_not_joined(seed: int) 
     state = {"Type": "Map", "ToleratedFailureCount": 1, "MaxConcurrency": 1, "ItemProcessor": processor, "End": True}
     answer = _run({"M": state}, [True, False, True], schedule=random.Random(seed))
     assert (answer["status"], answer["error"]) == ("FAILED", "States.ExceedToleratedFailureThreshold")
-    assert _run({"M": state}, [True, False, False])["output"] == [False, False]
+    borne = _run({"M": state}, [True, False, False])
+    assert borne["output"] == [False, False]
+    entered = [event["path"] for event in borne["trace"] if event["event"] == "entered"]
+    assert len(entered) == len(set(entered))
+
+
+def test_items_of_a_map_that_its_neighbour_cancelled_are_not_read() -> None:
+    processor = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "I",
+        "States": {"I": {"Type": "Pass", "End": True}},
+    }
+    reader = {"Resource": "s3", "Parameters": {"Key": "k"}, "ReaderConfig": {"InputType": "JSON"}}
+    branches = [
+        {
+            "StartAt": "M",
+            "States": {"M": {"Type": "Map", "ItemProcessor": processor, "ItemReader": reader, "End": True}},
+        },
+        {"StartAt": "F", "States": {"F": {"Type": "Fail", "Error": "X"}}},
+    ]
+    catch = [{"ErrorEquals": ["X"], "Next": "T"}]
+    states = {
+        "P": {"Type": "Parallel", "Branches": branches, "Catch": catch, "End": True},
+        "T": {"Type": "Task", "End": True},
+    }
+    assert _run(states, files={"k": "[1]"})["output"] == {"Error": "X", "Cause": None}
+
+
+def test_how_many_items_are_read_and_batched_may_be_the_text_of_a_number() -> None:
+    processor = {
+        "ProcessorConfig": {"Mode": "DISTRIBUTED", "ExecutionType": "STANDARD"},
+        "StartAt": "I",
+        "States": {"I": {"Type": "Pass", "End": True}},
+    }
+    config = {"InputType": "JSON", "MaxItemsPath": "$.read"}
+    state = {
+        "Type": "Map",
+        "ItemReader": {"Resource": "s3", "Parameters": {"Key": "k"}, "ReaderConfig": config},
+        "ItemBatcher": {"MaxItemsPerBatchPath": "$.batch"},
+        "MaxConcurrencyPath": "$.batch",
+        "ItemProcessor": processor,
+        "End": True,
+    }
+    answer = _run({"M": state}, {"read": "5", "batch": "2"}, files={"k": "[1, 2, 3, 4, 5, 6]"})
+    assert answer["output"] == [{"Items": [1, 2]}, {"Items": [3, 4]}, {"Items": [5]}]
 
 
 @pytest.mark.parametrize("kind", ["Task", "Parallel", "Map"])
@@ -147,6 +192,16 @@ def test_a_state_that_is_tried_again_is_entered_once(kind: str) -> None:
     answer = _run({"S": state}, [1], {"S": broken, "I": broken})
     told = [event["event"] for event in answer["trace"] if event["state"] == "S"]
     assert (answer["status"], told) == ("SUCCEEDED", ["entered", "retried", "retried", "exited"])
+
+
+def test_a_scope_that_is_tried_again_is_entered_once_although_a_pause_came_before_it() -> None:
+    states: dict[str, Any] = {f"P{at}": {"Type": "Pass", "Next": f"P{at + 1}"} for at in range(AT_ONCE)}
+    inner = {"StartAt": "I", "States": {"I": {"Type": "Task", "End": True}}}
+    retry = [{"ErrorEquals": ["States.ALL"]}]
+    states[f"P{AT_ONCE}"] = {"Type": "Parallel", "Branches": [inner], "Retry": retry, "End": True}
+    answer = _run(states, mocks={"I": [{"error": "X"}]})
+    told = [event["event"] for event in answer["trace"] if event["type"] == "Parallel"]
+    assert (answer["status"], told) == ("SUCCEEDED", ["entered", "retried", "exited"])
 
 
 def test_a_failure_without_a_name_or_a_cause_has_neither() -> None:
@@ -169,4 +224,13 @@ def test_a_failure_without_a_name_or_a_cause_has_neither() -> None:
 def test_a_task_that_never_answers_times_out_in_the_way_its_limits_say(limits: dict[str, Any], caught: str) -> None:
     catch = [{"ErrorEquals": [caught], "Next": "E"}]
     states = {"T": {"Type": "Task", **limits, "Catch": catch, "End": True}, "E": END}
-    assert _run(states, mocks={"T": {"never": True}})["output"] == {"Error": "States.Timeout", "Cause": None}
+    head = {"TimeoutSeconds": 6} if limits else {}
+    answer = _run(states, mocks={"T": {"never": True}}, head=head)
+    assert answer["output"] == {"Error": "States.Timeout", "Cause": None}
+
+
+def test_the_timeout_of_a_task_comes_before_the_heartbeat_of_the_same_length() -> None:
+    catch = [{"ErrorEquals": ["States.HeartbeatTimeout"], "Next": "E"}]
+    limits = {"TimeoutSecondsPath": "$.five", "HeartbeatSecondsPath": "$.five"}
+    states = {"T": {"Type": "Task", **limits, "Catch": catch, "End": True}, "E": END}
+    assert _run(states, {"five": 5}, {"T": {"never": True}})["status"] == "FAILED"

@@ -3,7 +3,7 @@
 import pytest
 
 from dcf.core.answers import Owed
-from dcf.core.attention import MOST_REMINDERS, NEVER, REMINDER_DELAY, look
+from dcf.core.attention import MOST_REMINDERS, NEVER, REMINDER_DELAY, hasten, look
 from dcf.core.codec import read_state
 from dcf.core.decision import Changes, Snapshot
 from dcf.core.model import RunStatus, StateDoc, Status
@@ -54,6 +54,14 @@ def test_a_ready_state_that_nobody_took_is_announced_again() -> None:
     (notice,) = made.notices
     assert (notice.type, notice.state, notice.epoch, notice.reason) == ("reminder-1", "A", NOW, "reminder")
     assert made.types()[-1] == "StateReminded A"
+
+
+def test_a_state_is_announced_at_once_when_its_agent_is_there_and_its_run_was_started() -> None:
+    assert hasten(snapshot(StateDoc()), "A").changes == Changes(timers={"A": NOW})
+    unstarted = meta(has_planner=True, is_started=False)
+    assert hasten(snapshot(StateDoc(), about=unstarted), "A").changes is None, "starting the run announces it"
+    assert hasten(snapshot(held()), "A").changes is None
+    assert hasten(snapshot(StateDoc(), about=meta(RunStatus.FAILED)), "A").changes is None
 
 
 def test_an_expired_lease_is_announced_to_whoever_may_take_over() -> None:

@@ -146,6 +146,12 @@ def test_agents_that_were_made_before_are_remembered_as_the_runs_own() -> None:
     assert roster.read_roster(roster.write_roster(there)) == there
 
 
+def test_only_the_agent_that_is_gone_is_forgotten_not_one_that_took_its_place() -> None:
+    there = {"A": Member(phase=MemberPhase.MADE, token="t", until=0, name="a", agent_id="agent-2")}
+    assert roster.lose(there, {"A": "agent-1"}) == there
+    assert roster.lose(there, {"A": "agent-2"})["A"].phase is MemberPhase.DELETED
+
+
 def test_the_prefix_is_not_doubled() -> None:
     assert default_prefix("wf-order") == "wf-order-"
     assert default_prefix("order") == "wf-order-"

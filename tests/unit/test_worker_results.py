@@ -1,0 +1,86 @@
+"""What a Python worker makes of the value or the exception of a task function: the result that it writes."""
+
+import logging
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from dcf.worker import TaskFailed
+from tests.support.worker_tools import failing, report
+
+
+@pytest.mark.parametrize(
+    ("output", "text"),
+    [
+        (None, "null"),
+        ("", '""'),
+        ('{"looks": "like JSON"}', r'"{\"looks\": \"like JSON\"}"'),
+        ("\u00fc\u202e", '"\u00fc\u202e"'),
+        (True, "true"),
+        ([1, 2.5], "[1,2.5]"),
+        ({"a": {"b": None}}, '{"a":{"b":null}}'),
+    ],
+)
+def test_an_output_arrives_as_the_value_it_is(output: Any, text: str) -> None:
+    written = report(lambda given: output)
+    assert (written["new_status"], written["output_json"]) == ("succeeded", text)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [Decimal("1.50"), float("nan"), float("inf"), {1, 2}, {"amount": Decimal(1)}, "\ud800", 2**64, "x" * 300_000],
+    ids=["decimal", "nan", "infinity", "set", "nested", "surrogate", "huge-number", "huge-text"],
+)
+def test_an_output_that_is_no_json_fails_the_state(output: Any) -> None:
+    written = report(lambda given: output)
+    assert (written["new_status"], written["error_name"]) == ("failed", "DCF.InvalidOutput")
+    assert written["error_message"].startswith("the output ")
+    assert "output_json" not in written
+
+
+def test_an_output_that_contains_itself_fails_the_state() -> None:
+    output: list[Any] = []
+    output.append(output)
+    assert report(lambda given: output)["error_name"] == "DCF.InvalidOutput"
+
+
+def test_an_output_with_keys_that_are_no_text_fails_the_state() -> None:
+    assert report(lambda given: {1: "a"})["new_status"] == "failed"
+
+
+def test_task_failed_names_the_error_and_the_cause() -> None:
+    written = report(failing(TaskFailed("OrderRejected", "no such customer")))
+    assert (written["new_status"], written["error_name"]) == ("failed", "OrderRejected")
+    assert written["error_message"] == "no such customer"
+
+
+def test_any_other_exception_is_a_failure_of_the_state_and_not_of_the_worker() -> None:
+    written = report(failing(KeyError("price")))
+    assert (written["new_status"], written["error_name"]) == ("failed", "States.TaskFailed")
+    assert written["error_message"] == "KeyError: 'price'"
+
+
+class SpeechlessError(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("error", "name", "cause"),
+    [
+        (TaskFailed("E" * 300, "c" * 30_000), "E" * 200, "c" * 20_000),
+        (TaskFailed("", ""), "States.TaskFailed", ""),
+        (TaskFailed("Bad\ud800", "bad \ud800 text"), "Bad?", "bad ? text"),
+        (ValueError("\udcff"), "States.TaskFailed", "ValueError: ?"),
+        (SpeechlessError(), "States.TaskFailed", "SpeechlessError"),
+    ],
+    ids=["too-long", "empty", "surrogates", "surrogate-in-exception", "speechless"],
+)
+def test_a_failure_can_always_be_reported(
+    caplog: pytest.LogCaptureFixture, error: Exception, name: str, cause: str
+) -> None:
+    caplog.set_level(logging.CRITICAL, "dcf")  # a report of pytest cannot hold what stands in some of these
+    written = report(failing(error))
+    assert (written["error_name"], written["error_message"]) == (name, cause)
+    written["error_message"].encode()

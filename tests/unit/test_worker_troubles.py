@@ -1,0 +1,132 @@
+"""A Python worker while its lease or its server is in trouble: it renews, keeps its result, or gives it up."""
+
+import logging
+import threading
+from typing import Any
+
+import pytest
+
+from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
+from tests.support.worker_tools import RUN, TIMEOUT, Answer, FakeTools, Inbox, claimed, event, message, serve, worker
+
+# The lease while the function runs
+
+
+def test_the_lease_is_renewed_while_the_function_runs_and_not_afterwards() -> None:
+    renewed = threading.Semaphore(0)
+
+    def renew(**_: Any) -> Answer:
+        renewed.release()
+        return {}
+
+    def work(given: Any) -> Any:
+        assert all(renewed.acquire(timeout=10) for _ in range(2))
+
+    tools = FakeTools(renew_state_lease=renew)
+    worker(tools, {"A": work}, lease_ttl_s=1).handle(event())
+    renewals = tools.arguments("renew_state_lease")
+    token = tools.arguments("acquire_state_lease")[0]["lease_token"]
+    assert renewals[0] == {"workflow_id": RUN, "state": "A", "lease_token": token, "reject_if_expired": False}
+    assert not renewed.acquire(timeout=0.5), "a third of the lease and more has passed"
+
+
+def test_a_renewal_that_fails_is_tried_again() -> None:
+    answers: list[Answer | DcfError] = [ServerUnreachable("The dcf server did not answer."), {}]
+    done = threading.Event()
+
+    def renew(**_: Any) -> Answer:
+        answer = answers.pop(0)
+        if isinstance(answer, DcfError):
+            raise answer
+        done.set()
+        return answer
+
+    def work(given: Any) -> Any:
+        assert done.wait(10)
+
+    tools = FakeTools(renew_state_lease=renew)
+    worker(tools, {"A": work}, lease_ttl_s=1).handle(event())
+    assert tools.arguments("update_workflow_control_plane")[0]["new_status"] == "succeeded"
+
+
+def test_the_result_is_discarded_when_the_lease_was_lost_during_the_work(caplog: pytest.LogCaptureFixture) -> None:
+    lost = threading.Event()
+    refusal = {"code": "lease_lost", "error": "lease_lost: This token does not hold state 'A'."}
+
+    def renew(**_: Any) -> Answer:
+        lost.set()
+        return refusal
+
+    def work(given: Any) -> Any:
+        assert lost.wait(10)
+        return "too late"
+
+    tools = FakeTools(renew_state_lease=renew, update_workflow_control_plane=refusal | {"claimed": claimed("A")})
+    with caplog.at_level(logging.WARNING):
+        worker(tools, {"A": work}, lease_ttl_s=1).handle(event())
+    assert tools.names[-1] == "update_workflow_control_plane", "nobody is told, nothing else is done"
+    assert f"{RUN}/A: the result is given up: lease_lost" in caplog.text
+
+
+# A finished result, while the server or its Redis is in trouble
+
+TROUBLE = [
+    ServerUnreachable("The dcf server did not answer."),
+    ToolCallFailed("store_unavailable", "Redis refuses writes: its memory is full (OOM)."),
+    ToolCallFailed("unknown_outcome", "It is not known whether the write took effect."),
+    ToolCallFailed("conflict", "Others kept changing the same documents."),
+    ToolCallFailed("rate_limited", "This key calls too often."),
+]
+
+
+@pytest.mark.parametrize("trouble", TROUBLE, ids=lambda error: error.code)
+def test_a_finished_result_is_kept_until_it_is_taken(trouble: DcfError, caplog: pytest.LogCaptureFixture) -> None:
+    worked: list[Any] = []
+    troubles: list[DcfError] = [trouble] * 3
+
+    def write(**_: Any) -> Answer:
+        if troubles:
+            raise troubles.pop()
+        return {"run_status": "succeeded"}
+
+    tools = FakeTools(acquire_state_lease={"input": 1}, update_workflow_control_plane=write)
+    worker(tools, {"A": worked.append}).handle(event())
+    written = tools.arguments("update_workflow_control_plane")
+    assert len(written) == 4
+    assert all(one == written[0] for one in written), "the same request, so that it is applied once"
+    assert worked == [1]
+    assert caplog.text.count(f"{RUN}/A: the result is kept and sent again: {trouble.message}") == 3
+    assert tools.names[-1] == "release_state_lease"
+
+
+REFUSALS: list[Answer | DcfError] = [
+    {"code": "lease_lost", "error": "lease_lost: This token does not hold state 'A'."},
+    {"code": "terminal", "error": "terminal: State 'A' is already succeeded."},
+    {"code": "already_completed", "error": "already_completed: State 'A' has another result."},
+    ToolCallFailed("too_large", "The output is too large."),
+    ToolCallFailed("store_unsuitable", "Redis lacks a command that dcf needs."),
+    ToolCallFailed("internal_error", "Something failed inside the server."),
+]
+
+
+@pytest.mark.parametrize("refusal", REFUSALS, ids=lambda one: one.code if isinstance(one, DcfError) else one["code"])
+def test_a_result_that_is_refused_is_given_up_and_said_to_be(
+    refusal: Answer | DcfError, caplog: pytest.LogCaptureFixture
+) -> None:
+    tools = FakeTools(update_workflow_control_plane=refusal)
+    worker(tools).handle(event())
+    assert tools.names == ["acquire_state_lease", "update_workflow_control_plane"]
+    why = refusal.message if isinstance(refusal, DcfError) else refusal["error"]
+    assert f"{RUN}/A: the result is given up: {why}" in caplog.text
+
+
+def test_a_worker_told_to_stop_does_not_wait_for_a_server_that_stays_away(caplog: pytest.LogCaptureFixture) -> None:
+    inbox = Inbox(message(1), TIMEOUT)
+
+    def write(**_: Any) -> Answer:
+        inbox.stop.set()
+        raise ServerUnreachable("The dcf server did not answer.")
+
+    tools = serve(inbox, update_workflow_control_plane=write)
+    assert tools.names.count("update_workflow_control_plane") == 1
+    assert f"{RUN}/A: the result is given up: the worker was told to stop" in caplog.text
