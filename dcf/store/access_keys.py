@@ -49,9 +49,18 @@ class AccessKeys:
         self._documents = Documents(connections, wait_replicas=wait_replicas)
 
     def create(
-        self, scopes: tuple[Scope, ...], *, agent_id: str | None, label: str | None, life_s: int | None
+        self,
+        scopes: tuple[Scope, ...],
+        *,
+        agent_id: str | None,
+        label: str | None,
+        life_s: int | None,
+        remembered: bool = True,
     ) -> NewKey:
-        """Generate a key and store its digest. The list entry is written first, so it may lack its record."""
+        """Generate a key and store its digest. The list entry is written first, so it may lack its record.
+
+        An expired key stays listed, unless it is not `remembered`.
+        """
         key_id = secrets.token_hex(_ID_BYTES)
         text = key_text(key_id, secrets.token_urlsafe(SECRET_BYTES))
         digest = digest_of(text)
@@ -71,7 +80,13 @@ class AccessKeys:
                 expires_at=None if life_s is None else now + life_s * SECOND,
             )
             listed = ("ZADD", keys.KEY_INDEX, now, key_id)
-            return Verdict(answer=record, changed=True, write=write_key(record), announcements=(listed,))
+            return Verdict(
+                answer=record,
+                changed=True,
+                write=write_key(record),
+                life_s=None if remembered else life_s,
+                announcements=(listed,),
+            )
 
         return NewKey(record=self._documents.transact(keys.access_key(key_id), decide), text=text)
 
@@ -102,6 +117,10 @@ class AccessKeys:
         if found is None:
             raise UnknownKey(key_id)
         return found
+
+    def delete(self, key_id: str) -> None:
+        """Remove a key and its list entry, so that nothing tells of it any more. Idempotent."""
+        self._connections.send(("DEL", keys.access_key(key_id)), ("ZREM", keys.KEY_INDEX, key_id))
 
     def admit(self, text: str) -> Caller | None:
         """Return the caller that this key belongs to; None if the key is not valid."""
