@@ -153,7 +153,7 @@ def new_run_id(definition: Definition) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _RunKeys:
+class _KeyPair:
     """The API keys of one run."""
 
     planner: str = field(repr=False)
@@ -161,7 +161,7 @@ class _RunKeys:
 
 
 @contextmanager
-def _keys_of(job: Job, found: Application) -> Iterator[_RunKeys]:
+def _keys_of(job: Job, found: Application) -> Iterator[_KeyPair]:
     """Make the API keys of this run, and delete them afterwards."""
     life_s = math.ceil(min(_LONGEST_S, job.timeout_s)) + _KEYS_OUTLIVE_S
     with ExitStack() as made:
@@ -172,7 +172,7 @@ def _keys_of(job: Job, found: Application) -> Iterator[_RunKeys]:
             made.callback(_delete_key, found, key.record.key_id)
             return key.text
 
-        yield _RunKeys(planner=make(_PLANNER), worker=make(_WORKER))
+        yield _KeyPair(planner=make(_PLANNER), worker=make(_WORKER))
 
 
 def _delete_key(found: Application, key_id: str) -> None:
@@ -182,7 +182,7 @@ def _delete_key(found: Application, key_id: str) -> None:
         log.warning("API key %s of this run was not deleted (%s); it expires by itself", key_id, error.message)
 
 
-def _start(job: Job, logs: Path, deadline: float, keys: _RunKeys, stack: ExitStack) -> Planner:
+def _start(job: Job, logs: Path, deadline: float, keys: _KeyPair, stack: ExitStack) -> Planner:
     """Start the server and the workers; they stop when the stack is closed."""
     listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=512))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"

@@ -18,6 +18,7 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -36,6 +37,7 @@ from dcf.tools.authentication import (
     who_called_over_http,
 )
 from dcf.tools.envelope import call
+from dcf.tools.http_bodies import LimitedBodies, PlainFraming, body_budget
 from dcf.tools.limits import Meter, meter_of
 from dcf.tools.listing import ToolList
 from dcf.tools.profiles import select_tools
@@ -141,9 +143,11 @@ def over_http(server: MCPServer[None], application: Application, *, protected_ur
         max_request_body_size=settings.max_body_bytes,
     )
     app.router.routes.insert(0, Route(_PATH, no_stream, methods=["GET", "DELETE"]))
+    app.user_middleware.append(Middleware(LimitedBodies, body_budget(settings)))  # innermost: behind authentication
     if protected_url is not None:
         app.router.routes.insert(0, metadata_route(protected_url))
         app.add_middleware(Unavailable)
+    app.add_middleware(PlainFraming)
     return app
 
 
