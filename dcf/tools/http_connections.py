@@ -29,6 +29,8 @@ SPARE: Final = 16
 """Connections beyond the limit that are kept for health checks."""
 
 _CLOSE: Final = (b"connection", b"close")
+_FIRST_TURNS: Final = 3
+"""Turns of the event loop after which what a client sent at once has been read."""
 
 
 class Use(Enum):
@@ -44,7 +46,7 @@ class Limited(Protocol):
 
     @property
     def waits(self) -> bool:
-        """True if it has no request that is being answered."""
+        """True if it has no request that is being answered, though it could have sent one."""
 
     def give_way(self) -> None:
         """Close it at once."""
@@ -131,11 +133,12 @@ class LimitedProtocol(H11Protocol):
         self._awaited: str | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._untaken: asyncio.TimerHandle | None = None
+        self._turns = _FIRST_TURNS
 
     @property
     def waits(self) -> bool:
-        """True if it has no request that is being answered."""
-        return self.cycle is None or self.cycle.response_complete
+        """True if it has no request that is being answered, though it could have sent one."""
+        return not self._turns and (self.cycle is None or self.cycle.response_complete)
 
     def give_way(self) -> None:
         """Close the connection at once."""
@@ -151,6 +154,12 @@ class LimitedProtocol(H11Protocol):
         if use is Use.HEALTH:
             self.app = partial(_health_only, self.app)
         self._await("headers")
+        self.loop.call_soon(self._one_turn)
+
+    def _one_turn(self) -> None:
+        self._turns -= 1
+        if self._turns:
+            self.loop.call_soon(self._one_turn)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Give the place up."""
