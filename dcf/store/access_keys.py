@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from hmac import compare_digest
 
 from dcf.core.access import (
+    KEY_CALLER,
     SECRET_BYTES,
     ApiKey,
     Caller,
@@ -129,6 +130,11 @@ class AccessKeys:
             return None
         document, now = self._documents.read(keys.access_key(key_id))
         return admit(text, None if document is None else read_key(document), now)
+
+    def holds(self, caller: Caller) -> bool:
+        """Return True if the key that this caller came with is still valid."""
+        document, now = self._documents.read(keys.access_key(caller.name.removeprefix(KEY_CALLER)))
+        return document is not None and read_key(document).standing(now) == "active"
 
 
 def _revoking() -> Callable[[Json, int], Verdict[ApiKey | None]]:

@@ -27,6 +27,7 @@ from dcf.errors import (
 from dcf.store.authors import authored_by
 from dcf.tools.argument_checks import check_arguments
 from dcf.tools.callers import calling, scope_hint
+from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter
 from dcf.tools.registry import Answer, Arguments, ToolSpec, printable
 from dcf.values.json_text import Json, dump
@@ -52,15 +53,26 @@ class Reply:
 
 
 async def call(
-    spec: ToolSpec, application: Application, arguments: Mapping[str, Json], caller: Caller, meter: Meter
+    spec: ToolSpec,
+    application: Application,
+    arguments: Mapping[str, Json],
+    caller: Caller,
+    meter: Meter,
+    watch: KeyWatch | None = None,
 ) -> Reply:
-    """Run the tool for this caller; a synchronous tool runs on a worker thread."""
+    """Run the tool for this caller; a synchronous tool runs on a worker thread.
+
+    With a `watch`, a tool that waits is broken off when the caller's key is revoked.
+    """
     try:
         with meter.turn(caller) as threads:
             _authorize(spec, caller)
             checked = _speaking(spec, caller, await check_arguments(spec, arguments, threads))
             with calling(caller), authored_by(caller.name):
-                answer = await _run(spec, application, checked, threads)
+                if watch is not None and inspect.iscoroutinefunction(spec.run):
+                    answer = await watch.during(caller, partial(_run, spec, application, checked, threads))
+                else:
+                    answer = await _run(spec, application, checked, threads)
         return _within(spec, application, Reply(payload=answer.payload()))
     except DcfError as error:
         return Reply(payload=_failure(spec, error, arguments), broken=True)
