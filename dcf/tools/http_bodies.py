@@ -73,6 +73,7 @@ class _HeldBody(AbstractContextManager["_HeldBody"]):
     caller: str | None
     received: int = 0
     taken: int = 0
+    complete: bool = False
 
     def add(self, size: int) -> None:
         self.received += size
@@ -115,7 +116,10 @@ class LimitedBodies:
 
             async def counted() -> Message:
                 message = await receive()
+                if message["type"] == "http.disconnect" and not share.complete:
+                    raise ClientDisconnect  # the SDK would log it as an error of its own
                 share.add(len(message.get("body", b"")))
+                share.complete = not message.get("more_body", False)
                 return message
 
             try:
