@@ -78,6 +78,12 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(
         default=4 * 1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="bytes of one HTTP request"
     )
+    max_request_values: int = Field(
+        default=200_000,
+        ge=1000,
+        le=100_000_000,
+        description="JSON values of one HTTP request: numbers, texts, lists, objects",
+    )
     max_bodies_bytes: int = Field(
         default=16 * 1024 * 1024,
         ge=1024,

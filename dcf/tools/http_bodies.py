@@ -19,15 +19,17 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from dcf.settings import Settings
+from dcf.tools.http_values import ValueCount
 
 FREE: Final = 64 * 1024
 """Bytes of each body that are not counted. How many bodies there are is bounded by the limit of connections."""
 
+_TOO_LARGE: Final = 413
 _SINGLE: Final = (b"host", b"origin", b"content-length", b"transfer-encoding")
 
 
 class _TooMuch(Exception):
-    """More bytes of bodies than are held at a time."""
+    """More than a request may be, or more bytes of bodies than are held at a time."""
 
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
@@ -99,19 +101,21 @@ def body_budget(settings: Settings) -> BodyBudget:
 
 
 class LimitedBodies:
-    """Middleware, behind the one that finds the caller, that counts the bytes of bodies while they arrive."""
+    """Middleware, behind the one that finds the caller, that counts the bytes and values of bodies as they arrive."""
 
-    def __init__(self, app: ASGIApp, budget: BodyBudget) -> None:
+    def __init__(self, app: ASGIApp, budget: BodyBudget, max_values: int) -> None:
         self._app = app
         self._budget = budget
+        self._max_values = max_values
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on; answer 429 or 503 once it is too much, and nothing to a client that went away."""
+        """Pass the request on; answer 413, 429 or 503 once it is too much, and nothing to a client that went away."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         user = scope.get("user")
         caller = user.display_name if isinstance(user, AuthenticatedUser) else None
+        values = ValueCount()
         with self._budget.of(caller) as share:
 
             async def counted() -> Message:
@@ -119,16 +123,24 @@ class LimitedBodies:
                 if message["type"] == "http.disconnect" and not share.complete:
                     raise ClientDisconnect  # the SDK would log it as an error of its own
                 share.add(len(message.get("body", b"")))
+                self._count(values, message.get("body", b""))
                 share.complete = not message.get("more_body", False)
                 return message
 
             try:
                 await self._app(scope, counted, send)
             except _TooMuch as refusal:
-                headers = {"Retry-After": "1", "Connection": "close"}
+                headers = {"Connection": "close"} | ({"Retry-After": "1"} if refusal.status != _TOO_LARGE else {})
                 await PlainTextResponse(refusal.text, refusal.status, headers)(scope, receive, send)
             except ClientDisconnect:
                 return
+
+    def _count(self, values: ValueCount, part: bytes) -> None:
+        values.add(part)
+        if values.found > self._max_values:
+            raise _TooMuch(
+                _TOO_LARGE, f"More than {self._max_values} values in one request; send a long document as JSON text."
+            )
 
 
 class PlainFraming:

@@ -146,7 +146,8 @@ def over_http(server: MCPServer[None], application: Application, *, protected_ur
         max_request_body_size=settings.max_body_bytes,
     )
     app.router.routes.insert(0, Route(_PATH, no_stream, methods=["GET", "DELETE"]))
-    app.user_middleware.append(Middleware(LimitedBodies, body_budget(settings)))  # innermost: behind authentication
+    bodies = Middleware(LimitedBodies, body_budget(settings), settings.max_request_values)
+    app.user_middleware.append(bodies)  # innermost: behind authentication
     if protected_url is not None:
         app.router.routes.insert(0, metadata_route(protected_url))
         app.add_middleware(Unavailable)

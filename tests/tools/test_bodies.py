@@ -143,6 +143,20 @@ def test_the_longest_request_allowed_always_fits() -> None:
     assert (budget.total, budget.per_caller) == (64 * MIB, 64 * MIB)
 
 
+def _called(values: Any) -> bytes:
+    arguments = {"workflow_id": "r", "states_json": values}
+    params = {"name": "read_workflow_control_plane", "arguments": arguments}
+    message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
+    return json.dumps(message, separators=(",", ":")).encode()
+
+
+def test_a_request_with_more_than_two_hundred_thousand_values_is_not_parsed(site: _Site) -> None:
+    key, values = site.key(), [0] * 200_000
+    assert _asked(site, _called(values), key) == 413
+    assert _asked(site, _called(json.dumps(values)), key) == 200, "as JSON text it is one value"
+    assert _asked(site, _called(values[:-100]), key) == 200
+
+
 @pytest.mark.parametrize("first", ["Content-Length", "Transfer-Encoding"])
 def test_a_request_with_two_lengths_is_refused_and_its_connection_closed(site: _Site, first: str) -> None:
     lengths = {"Content-Length": f"Content-Length: {len(LIST)}", "Transfer-Encoding": "Transfer-Encoding: chunked"}
