@@ -95,6 +95,11 @@ async def unknown_arguments(target: Target) -> None:
     await _call(target, UNKNOWN)
 
 
+async def nearly_too_many_arguments(target: Target) -> None:
+    """Call it with as many as a request may have, and long names."""
+    await _call(target, ALLOWED)
+
+
 async def empty_lists(target: Target) -> None:
     """Call a tool with a million empty lists."""
     await _call(target, LISTS)
@@ -124,6 +129,7 @@ def _called(arguments: dict[str, object]) -> bytes:
 
 
 UNKNOWN = _called({f"a{number}": 1 for number in range(350_000)})
+ALLOWED = _called({f"argument{number:08}": 1 for number in range(199_000)})
 LISTS = _called({"workflow_id": "r", "states_json": [[]] * 1_000_000})
 
 ATTACKS: dict[str, tuple[Attack, int]] = {
@@ -135,6 +141,7 @@ ATTACKS: dict[str, tuple[Attack, int]] = {
     "60 bodies of 4 MiB without the last byte": (nearly_whole_bodies, 60),
     "300 half-sent bodies without a key": (half_bodies_without_a_key, 300),
     "24 calls with 350,000 unknown arguments": (unknown_arguments, 24),
+    "24 calls with 199,000 unknown arguments": (nearly_too_many_arguments, 24),
     "24 calls with 1,000,000 empty lists": (empty_lists, 24),
     "24 times the list of tools": (lists_of_tools, 24),
     "60 connections that take no answers": (answers_not_taken, 60),

@@ -56,6 +56,14 @@ _OWN_SERVER = {
     "DCF_RATE_PER_S": "100000",  # all workers share one key, and each of them waits for events
     "DCF_RATE_BURST": "100000",
     "DCF_MAX_CONCURRENCY": "10000",
+    "DCF_MAX_CONNECTIONS": "10000",
+    "DCF_MAX_CONNECTIONS_PER_PEER": "10000",
+    "DCF_MAX_CALLER_BODIES_BYTES": str(64 * 1024 * 1024),
+    "DCF_MAX_BODIES_BYTES": str(64 * 1024 * 1024),
+    "DCF_MAX_BODY_BYTES": "",
+    "DCF_MAX_REQUEST_VALUES": "",
+    "DCF_HEADER_TIMEOUT_S": "",
+    "DCF_BODY_TIMEOUT_S": "",
 }
 """Settings of this run's own server. Those of the environment may be meant for a shared server and lock workers out."""
 
