@@ -78,6 +78,36 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(
         default=4 * 1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="bytes of one HTTP request"
     )
+    max_request_values: int = Field(
+        default=200_000,
+        ge=1000,
+        le=100_000_000,
+        description="JSON values of one HTTP request: numbers, texts, lists, objects",
+    )
+    max_bodies_bytes: int = Field(
+        default=16 * 1024 * 1024,
+        ge=1024,
+        le=16 * 1024**3,
+        description="bytes of long HTTP requests, beyond 64 KiB of each, that one server holds at the same time",
+    )
+    max_caller_bodies_bytes: int = Field(
+        default=8 * 1024 * 1024, ge=1024, le=16 * 1024**3, description="how many of these one API key may send"
+    )
+    header_timeout_s: float = Field(
+        default=10, gt=0, le=3600, description="seconds that the headers of an HTTP request may take to arrive"
+    )
+    body_timeout_s: float = Field(
+        default=30,
+        gt=0,
+        le=3600,
+        description="seconds that the body of an HTTP request may take to arrive, and a client to take its answer",
+    )
+    max_connections: int = Field(
+        default=1000, ge=1, le=100_000, description="connections of one server; fewer where it may open fewer files"
+    )
+    max_connections_per_peer: int = Field(
+        default=500, ge=1, le=100_000, description="how many of these may come from one address"
+    )
     max_document_bytes: int = Field(default=1024 * 1024, ge=1024, le=1024 * 1024, description="bytes of one workflow")
     max_output_bytes: int = Field(
         default=256 * 1024, ge=1024, le=256 * 1024, description="bytes of one input or output of a state"

@@ -14,6 +14,8 @@ from hmac import compare_digest
 from dcf.values.json_text import Json
 
 SECRET_BYTES = 32
+KEY_CALLER = "key:"
+"""How the name of a caller with a key begins; the id of the key follows."""
 _TEXT = re.compile(r"dcf_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _LONGEST_TEXT = 100
 _NO_DIGEST = "0" * 64
@@ -72,7 +74,7 @@ class ApiKey:
 
     def caller(self) -> Caller:
         """Return the caller that this key stands for."""
-        return Caller(name=f"key:{self.key_id}", scopes=frozenset(self.scopes), agent_id=self.agent_id)
+        return Caller(name=f"{KEY_CALLER}{self.key_id}", scopes=frozenset(self.scopes), agent_id=self.agent_id)
 
 
 NOBODY = Caller(name="nobody", scopes=frozenset())

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from hmac import compare_digest
 
 from dcf.core.access import (
+    KEY_CALLER,
     SECRET_BYTES,
     ApiKey,
     Caller,
@@ -49,9 +50,18 @@ class AccessKeys:
         self._documents = Documents(connections, wait_replicas=wait_replicas)
 
     def create(
-        self, scopes: tuple[Scope, ...], *, agent_id: str | None, label: str | None, life_s: int | None
+        self,
+        scopes: tuple[Scope, ...],
+        *,
+        agent_id: str | None,
+        label: str | None,
+        life_s: int | None,
+        remembered: bool = True,
     ) -> NewKey:
-        """Generate a key and store its digest. The list entry is written first, so it may lack its record."""
+        """Generate a key and store its digest. The list entry is written first, so it may lack its record.
+
+        An expired key stays listed, unless it is not `remembered`.
+        """
         key_id = secrets.token_hex(_ID_BYTES)
         text = key_text(key_id, secrets.token_urlsafe(SECRET_BYTES))
         digest = digest_of(text)
@@ -71,7 +81,13 @@ class AccessKeys:
                 expires_at=None if life_s is None else now + life_s * SECOND,
             )
             listed = ("ZADD", keys.KEY_INDEX, now, key_id)
-            return Verdict(answer=record, changed=True, write=write_key(record), announcements=(listed,))
+            return Verdict(
+                answer=record,
+                changed=True,
+                write=write_key(record),
+                life_s=None if remembered else life_s,
+                announcements=(listed,),
+            )
 
         return NewKey(record=self._documents.transact(keys.access_key(key_id), decide), text=text)
 
@@ -103,6 +119,10 @@ class AccessKeys:
             raise UnknownKey(key_id)
         return found
 
+    def delete(self, key_id: str) -> None:
+        """Remove a key and its list entry, so that nothing tells of it any more. Idempotent."""
+        self._connections.send(("DEL", keys.access_key(key_id)), ("ZREM", keys.KEY_INDEX, key_id))
+
     def admit(self, text: str) -> Caller | None:
         """Return the caller that this key belongs to; None if the key is not valid."""
         key_id = key_id_of(text)
@@ -110,6 +130,11 @@ class AccessKeys:
             return None
         document, now = self._documents.read(keys.access_key(key_id))
         return admit(text, None if document is None else read_key(document), now)
+
+    def holds(self, caller: Caller) -> bool:
+        """Return True if the key that this caller came with is still valid."""
+        document, now = self._documents.read(keys.access_key(caller.name.removeprefix(KEY_CALLER)))
+        return document is not None and read_key(document).standing(now) == "active"
 
 
 def _revoking() -> Callable[[Json, int], Verdict[ApiKey | None]]:

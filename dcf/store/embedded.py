@@ -15,15 +15,12 @@ answers a PING on its socket, and gone if its lock is free. Two servers never wr
 import atexit
 import contextlib
 import functools
-import hashlib
 import importlib
 import importlib.util
 import os
 import socket
-import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -32,6 +29,7 @@ from typing import Literal, Self
 from urllib.parse import quote
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
+from dcf.store.private_directories import make_private, socket_directory
 
 if sys.platform != "win32":  # there is no server for Windows; this module still imports there, to say so
     import fcntl
@@ -234,25 +232,10 @@ def _prepare(data_dir: Path) -> _Site:
     """Create the directory, readable by its owner only, and choose a place for the socket."""
     home = data_dir.resolve()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(home)
     near = home / "redis.sock"
     too_long = len(os.fsencode(near)) > _MAX_SOCKET_PATH
-    return _Site(home, _private_directory(home) / "redis.sock" if too_long else near)
-
-
-def _private_directory(home: Path) -> Path:
-    """Create a directory with a short path. Others may write in its parent, so an existing one is checked."""
-    digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
-    private = Path(tempfile.gettempdir()) / f"dcf-{os.getuid()}-{digest}"
-    with contextlib.suppress(FileExistsError):
-        private.mkdir(mode=0o700)
-    found = private.lstat()
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    if not ours or stat.S_IMODE(found.st_mode) & 0o077:
-        raise StoreUnavailable(
-            f"{private}, where the Redis socket belongs, is not a private directory of this user.",
-            "Remove it, or name a data directory with a shorter path.",
-        )
-    return private
+    return _Site(home, socket_directory(home) / "redis.sock" if too_long else near)
 
 
 @contextlib.contextmanager

@@ -18,6 +18,7 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetad
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp_types import CallToolResult, TextContent, ToolAnnotations
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -36,6 +37,8 @@ from dcf.tools.authentication import (
     who_called_over_http,
 )
 from dcf.tools.envelope import call
+from dcf.tools.http_bodies import LimitedBodies, PlainFraming, body_budget
+from dcf.tools.key_watch import KeyWatch, WatchedStreams
 from dcf.tools.limits import Meter, meter_of
 from dcf.tools.listing import ToolList
 from dcf.tools.profiles import select_tools
@@ -61,6 +64,7 @@ class RegisteredTool(Tool):
     application: Any
     who_calls: Any
     meter: Any
+    watch: Any
 
     async def run(
         self,
@@ -69,7 +73,7 @@ class RegisteredTool(Tool):
         convert_result: bool = False,  # noqa: ARG002 - the SDK's signature
     ) -> CallToolResult:
         """Run the call; the text and the structured content of the answer are equal."""
-        reply = await call(self.spec, self.application, arguments, self.who_calls(), self.meter)
+        reply = await call(self.spec, self.application, arguments, self.who_calls(), self.meter, self.watch)
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
             structured_content=dict(reply.payload),
@@ -83,6 +87,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
     specs = select_tools(settings.toolsets, read_only=settings.read_only, profile=settings.profile)
     who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
     meter = meter_of(settings)
+    watch = None if protected_url is None else KeyWatch(application.keys)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
@@ -100,10 +105,10 @@ def build_server(application: Application, *, protected_url: str | None = None) 
         title="dcf control plane",
         instructions=" ".join(INSTRUCTIONS.split()),
         version=__version__,
-        tools=[_registered(spec, application, who_calls, meter) for spec in specs],
+        tools=[_registered(spec, application, who_calls, meter, watch) for spec in specs],
         lifespan=lifespan,
         log_level="WARNING",
-        middleware=[ToolList(specs, who_calls)],
+        middleware=[ToolList(specs, who_calls), *([] if watch is None else [WatchedStreams(watch, who_calls)])],
         auth=None if protected_url is None else auth_settings(protected_url),
         token_verifier=None if protected_url is None else KeyVerifier(application.keys),
     )
@@ -141,9 +146,12 @@ def over_http(server: MCPServer[None], application: Application, *, protected_ur
         max_request_body_size=settings.max_body_bytes,
     )
     app.router.routes.insert(0, Route(_PATH, no_stream, methods=["GET", "DELETE"]))
+    bodies = Middleware(LimitedBodies, body_budget(settings), settings.max_request_values)
+    app.user_middleware.append(bodies)  # innermost: behind authentication
     if protected_url is not None:
         app.router.routes.insert(0, metadata_route(protected_url))
         app.add_middleware(Unavailable)
+    app.add_middleware(PlainFraming)
     return app
 
 
@@ -179,7 +187,9 @@ def _probe(application: Application) -> str | None:
     return None
 
 
-def _registered(spec: ToolSpec, application: Application, who_calls: WhoCalls, meter: Meter) -> RegisteredTool:
+def _registered(
+    spec: ToolSpec, application: Application, who_calls: WhoCalls, meter: Meter, watch: KeyWatch | None
+) -> RegisteredTool:
     return RegisteredTool(
         fn=spec.run,
         name=spec.name,
@@ -199,6 +209,7 @@ def _registered(spec: ToolSpec, application: Application, who_calls: WhoCalls, m
         application=application,
         who_calls=who_calls,
         meter=meter,
+        watch=watch,
     )
 
 

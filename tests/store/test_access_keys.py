@@ -8,6 +8,7 @@ from dcf.core.access import Scope
 from dcf.errors import UnknownKey
 from dcf.store.access_keys import AccessKeys
 from dcf.store.connection import Connections, open_pool
+from dcf.store.keys import access_key
 from tests.support.redis_contents import everything_in, value_of
 from tests.support.servers import redis_server
 
@@ -34,6 +35,28 @@ def test_keys_are_listed_with_what_they_grant(connections: Connections) -> None:
     assert mine == [first.record, second.record]
     assert {one.standing(now) for one in mine} == {"active"}
     assert keys.any_active()
+
+
+def test_a_deleted_key_admits_nobody_and_is_not_listed(connections: Connections) -> None:
+    keys = AccessKeys(connections)
+    made = keys.create((Scope.READ,), agent_id=None, label=None, life_s=60)
+    caller = keys.admit(made.text)
+    assert caller is not None
+    assert keys.holds(caller)
+    for _ in range(2):
+        keys.delete(made.record.key_id)
+    assert keys.admit(made.text) is None
+    assert not keys.holds(caller)
+    assert made.record not in keys.all()[0]
+
+
+def test_a_key_that_is_not_remembered_goes_with_its_time(real_connections: Connections, onlooker: Connections) -> None:
+    keys = AccessKeys(real_connections)
+    kept = keys.create((Scope.READ,), agent_id=None, label=None, life_s=60)
+    passing = keys.create((Scope.READ,), agent_id=None, label=None, life_s=60, remembered=False)
+    ttl = [onlooker.send(("TTL", access_key(made.record.key_id)))[0] for made in (kept, passing)]
+    assert ttl[0] == -1
+    assert 0 < ttl[1] <= 60
 
 
 def test_another_secret_with_a_known_id_admits_nobody(connections: Connections) -> None:

@@ -21,6 +21,7 @@ from redis.retry import Retry
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store import embedded
 from dcf.store.embedded import EmbeddedServer, start
+from dcf.store.private_directories import socket_directory
 
 USER = """
 import pathlib, sys
@@ -121,6 +122,25 @@ def test_it_is_reachable_by_its_owner_only(tmp_path: Path) -> None:
         assert append_only_file(server).stat().st_mode & 0o077 == 0
 
 
+def test_an_open_data_directory_is_closed_to_others(tmp_path: Path) -> None:
+    stopped_with(tmp_path / "data", keys=3)
+    for directory in (tmp_path / "data", tmp_path / "new"):
+        directory.mkdir(exist_ok=True)
+        directory.chmod(0o755)
+        with start(directory):
+            assert directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_an_open_directory_with_other_files_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir(mode=0o755)
+    (tmp_path / "photos" / "cat.jpg").touch()
+    with pytest.raises(StoreUnavailable, match="is open to other users") as refusal:
+        start(tmp_path / "photos")
+    assert "chmod 700" in refusal.value.hint
+    assert (tmp_path / "photos").stat().st_mode & 0o777 == 0o755
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.jpg"]
+
+
 def test_a_directory_with_odd_characters_works(tmp_path: Path) -> None:
     with start(tmp_path / "a %41 é#?") as server:
         assert is_up(server)
@@ -132,7 +152,7 @@ def test_a_directory_with_a_long_path_works(tmp_path: Path) -> None:
         client.set("k", "v")
         assert second.url == server.url
     assert list(home.glob("appendonlydir/*"))
-    embedded._private_directory(home).rmdir()
+    socket_directory(home).rmdir()
 
 
 @pytest.mark.parametrize("squat", ["open to all", "a link"])
@@ -141,7 +161,7 @@ def test_a_socket_directory_that_is_not_private_is_refused(
 ) -> None:
     home = tmp_path / ("long" * 40)
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
-    place = embedded._private_directory(home)
+    place = socket_directory(home)
     place.chmod(0o755)
     if squat == "a link":
         place.rename(tmp_path / "elsewhere")

@@ -16,7 +16,7 @@ from dcf.tools.limits import meter_of
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
 from tests.runs import test_long_chains
-from tests.tools import test_http, test_limits
+from tests.tools import test_bodies, test_connections, test_http, test_limits
 from tests.tools.access import key_of
 from tests.tools.calls import Tools, new_run
 
@@ -77,6 +77,34 @@ def _turn(meter: Any, caller: Any) -> None:
 
 PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "an HTTP request": (DEFAULTS["max_body_bytes"].default, test_http.test_a_body_beyond_four_mebibytes_is_refused),
+    "JSON values of an HTTP request": (
+        DEFAULTS["max_request_values"].default,
+        test_bodies.test_a_request_with_more_than_two_hundred_thousand_values_is_not_parsed,
+    ),
+    "bodies of HTTP requests that one server holds, beyond 64 KiB of each": (
+        DEFAULTS["max_bodies_bytes"].default,
+        test_bodies.test_all_keys_together_hold_no_more_than_the_limit,
+    ),
+    "those of one key": (
+        DEFAULTS["max_caller_bodies_bytes"].default,
+        test_bodies.test_one_key_holds_a_part_of_the_bodies_and_no_more,
+    ),
+    "seconds until the headers of a request have arrived": (
+        DEFAULTS["header_timeout_s"].default,
+        test_connections.test_headers_that_do_not_come_in_time_are_given_up,
+    ),
+    "seconds until its body has arrived, or its answer is taken": (
+        DEFAULTS["body_timeout_s"].default,
+        test_connections.test_a_body_that_does_not_come_in_time_is_given_up,
+    ),
+    "connections of one server": (
+        DEFAULTS["max_connections"].default,
+        test_connections.test_a_new_connection_takes_the_place_of_the_one_that_waited_longest,
+    ),
+    "connections from one address": (
+        DEFAULTS["max_connections_per_peer"].default,
+        test_connections.test_one_address_cannot_take_all_connections,
+    ),
     "a workflow document": (
         DEFAULTS["max_document_bytes"].default,
         test_limits.test_a_workflow_beyond_the_limit_is_too_large,
