@@ -133,7 +133,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             clock=RunClock(plane, index, outbox, deliveries, ServerTime(connections)),
             sweep=Sweep(Listings(connections)),
             history=history,
-            keys=AccessKeys(connections, wait_replicas=replicas),
+            keys=AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas),
             audit=AuditTrail(connections),
             inbox=inbox,
             records=records,

@@ -8,6 +8,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from dcf.core.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
 
 _LOCAL_HOSTS = ("localhost", "localhost:*", "127.0.0.1", "127.0.0.1:*", "dcf-mcp", "dcf-mcp:*")
@@ -89,10 +90,46 @@ class Settings(BaseSettings):
         description="bytes of one answer; longer lists get a cursor",
     )
     rate_per_s: float = Field(
-        default=100, gt=0, le=100_000, description="calls a second that one API key may make of one server"
+        default=DEFAULTS.calls_per_s,
+        ge=0.001,
+        le=100_000,
+        description="requests a second of one API key, over all servers",
     )
     rate_burst: int = Field(
-        default=200, ge=1, le=100_000, description="calls that one API key may make at once after a pause"
+        default=DEFAULTS.calls_burst,
+        ge=1,
+        le=100_000,
+        description="requests that one API key may make at once after a pause",
+    )
+    quota_events_per_s: float = Field(
+        default=DEFAULTS.events_per_s, ge=0.001, le=1_000_000, description="events of runs a second of one API key"
+    )
+    quota_events_burst: int = Field(
+        default=DEFAULTS.events_burst,
+        ge=1,
+        le=10_000_000,
+        description="events of runs that one API key may cause at once after a pause",
+    )
+    quota_stored_bytes: int = Field(
+        default=DEFAULTS.stored_bytes,
+        ge=0,
+        le=2**50,
+        description="bytes of documents, workflows, inputs and outputs that one API key may hold",
+    )
+    quota_documents: int = Field(
+        default=DEFAULTS.documents,
+        ge=0,
+        le=100_000,
+        description="documents of the JSON tools that one API key may hold",
+    )
+    quota_live_runs: int = Field(
+        default=DEFAULTS.live_runs, ge=0, le=100_000, description="runs of one API key that are not over"
+    )
+    quota_inbox_entries: int = Field(
+        default=DEFAULTS.inbox_entries,
+        ge=0,
+        le=100_000,
+        description="entries in inboxes by the notifications of one API key",
     )
     max_concurrency: int = Field(
         default=64, ge=1, le=10_000, description="calls of one API key that one server answers at the same time"
@@ -253,6 +290,20 @@ class Settings(BaseSettings):
     @classmethod
     def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return value or _LOCAL_ORIGINS
+
+    @property
+    def quotas(self) -> Quotas:
+        """The quotas of an API key that has none of its own."""
+        return Quotas(
+            calls_per_s=self.rate_per_s,
+            calls_burst=self.rate_burst,
+            events_per_s=self.quota_events_per_s,
+            events_burst=self.quota_events_burst,
+            stored_bytes=self.quota_stored_bytes,
+            documents=self.quota_documents,
+            live_runs=self.quota_live_runs,
+            inbox_entries=self.quota_inbox_entries,
+        )
 
     @property
     def names_hosts(self) -> bool:
