@@ -39,6 +39,7 @@ from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
 from dcf.store.outbox import Outbox
+from dcf.store.quotas import QuotaUsage
 from dcf.store.runs import RunStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
@@ -58,7 +59,7 @@ class Application:
     `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
     of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
     and `files` are what tools may change outside runs; the `audit` trail records such changes. `sweep` repairs the
-    indexes across runs.
+    indexes across runs. `usage` tells what API keys hold.
     """
 
     settings: Settings
@@ -76,6 +77,7 @@ class Application:
     sweep: Sweep
     history: History
     keys: AccessKeys
+    usage: QuotaUsage
     audit: AuditTrail
     inbox: Inbox
     records: AgentRecords
@@ -109,7 +111,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
-        edits = Edits(connections, wait_replicas=replicas)
+        edits = Edits(connections, wait_replicas=replicas, keep_s=settings.json_life_s)
         equipment = open_equipment(settings, platform, documents)
         schema = configured_schema(settings.skill_schema, settings.schemas_dir, SCHEMA_NAME)
         library = Library(
@@ -134,6 +136,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             sweep=Sweep(Listings(connections)),
             history=history,
             keys=AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas),
+            usage=QuotaUsage(connections),
             audit=AuditTrail(connections),
             inbox=inbox,
             records=records,

@@ -168,6 +168,12 @@ class Settings(BaseSettings):
     json_max_bytes: int = Field(
         default=1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="bytes of one document that the JSON tools write"
     )
+    json_life_s: int = Field(
+        default=30 * 24 * 3600,
+        ge=0,
+        le=10 * 365 * 24 * 3600,
+        description="seconds that a document of the JSON tools is kept after its last write; 0: for ever",
+    )
     files_read: Directories = Field(
         default=(), description="directories that the file tools may read, comma-separated; empty: none"
     )

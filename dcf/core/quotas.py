@@ -114,3 +114,10 @@ class Account:
     wait_s: float = 0.0
     over: str = ""
     was_counted: bool = True
+
+
+def refuse_if_full(account: Account | None) -> Refusal | None:
+    """Refuse where a key held more bytes than it may when its call began; None for the local user, who has no quota."""
+    if account is None or account.stored_bytes < account.quotas.stored_bytes:
+        return None
+    return exceeded("stored_bytes", account.stored_bytes, account.quotas.stored_bytes)

@@ -63,7 +63,7 @@ async def call(
         with meter.turn(caller) as threads:
             _authorize(spec, caller)
             checked = _speaking(spec, caller, _check(spec, arguments))
-            with calling(caller), authored_by(caller.name):
+            with calling(caller), authored_by(caller.name, caller.account):
                 answer = await _run(spec, application, checked, threads)
         return _within(spec, application, Reply(payload=answer.payload()))
     except DcfError as error:
