@@ -93,7 +93,7 @@ def open_application(settings: Settings) -> Iterator[Application]:
         url = settings.redis_url.get_secret_value()
         yield from _connected(settings, url, Connections(open_pool(url)))
         return
-    with embedded.start(settings.data_dir, appendfsync=settings.appendfsync) as server:
+    with embedded.start(settings.data_dir, appendfsync=settings.appendfsync, maxmemory=settings.maxmemory) as server:
         yield from _connected(settings, server.url, Connections(open_pool(server.url), server.revive))
 
 

@@ -55,6 +55,11 @@ class Settings(BaseSettings):
         default="everysec",
         description="how often the embedded server syncs its log to disk; only always survives a kill or a power loss",
     )
+    maxmemory: int | None = Field(
+        default=None,
+        ge=0,
+        description="bytes that the embedded server may use, 0 for no limit; unset: half of what there is",
+    )
     mcp_host: str = Field(default="127.0.0.1", description="address that the HTTP transport binds")
     mcp_port: int = Field(default=8337, ge=0, le=65535, description="port of the HTTP transport; 0 takes a free one")
     mcp_enable_dns_rebinding_protection: bool = Field(default=True, description="check Host and Origin headers")
