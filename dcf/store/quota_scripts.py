@@ -160,16 +160,16 @@ return 1
 """
 """Counts the events and the data of a commit. What was counted before under the same name is not counted again."""
 
-HOLD_ENTRIES: Final = """
-local count = redis.call('ZCARD', KEYS[1])
+MAY_NOTIFY: Final = """
 local most = tonumber(ARGV[1])
-if count < most then return {} end
-for _, entry in ipairs(redis.call('ZRANGE', KEYS[1], 0, 999)) do
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+if redis.call('ZCARD', KEYS[1]) < most then return {} end
+for _, entry in ipairs(redis.call('ZRANDMEMBER', KEYS[1], 200)) do
   local agent, id = string.match(entry, '^(.*) (%S+)$')
   if #redis.call('XRANGE', ARGV[2] .. agent, id, id) == 0 then redis.call('ZREM', KEYS[1], entry) end
 end
-count = redis.call('ZCARD', KEYS[1])
+local count = redis.call('ZCARD', KEYS[1])
 if count < most then return {} end
 return {'inbox_entries', count, most}
 """
-"""Says whether a key may notify: entries that were acknowledged are no longer held."""
+"""Says whether a key may notify. Before it refuses, it drops what was acknowledged of some entries, drawn by lot."""

@@ -5,7 +5,7 @@ each commit, in the same packet: after a crash a key may seem to hold more than 
 given back by the script that would refuse, or by the sweep (`listings`).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -125,17 +125,19 @@ class QuotaUsage:
         if account is None:
             return None
         listed = keys.quota(account.key_id, "inbox")
-        script: Command = ("EVAL", quota_scripts.HOLD_ENTRIES, 1, listed)
-        (reply,) = self._connections.send((*script, account.quotas.inbox_entries, keys.inbox("")))
+        script: Command = ("EVAL", quota_scripts.MAY_NOTIFY, 1, listed)
+        (reply,) = self._connections.send((*script, account.quotas.inbox_entries, keys.inbox(""), _ENTRY_LIFE_S))
         return refusal_in(reply)
 
-    def notified(self, account: Account | None, entries: Sequence[tuple[str, str]]) -> None:
-        """Count entries in inboxes, by agent and message id."""
-        if account is None or not entries:
-            return
-        listed = keys.quota(account.key_id, "inbox")
-        scored = [part for agent, message in entries for part in (message.partition("-")[0], f"{agent} {message}")]
-        self._connections.send(("ZADD", listed, *scored), ("EXPIRE", listed, _ENTRY_LIFE_S))
+    def notified(self, account: Account | None, entries: Iterable[tuple[str | None, str | None]]) -> None:
+        """Count entries in inboxes, by agent and message id; messages on other platforms are not counted."""
+        scored: list[str] = []
+        for agent_id, message_id in entries:
+            sent_at, dash, _ = (message_id or "").partition("-")
+            if agent_id is not None and dash and sent_at.isdecimal():
+                scored += (sent_at, f"{agent_id} {message_id}")
+        if account is not None and scored:
+            self._connections.send(("ZADD", keys.quota(account.key_id, "inbox"), *scored))
 
 
 def _parts(owner: str, run: RunKeys) -> str:

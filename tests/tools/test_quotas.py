@@ -262,6 +262,22 @@ def test_who_is_about_to_be_refused_gets_back_what_is_gone(
     assert _held(sites, key) == (len('{"x":""}') + 2000, 1)
 
 
+def test_entries_in_inboxes_are_counted_until_they_are_acknowledged(sites: list[Application], urls: list[str]) -> None:
+    key = _key(sites, *PLANNER, inbox_entries=2)
+    agents = [f"agent-{secrets.token_hex(6)}" for _ in range(3)]
+    runs = [f"quota-{secrets.token_hex(6)}" for _ in agents]
+    for run, agent in zip(runs, agents, strict=True):
+        assert _created(urls[0], key, run, agents_map_json={"A": agent}) == "ok"
+    starts = [_tool(url, key, "notify_next_worker_agent", workflow_id=run) for url, run in zip(urls, runs, strict=True)]
+    assert [start["code"] for start in starts] == ["ok", "ok", "quota_exceeded"]
+    again = _tool(urls[0], key, "notify_if_ready", workflow_id=runs[0], state="A")
+    assert again["error"].startswith("quota_exceeded: The quota inbox_entries of this key is used up: 2 of 2")
+    event = _tool(urls[1], key, "await_workflow_event", agent_id=agents[0])
+    wish = {"agent_id": agents[0], "ack_message_id": event["message_id"], "timeout_s": 0}
+    _tool(urls[1], key, "await_workflow_event", **wish)
+    assert _tool(urls[2], key, "notify_next_worker_agent", workflow_id=runs[2])["code"] == "ok"
+
+
 def test_too_many_events_make_a_key_wait(sites: list[Application], urls: list[str]) -> None:
     key = _key(sites, *PLANNER, events_per_s=NEVER_AGAIN, events_burst=2)
     first = f"quota-{secrets.token_hex(6)}"
