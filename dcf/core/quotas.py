@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from dcf.errors import InvalidArgument
-from dcf.values.refusal import Refusal
 
 Amount = int | float
 
@@ -56,23 +55,6 @@ BOUNDS: Final[Mapping[str, Bound]] = {
 }
 """Every quota by its name."""
 
-_WORDS: Final[Mapping[str, tuple[str, str]]] = {
-    "stored_bytes": ("bytes stored", "Delete documents (json_delete with path $), or let finished runs expire"),
-    "documents": ("documents", "Delete documents (json_delete with path $), or let them expire"),
-    "live_runs": ("live runs", "Finish or finalize runs (finalize_workflow)"),
-    "inbox_entries": ("entries in inboxes", "Wait until the agents acknowledge what they were sent"),
-}
-
-
-def exceeded(quota: str, used: int, limit: int) -> Refusal:
-    """Refuse because a stock of the caller's key is used up."""
-    what, remedy = _WORDS[quota]
-    return Refusal(
-        code="quota_exceeded",
-        message=f"The quota {quota} of this key is used up: {used} of {limit} {what}.",
-        hint=f"{remedy}; or ask the operator for a key with more (`dcf keys create --quota {quota}=N`).",
-    )
-
 
 def read_quota(text: str) -> tuple[str, Amount]:
     """Read `NAME=VALUE`; raise InvalidArgument where it is no quota or out of its bounds."""
@@ -114,10 +96,3 @@ class Account:
     wait_s: float = 0.0
     over: str = ""
     was_counted: bool = True
-
-
-def refuse_if_full(account: Account | None) -> Refusal | None:
-    """Refuse where a key held more bytes than it may when its call began; None for the local user, who has no quota."""
-    if account is None or account.stored_bytes < account.quotas.stored_bytes:
-        return None
-    return exceeded("stored_bytes", account.stored_bytes, account.quotas.stored_bytes)

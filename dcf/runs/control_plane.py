@@ -20,7 +20,7 @@ from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.joining import NOTHING_JOINED, completer_of
 from dcf.core.model import RunStatus
-from dcf.core.quotas import refuse_if_full
+from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
@@ -175,7 +175,7 @@ class ControlPlane:
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[Updated | Refusal | More]:
             decision = progress.update(snapshot, request, run.definition, run.context)
-            full = refuse_if_full(current_account())
+            full = unless_full(current_account())
             if full is not None and decision.changes is not None and decision.changes.outputs:
                 return Decision(answer=full)
             return decision

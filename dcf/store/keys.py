@@ -146,6 +146,11 @@ def quota(owner: str, of: Literal["docs", "runs", "live", "inbox", "part"] | Non
     return f"cp:idx:quota:{owner}" if of is None else f"cp:idx:quota:{of}:{owner}"
 
 
+def quota_parts(owner: str, workflow_id: str) -> str:
+    """Return the key of what an owner holds of a run, by what it is."""
+    return f"{quota(owner, 'part')}:{workflow_id}"
+
+
 def turn(agent_id: str) -> str:
     """Return the key of the delivery lock of an agent."""
     return f"cp:idx:turn:{agent_id}"
@@ -253,6 +258,11 @@ class RunKeys:
     def audit(self) -> str:
         """The audit record that finalizing writes."""
         return self.of("audit")
+
+    @property
+    def data(self) -> str:
+        """What the keys of the run's inputs, outputs and items begin with."""
+        return f"dp:wf:{self.workflow_id}:"
 
     def state(self, path: str) -> str:
         """Return the key of a state's document."""

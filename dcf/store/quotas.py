@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from dcf.core.quotas import Account, exceeded
+from dcf.core.quotas import Account
+from dcf.core.refusals import quota_exceeded
 from dcf.store import keys, quota_scripts
 from dcf.store.connection import Command, Connections, Reply, checked
 from dcf.store.keys import RunKeys
@@ -71,7 +72,7 @@ def reservation(run: RunKeys, size: int, account: Account) -> Command:
     own = account.key_id
     return (
         *("EVAL", quota_scripts.RESERVE_RUN, 6, keys.quota(own), keys.quota(own, "runs"), keys.quota(own, "live")),
-        *(_parts(own, run), run.meta, keys.LIVE),
+        *(keys.quota_parts(own, run.workflow_id), run.meta, keys.LIVE),
         *(run.workflow_id, size, account.quotas.live_runs, account.quotas.stored_bytes),
         *(keys.quota(own, "part"), _META_BEFORE, _META_AFTER),
     )
@@ -81,7 +82,7 @@ def charge(run: RunKeys, commands: Sequence[Command], events: int, account: Acco
     """Return the command that counts the events and the data of a commit."""
     own = account.key_id
     sizes = [part for command in commands for part in _sizes(run, command)]
-    keyed = (keys.quota(own), keys.quota(own, "runs"), _parts(own, run), keys.rate(own))
+    keyed = (keys.quota(own), keys.quota(own, "runs"), keys.quota_parts(own, run.workflow_id), keys.rate(own))
     return ("EVAL", quota_scripts.CHARGE_RUN, 4, *keyed, run.workflow_id, events, *sizes)
 
 
@@ -91,7 +92,7 @@ def refusal_in(reply: Reply) -> Refusal | None:
     if not told:
         return None
     quota, used, limit = told
-    return exceeded(quota.decode(), int(used), int(limit))
+    return quota_exceeded(quota.decode(), int(used), int(limit))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,13 +141,9 @@ class QuotaUsage:
             self._connections.send(("ZADD", keys.quota(account.key_id, "inbox"), *scored))
 
 
-def _parts(owner: str, run: RunKeys) -> str:
-    return f"{keys.quota(owner, 'part')}:{run.workflow_id}"
-
-
 def _sizes(run: RunKeys, command: Command) -> list[str | int]:
     """Return names and bytes of the data that a command writes (inputs, outputs, items); 0 for what it deletes."""
-    data = f"dp:wf:{run.workflow_id}:"
+    data = run.data
     if command[0] == "JSON.MSET":
         triples = zip(command[1::3], command[3::3], strict=True)
         written = [(str(key), str(text)) for key, text in triples if str(key).startswith(data)]

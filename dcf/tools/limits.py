@@ -36,7 +36,7 @@ _THREADS = 16
 
 
 @dataclass(slots=True)
-class _Account:
+class _Turns:
     tokens: float
     at: float
     running: int = 0
@@ -51,7 +51,7 @@ class Meter:
     burst: int
     concurrency: int
     monotonic: Callable[[], float] = time.monotonic
-    _accounts: OrderedDict[str, _Account] = field(default_factory=OrderedDict)
+    _accounts: OrderedDict[str, _Turns] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -71,10 +71,10 @@ class Meter:
             with self._lock:
                 account.running -= 1
 
-    def _admit(self, name: str, *, counts: bool) -> _Account:
+    def _admit(self, name: str, *, counts: bool) -> _Turns:
         with self._lock:
             now = self.monotonic()
-            account = self._accounts.setdefault(name, _Account(tokens=self.burst, at=now))
+            account = self._accounts.setdefault(name, _Turns(tokens=self.burst, at=now))
             self._accounts.move_to_end(name)
             account.tokens = min(self.burst, account.tokens + (now - account.at) * self.rate_per_s)
             account.at = now
