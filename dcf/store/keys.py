@@ -151,6 +151,11 @@ def quota_parts(owner: str, workflow_id: str) -> str:
     return f"{quota(owner, 'part')}:{workflow_id}"
 
 
+def data_of(workflow_id: str) -> str:
+    """Return what the keys of a run's inputs, outputs and items begin with."""
+    return f"dp:wf:{workflow_id}:"
+
+
 def turn(agent_id: str) -> str:
     """Return the key of the delivery lock of an agent."""
     return f"cp:idx:turn:{agent_id}"
@@ -258,11 +263,6 @@ class RunKeys:
     def audit(self) -> str:
         """The audit record that finalizing writes."""
         return self.of("audit")
-
-    @property
-    def data(self) -> str:
-        """What the keys of the run's inputs, outputs and items begin with."""
-        return f"dp:wf:{self.workflow_id}:"
 
     def state(self, path: str) -> str:
         """Return the key of a state's document."""

@@ -143,7 +143,7 @@ class QuotaUsage:
 
 def _sizes(run: RunKeys, command: Command) -> list[str | int]:
     """Return names and bytes of the data that a command writes (inputs, outputs, items); 0 for what it deletes."""
-    data = run.data
+    data = keys.data_of(run.workflow_id)
     if command[0] == "JSON.MSET":
         triples = zip(command[1::3], command[3::3], strict=True)
         written = [(str(key), str(text)) for key, text in triples if str(key).startswith(data)]
