@@ -24,7 +24,7 @@ class Quotas:
     calls_burst: int = 200
     events_per_s: float = 1000.0
     events_burst: int = 100_000
-    stored_bytes: int = 256 * 1024 * 1024
+    stored_bytes: int = 64 * 1024 * 1024
     documents: int = 1000
     live_runs: int = 1000
     inbox_entries: int = 10_000

@@ -205,7 +205,7 @@ def conflict(message: str) -> Refusal:
 
 
 _REMEDIES: Final[Mapping[str, tuple[str, str]]] = {
-    "stored_bytes": ("bytes stored", "Delete documents (json_delete with path $), or let finished runs expire"),
+    "stored_bytes": ("bytes stored", "Delete documents (json_delete with path $), finalize runs that have expiry_secs"),
     "documents": ("documents", "Delete documents (json_delete with path $), or let them expire"),
     "live_runs": ("live runs", "Finish or finalize runs (finalize_workflow)"),
     "inbox_entries": ("entries in inboxes", "Wait until the agents acknowledge what they were sent"),

@@ -76,7 +76,7 @@ def test_a_key_shows_its_quotas_and_what_it_uses(dcf: Dcf, real_connections: Con
         edits.transact("doc:shown", "1", lambda _: EditOutcome(answer=None, written=write))
     shown = json.loads(dcf("keys", "show", key_id, "--json").stdout)["quotas"]
     assert shown["documents"] == {"limit": 7, "used": 1}
-    assert shown["stored_bytes"] == {"limit": 256 * 1024**2, "used": len('{"n":1}')}
+    assert shown["stored_bytes"] == {"limit": 64 * 1024**2, "used": len('{"n":1}')}
     assert shown["calls_per_s"] == {"limit": 0.5, "used": None}
     page = dcf("keys", "show", key_id).stdout
     assert "documents" in page
