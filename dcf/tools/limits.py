@@ -120,7 +120,8 @@ class Metering:
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
         """Pass the request on, or raise the protocol's error with the code and the wait as its data."""
-        if not (ctx.method == _CALL and (ctx.params or {}).get("name") in self._tools):
+        is_own = ctx.method == _CALL and (ctx.params or {}).get("name") in self._tools
+        if ctx.request_id is not None and not is_own:  # a notification has no answer in which to refuse it
             try:
                 refuse_excess(self._who_calls())
             except RateLimited as error:

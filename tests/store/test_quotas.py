@@ -1,6 +1,7 @@
 """Counting what API keys use, where Redis is full, replaced, or restarted: a call is answered, and nothing is lost."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,7 +18,10 @@ from dcf.store.quotas import QuotaUsage
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
+from tests.support.counting import CountingPool
+from tests.support.machines import chain
 from tests.support.servers import redis_server
+from tests.support.world import World
 
 ACCOUNT = Account(key_id="0123456789ab", quotas=Quotas())
 
@@ -103,3 +107,40 @@ def test_a_write_of_the_local_user_is_counted_for_nobody(lonely: Connections) ->
     refused = _write(lonely, "doc:a", {"n": 3}, account=none)
     assert refused is not None
     assert refused.code == "quota_exceeded"
+
+
+def test_a_call_of_a_key_sends_no_packet_more_and_one_command_less(
+    counting: CountingPool, onlooker: Connections
+) -> None:
+    """Looking the key up took two commands; now it is counted in one, and a write has one more."""
+    world = World(connections=Connections(counting), onlooker=onlooker)
+    text = _new_key(world.connections)
+    with counting.counted() as looked_up:
+        AccessKeys(world.connections).admit(text)
+    assert looked_up == [["EVAL"]]
+    run, account = world.create(chain("A")), replace(ACCOUNT, key_id=text.split("_")[1])
+    world.plane.run(run)
+    held: dict[str, list[list[str]]] = {}
+    for who in (None, account):
+        with authored_by("somebody", who):
+            token = world.acquire(run, "A")
+            with counting.counted() as held[str(who)]:
+                world.renew(run, "A", token)
+            world.release(run, "A", token)
+    alone, keyed = held.values()
+    assert keyed == [alone[0], ["EVAL", *alone[1]]]
+    world.close()
+
+
+def test_a_run_of_a_key_is_made_in_as_many_packets_as_one_of_the_local_user(
+    counting: CountingPool, onlooker: Connections
+) -> None:
+    world = World(connections=Connections(counting), onlooker=onlooker)
+    made: list[list[list[str]]] = []
+    for who in (None, ACCOUNT):
+        with authored_by("somebody", who), counting.counted() as packets:
+            world.create(chain("A"))
+        made.append(packets)
+    assert len(made[0]) == len(made[1])
+    assert sum(map(len, made[1])) == sum(map(len, made[0])) + 2, "one says that there is room, one counts the data"
+    world.close()

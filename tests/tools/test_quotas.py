@@ -121,6 +121,24 @@ def test_a_call_that_is_refused_for_its_rate_makes_nobody_wait_longer(
     assert waits == sorted(waits, reverse=True)
 
 
+def test_a_notification_beyond_the_rate_is_counted_and_makes_no_noise(
+    sites: list[Application], urls: list[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    key = _key(sites, calls_per_s=NEVER_AGAIN, calls_burst=1)
+    body = json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    for _ in range(2):
+        response = httpx2.post(f"{urls[0]}/mcp", content=body, headers=HEADERS | {"Authorization": f"Bearer {key}"})
+        assert response.status_code == 202
+    assert _is_limited(_post(urls[0], key, "ping"))
+    assert "raised" not in caplog.text
+
+
+def test_several_requests_in_one_body_are_no_way_around(sites: list[Application], urls: list[str]) -> None:
+    body = json.dumps([{"jsonrpc": "2.0", "id": number, "method": "tools/list"} for number in range(3)])
+    headers = HEADERS | {"Authorization": f"Bearer {_key(sites)}"}
+    assert httpx2.post(f"{urls[0]}/mcp", content=body, headers=headers).status_code == 400
+
+
 def test_one_key_does_not_pay_for_another(sites: list[Application], urls: list[str]) -> None:
     one, other = (_key(sites, calls_per_s=NEVER_AGAIN, calls_burst=1) for _ in range(2))
     _post(urls[0], one, "ping")
