@@ -1,5 +1,6 @@
 """Counting what API keys use, where Redis is full, replaced, or restarted: a call is answered, and nothing is lost."""
 
+import secrets
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +13,10 @@ from dcf.errors import StoreUnavailable
 from dcf.store import embedded, keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.authors import authored_by
-from dcf.store.connection import Connections, open_pool
+from dcf.store.connection import Command, Connections, open_pool
 from dcf.store.edits import EditedDocument, EditOutcome, Edits
-from dcf.store.quotas import QuotaUsage
+from dcf.store.keys import RunKeys
+from dcf.store.quotas import QuotaUsage, charge, forget_run
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -144,3 +146,21 @@ def test_a_run_of_a_key_is_made_in_as_many_packets_as_one_of_the_local_user(
     assert len(made[0]) == len(made[1])
     assert sum(map(len, made[1])) == sum(map(len, made[0])) + 2, "one says that there is room, one counts the data"
     world.close()
+
+
+def test_data_that_is_announced_twice_is_counted_once(real_connections: Connections) -> None:
+    """As when a commit lost a race and is tried again."""
+    account = Account(key_id=secrets.token_hex(6), quotas=Quotas())
+    run = RunKeys(f"run-{secrets.token_hex(6)}")
+
+    def announce(output: str, **more: Command) -> int:
+        commands: list[Command] = [("JSON.MSET", run.output("A"), "$", output, run.state("A"), "$", "{}")]
+        real_connections.send(charge(run, [*commands, *more.values()], 1, account))
+        return QuotaUsage(real_connections).of(account.key_id).stored_bytes
+
+    assert [announce('"12345678"'), announce('"12345678"'), announce('"123"')] == [10, 10, 5]
+    assert announce('"é"', and_another=("JSON.MSET", run.input("B"), "$", "1")) == 5
+    real_connections.send(charge(run, [("DEL", run.output("A"), run.join("A"))], 0, account))
+    assert QuotaUsage(real_connections).of(account.key_id).stored_bytes == 1
+    real_connections.send(forget_run(account.key_id, run.workflow_id))
+    assert QuotaUsage(real_connections).of(account.key_id).stored_bytes == 0
