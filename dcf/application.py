@@ -39,6 +39,7 @@ from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
 from dcf.store.outbox import Outbox
+from dcf.store.quotas import QuotaUsage
 from dcf.store.runs import RunStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
@@ -58,7 +59,7 @@ class Application:
     `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
     of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
     and `files` are what tools may change outside runs; the `audit` trail records such changes. `sweep` repairs the
-    indexes across runs.
+    indexes across runs. `usage` tells what API keys hold.
     """
 
     settings: Settings
@@ -76,6 +77,7 @@ class Application:
     sweep: Sweep
     history: History
     keys: AccessKeys
+    usage: QuotaUsage
     audit: AuditTrail
     inbox: Inbox
     records: AgentRecords
@@ -91,7 +93,7 @@ def open_application(settings: Settings) -> Iterator[Application]:
         url = settings.redis_url.get_secret_value()
         yield from _connected(settings, url, Connections(open_pool(url)))
         return
-    with embedded.start(settings.data_dir, appendfsync=settings.appendfsync) as server:
+    with embedded.start(settings.data_dir, appendfsync=settings.appendfsync, maxmemory=settings.maxmemory) as server:
         yield from _connected(settings, server.url, Connections(open_pool(server.url), server.revive))
 
 
@@ -109,7 +111,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
-        edits = Edits(connections, wait_replicas=replicas)
+        edits = Edits(connections, wait_replicas=replicas, keep_s=settings.json_life_s)
         equipment = open_equipment(settings, platform, documents)
         schema = configured_schema(settings.skill_schema, settings.schemas_dir, SCHEMA_NAME)
         library = Library(
@@ -133,7 +135,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             clock=RunClock(plane, index, outbox, deliveries, ServerTime(connections)),
             sweep=Sweep(Listings(connections)),
             history=history,
-            keys=AccessKeys(connections, wait_replicas=replicas),
+            keys=AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas),
+            usage=QuotaUsage(connections),
             audit=AuditTrail(connections),
             inbox=inbox,
             records=records,

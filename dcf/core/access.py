@@ -7,10 +7,11 @@ needed only for secrets that can be guessed, such as passwords.
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hmac import compare_digest
 
+from dcf.core.quotas import Account, Amount
 from dcf.values.json_text import Json
 
 SECRET_BYTES = 32
@@ -44,18 +45,22 @@ MEANINGS: Mapping[Scope, str] = {
 class Caller:
     """Who makes a call. `name` is written into the history of runs.
 
-    A caller with an `agent_id` may act only as that agent.
+    A caller with an `agent_id` may act only as that agent. `account` is that of its key; the local user has none.
     """
 
     name: str
     scopes: frozenset[Scope]
     agent_id: str | None = None
     local: bool = False
+    account: Account | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """The stored record of an API key: the key's digest, not the key. Times in server microseconds."""
+    """The stored record of an API key: the key's digest, not the key. Times in server microseconds.
+
+    `quotas` are the key's own, in place of the server's settings.
+    """
 
     key_id: str
     digest: str
@@ -65,6 +70,7 @@ class ApiKey:
     label: str | None = None
     expires_at: int | None = None
     revoked_at: int | None = None
+    quotas: Mapping[str, Amount] = field(default_factory=dict)
 
     def standing(self, now: int) -> str:
         """Return "active", "expired" or "revoked"."""
@@ -72,9 +78,10 @@ class ApiKey:
             return "revoked"
         return "expired" if self.expires_at is not None and now >= self.expires_at else "active"
 
-    def caller(self) -> Caller:
+    def caller(self, account: Account | None = None) -> Caller:
         """Return the caller that this key stands for."""
-        return Caller(name=f"{KEY_CALLER}{self.key_id}", scopes=frozenset(self.scopes), agent_id=self.agent_id)
+        name = f"{KEY_CALLER}{self.key_id}"
+        return Caller(name=name, scopes=frozenset(self.scopes), agent_id=self.agent_id, account=account)
 
 
 NOBODY = Caller(name="nobody", scopes=frozenset())
@@ -106,12 +113,12 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def admit(text: str, record: ApiKey | None, now: int) -> Caller | None:
+def admit(text: str, record: ApiKey | None, now: int, account: Account | None = None) -> Caller | None:
     """Return the caller of this key; None if it is wrong, expired or revoked. All cases take the same time."""
     same = compare_digest(digest_of(text), _NO_DIGEST if record is None else record.digest)
     if record is None or not same or record.standing(now) != "active":
         return None
-    return record.caller()
+    return record.caller(account)
 
 
 def write_key(key: ApiKey) -> dict[str, Json]:
@@ -125,6 +132,7 @@ def write_key(key: ApiKey) -> dict[str, Json]:
         "created_at": key.created_at,
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
+        "quotas": dict(key.quotas),
     }
 
 
@@ -139,4 +147,5 @@ def read_key(document: Mapping[str, Json]) -> ApiKey:
         created_at=document["created_at"],
         expires_at=document["expires_at"],
         revoked_at=document["revoked_at"],
+        quotas=document.get("quotas", {}),  # keys of older versions have none
     )

@@ -119,6 +119,29 @@ class Attempts:
                 raise
 
 
+def commit_one(connection: Connection, command: Command) -> Reply:
+    """Commit a single command with MULTI and EXEC. Return its reply, an error too."""
+    try:
+        *queued, replies = exchange(connection, [("MULTI",), command, ("EXEC",)])
+    except CONNECTION_ERRORS as error:
+        raise Unsure from error
+    for reply in queued:
+        checked(reply)
+    results: list[Reply] | None = checked(replies)
+    if results is None:
+        raise Overtaken
+    return results[0]
+
+
+def send_one(connection: Connection, command: Command) -> Reply:
+    """Send a single command in place of a transaction. Return its reply, an error too."""
+    try:
+        _, reply = exchange(connection, [("UNWATCH",), command])
+    except CONNECTION_ERRORS as error:
+        raise Unsure from error
+    return reply
+
+
 def commit(connection: Connection, commands: Sequence[Command], announcements: Sequence[Command] = ()) -> list[Reply]:
     """Commit with MULTI and EXEC: all commands or none.
 

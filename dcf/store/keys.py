@@ -24,6 +24,14 @@
 | `cp:idx:skills:<agent>` | JSON | loading and unloading: what skills the agent has, and what each of them brought | until it has none |
 | `cp:idx:workers:<id>` | JSON | creating and deleting the agents of a run: who was made for which state | with the run's retention, or a month |
 | `cp:idx:keys:<key id>` | JSON | `dcf keys`: scopes, agent, expiry and the digest of an API key, never the key | for ever |
+| `cp:idx:rate:<key id>` | hash | every request of an API key: what is left of its rates | an hour |
+| `cp:idx:quota:<owner>` | hash | writes of an API key: the bytes of all that it holds | while it holds anything |
+| `cp:idx:quota:docs:<owner>` | sorted set | the JSON tools: documents by expiry; the owner is a key's id, or `local` | with its documents |
+| `cp:idx:quota:runs:<owner>` | sorted set | writes of an API key: runs that it wrote to, by when | until a sweep finds the run gone |
+| `cp:idx:quota:live:<owner>` | sorted set | creating a run (before it): runs that may be live, by when | until the quota is asked for |
+| `cp:idx:quota:part:<owner>:<run>` | hash | writes of an API key to a run (before them): bytes by what they are | with the entry of the run |
+| `cp:idx:quota:inbox:<owner>` | sorted set | notifying: entries in inboxes that may be there, by when | a week |
+| `cp:idx:docs` | hash | the JSON tools: of each document its owner, bytes and life | with its document |
 | `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
 | `cp:idx:sweep` | string | the process that sweeps the indexes for wrong entries, so that no other does | an hour |
@@ -51,6 +59,7 @@ RUNS = "cp:idx:runs"
 LIVE = "cp:idx:live"
 KEY_INDEX = "cp:idx:keys"
 AUDIT_TRAIL = "cp:idx:audit"
+DOCUMENTS = "cp:idx:docs"
 BARRIER = "cp:idx:barrier"
 SWEEP = "cp:idx:sweep"
 SERVER_TIME = "cp:idx:time"
@@ -125,6 +134,26 @@ def edit(key: str, request: str) -> str:
 def access_key(key_id: str) -> str:
     """Return the key of the record of an API key."""
     return f"cp:idx:keys:{key_id}"
+
+
+def rate(key_id: str) -> str:
+    """Return the key of what is left of the rates of an API key."""
+    return f"cp:idx:rate:{key_id}"
+
+
+def quota(owner: str, of: Literal["docs", "runs", "live", "inbox", "part"] | None = None) -> str:
+    """Return the key of what an owner holds: all bytes, or what it holds of one kind."""
+    return f"cp:idx:quota:{owner}" if of is None else f"cp:idx:quota:{of}:{owner}"
+
+
+def quota_parts(owner: str, workflow_id: str) -> str:
+    """Return the key of what an owner holds of a run, by what it is."""
+    return f"{quota(owner, 'part')}:{workflow_id}"
+
+
+def data_of(workflow_id: str) -> str:
+    """Return what the keys of a run's inputs, outputs and items begin with."""
+    return f"dp:wf:{workflow_id}:"
 
 
 def turn(agent_id: str) -> str:

@@ -16,6 +16,7 @@ from dcf.store.connection import Command, Connection, Connections, Reply, checke
 from dcf.store.documents import micros
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
+from dcf.store.quotas import NEVER, forget_document, forget_run
 from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, load
 
@@ -81,6 +82,10 @@ def _ask(connection: Connection, commands: list[Command]) -> list[Reply]:
 def _remedy(flaw: ListFlaw) -> Command:
     if flaw.is_missing:
         return ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
+    if flaw.kind is ListKind.DOCUMENTS:
+        return forget_document(flaw.index.removeprefix(keys.quota("", "docs")), flaw.name)
+    if flaw.kind is ListKind.CHARGES:
+        return forget_run(flaw.index.removeprefix(keys.quota("", "runs")), flaw.name)
     return ("EVAL", UNLIST, 1, flaw.index, flaw.name, flaw.score + 1)  # unless it was written again meanwhile
 
 
@@ -113,6 +118,13 @@ _FAMILIES: Final[Mapping[str, _List]] = {
         kind=ListKind.ASSIGNMENTS,
         key_of=_meta_of,
         judged_before=lambda now: now // SECOND - _ASSIGNED_GRACE_S,
+    ),
+    # A document is written with its entry, whose score is when it expires.
+    keys.quota("", "docs"): _List(kind=ListKind.DOCUMENTS, key_of=str, judged_before=lambda _: NEVER + 1),
+    keys.quota("", "runs"): _List(
+        kind=ListKind.CHARGES,
+        key_of=_meta_of,
+        judged_before=lambda now: (now - _GRACE) // SECOND,
     ),
 }
 """Kinds of indexes with many keys, by key prefix."""

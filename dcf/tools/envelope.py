@@ -68,7 +68,7 @@ async def call(
         with meter.turn(caller) as threads:
             _authorize(spec, caller)
             checked = _speaking(spec, caller, await check_arguments(spec, arguments, threads))
-            with calling(caller), authored_by(caller.name):
+            with calling(caller), authored_by(caller.name, caller.account):
                 if watch is not None and inspect.iscoroutinefunction(spec.run):
                     answer = await watch.during(caller, partial(_run, spec, application, checked, threads))
                 else:

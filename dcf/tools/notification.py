@@ -14,7 +14,7 @@ from dcf.ports import Undelivered
 from dcf.runs.notifications import Target
 from dcf.runs.standing import StateView
 from dcf.store.inbox import Message
-from dcf.tools.callers import require, require_part, require_planner
+from dcf.tools.callers import current_caller, require, require_part, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
@@ -77,6 +77,10 @@ def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> W
     payload = _payload(args.payload_json)
     if not args.include_only_ready:
         raise InvalidArgument("include_only_ready=false is not possible: only ready states are announced.")
+    account = current_caller().account
+    full = app.usage.may_notify(account)
+    if full is not None:
+        return refused(WorkersNotified, full, workflow_id=args.workflow_id, source_state=args.source_state)
     if args.source_state is None:
         require(Scope.PLAN, "Starting a run")
         require_planner(app, args.workflow_id)
@@ -86,6 +90,7 @@ def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> W
     else:
         require_part(app, args.workflow_id, args.source_state)
     targets = app.notifications.notify_next(args.workflow_id, args.source_state, reason=args.reason, payload=payload)
+    app.usage.notified(account, [(one.agent_id, one.delivery.message_id) for one in targets if one.sent])
     failed = [target for target in targets if not target.sent and not target.skipped_not_ready]
     sent = sum(target.sent for target in targets)
     answer = WorkersNotified(
@@ -146,9 +151,14 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
     if found is None or found.doc.status.value in skip or not found.ready:
         word, why = _why_skipped(found, skip)
         return answer.model_copy(update={"status": word, "skipped": True, "skip_reason": why})
+    account = current_caller().account
+    full = app.usage.may_notify(account)
+    if full is not None:
+        return refused(ReadyNotified, full, workflow_id=args.workflow_id, state=args.state)
     target = app.notifications.notify(
         args.workflow_id, args.state, reason=args.reason or "notify_if_ready", payload=payload
     )
+    app.usage.notified(account, [(target.agent_id, target.delivery.message_id)] if target.sent else [])
     if not target.sent:
         reason = "no_agent_assigned" if target.agent_id is None else "send_failed"
         return answer.model_copy(update=_not_delivered([target]) | {"skipped": True, "skip_reason": reason})

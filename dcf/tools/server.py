@@ -39,7 +39,7 @@ from dcf.tools.authentication import (
 from dcf.tools.envelope import call
 from dcf.tools.http_bodies import LimitedBodies, PlainFraming, body_budget
 from dcf.tools.key_watch import KeyWatch, WatchedStreams
-from dcf.tools.limits import Meter, meter_of
+from dcf.tools.limits import Meter, Metering, meter_of
 from dcf.tools.listing import ToolList
 from dcf.tools.profiles import select_tools
 from dcf.tools.registry import ToolSpec
@@ -108,7 +108,11 @@ def build_server(application: Application, *, protected_url: str | None = None) 
         tools=[_registered(spec, application, who_calls, meter, watch) for spec in specs],
         lifespan=lifespan,
         log_level="WARNING",
-        middleware=[ToolList(specs, who_calls), *([] if watch is None else [WatchedStreams(watch, who_calls)])],
+        middleware=[
+            Metering((spec.name for spec in specs), who_calls),
+            ToolList(specs, who_calls),
+            *([] if watch is None else [WatchedStreams(watch, who_calls)]),
+        ],
         auth=None if protected_url is None else auth_settings(protected_url),
         token_verifier=None if protected_url is None else KeyVerifier(application.keys),
     )

@@ -13,8 +13,8 @@ from tests.support.redis_contents import everything_in, value_of
 from tests.support.servers import redis_server
 
 
-def test_a_new_key_admits_until_it_is_revoked(connections: Connections) -> None:
-    keys = AccessKeys(connections)
+def test_a_new_key_admits_until_it_is_revoked(real_connections: Connections) -> None:
+    keys = AccessKeys(real_connections)
     made = keys.create((Scope.READ,), agent_id="me", label="for a test", life_s=3600)
     caller = keys.admit(made.text)
     assert caller is not None
@@ -59,8 +59,8 @@ def test_a_key_that_is_not_remembered_goes_with_its_time(real_connections: Conne
     assert 0 < ttl[1] <= 60
 
 
-def test_another_secret_with_a_known_id_admits_nobody(connections: Connections) -> None:
-    keys = AccessKeys(connections)
+def test_another_secret_with_a_known_id_admits_nobody(real_connections: Connections) -> None:
+    keys = AccessKeys(real_connections)
     one, two = (keys.create((Scope.READ,), agent_id=None, label=None, life_s=None) for _ in range(2))
     mixed = f"dcf_{one.record.key_id}_{two.text.split('_', 2)[2]}"
     assert keys.admit(mixed) is None

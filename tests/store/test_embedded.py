@@ -20,8 +20,10 @@ from redis.retry import Retry
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store import embedded
+from dcf.store.connection import Command, Connections, open_pool
 from dcf.store.embedded import EmbeddedServer, start
 from dcf.store.private_directories import socket_directory
+from dcf.store.redis_program import share_of_memory
 
 USER = """
 import pathlib, sys
@@ -112,6 +114,33 @@ def test_it_starts_with_json_search_and_an_append_only_file(tmp_path: Path) -> N
         assert setting(server, "appendfsync") == "everysec"
         assert setting(server, "maxmemory-policy") == "noeviction"
         assert setting(server, "save") == ""
+
+
+def test_it_may_use_half_of_the_memory_unless_told_otherwise(tmp_path: Path) -> None:
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with start(tmp_path / "half") as server:
+        assert 0 < int(setting(server, "maxmemory")) <= machine // 2
+    for told in (0, 100_000_000):
+        with start(tmp_path / f"told-{told}", maxmemory=told) as server:
+            assert int(setting(server, "maxmemory")) == told
+
+
+def test_a_container_has_half_of_its_limit(tmp_path: Path) -> None:
+    limit, none = tmp_path / "memory.max", tmp_path / "no.limit"
+    limit.write_text("1048576\n")
+    none.write_text("max\n")
+    assert share_of_memory([limit, none, tmp_path / "missing"]) == 512 * 1024
+    assert share_of_memory([none]) == share_of_memory([])
+
+
+def test_a_server_whose_memory_is_full_says_so_and_lives(tmp_path: Path) -> None:
+    with start(tmp_path, maxmemory=20_000_000) as server:
+        connections = Connections(open_pool(server.url))
+        writes: list[Command] = [("SET", f"key:{number}", "v" * 1_000_000) for number in range(100)]
+        with pytest.raises(StoreUnavailable, match="its memory is full"):
+            connections.send(*writes)
+        assert connections.send(("EXISTS", "key:0")) == [1], "nothing was dropped"
+        connections.close()
 
 
 def test_it_is_reachable_by_its_owner_only(tmp_path: Path) -> None:
