@@ -14,7 +14,9 @@
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:wf:<id>:receipts` | hash | requests that displace another's receipt: what older requests were told | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
-| `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
+| `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
+| `cp:idx:inbox:<agent>:waiting`, `:taken` | sorted set | delivery and reading: unread events by their turn, the others by when they were handed out | with the inbox |
+| `cp:idx:inbox:<agent>:book` | hash | delivery and reading: how many events of each run and each creator of runs are unread, and whose turn it is | with the inbox |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
 | `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
@@ -79,6 +81,12 @@ def receipt_field(path: str, request: str) -> str:
 def inbox(agent_id: str) -> str:
     """Return the key of an agent's inbox: its events until it acknowledges them."""
     return f"cp:idx:inbox:{agent_id}"
+
+
+def inbox_parts(agent_id: str) -> tuple[str, str, str, str]:
+    """Return the keys of an agent's inbox: the events, the order of unread and of handed-out ones, and the counts."""
+    key = inbox(agent_id)
+    return key, f"{key}:waiting", f"{key}:taken", f"{key}:book"
 
 
 def sent(agent_id: str, thing: str) -> str:

@@ -19,7 +19,7 @@ from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName,
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 
-_MAX_PAYLOAD = 16 * 1024
+MAX_PAYLOAD = 4 * 1024
 _STREAM_ID_LIMIT = 2**64
 
 _OWED: Final = "Nothing is to be done: what is owed is delivered by itself."
@@ -36,7 +36,7 @@ class _AwaitedEvent(Arguments):
 
     reason: str | None = Field(default=None, max_length=200, description="Why, in a word; default: what happened.")
     payload_json: Any = Field(
-        default=None, description="Extra JSON for the receiver, at most 16 KB; it is shown as untrusted data."
+        default=None, description="Extra JSON for the receiver, at most 4 KiB; it is marked as untrusted data."
     )
     message_role: Role = Field(default="system", description="Role of the message, where the platform has roles.")
     async_message: bool = Field(default=True, description="Delivery never waits for the receiver's work.")
@@ -224,7 +224,7 @@ def _message_id(text: str) -> str:
 
 
 def _payload(value: Json) -> Json:
-    return None if value is None else parse(value, name="payload_json", max_bytes=_MAX_PAYLOAD)
+    return None if value is None else parse(value, name="payload_json", max_bytes=MAX_PAYLOAD)
 
 
 def _shown(target: Target) -> dict[str, Json]:

@@ -12,7 +12,7 @@ from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
 from dcf.core.model import RunStatus
 from dcf.errors import DcfError, InvalidArgument
-from dcf.tools.callers import require_planner
+from dcf.tools.callers import current_caller, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
@@ -88,6 +88,7 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
         planner_agent_id=args.planner_agent_id,
         retention_s=args.expiry_secs,
         max_attempts=args.max_attempts,
+        created_by=current_caller().name,
     )
     answer = app.control_plane.create(request)
     if isinstance(answer, Refusal):
