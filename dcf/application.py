@@ -39,6 +39,7 @@ from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
 from dcf.store.outbox import Outbox
+from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.runs import RunStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
@@ -57,7 +58,8 @@ class Application:
 
     `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
     of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
-    and `files` are what tools may change outside runs; the `audit` trail records such changes. `sweep` repairs the
+    and `files` are what tools may change outside runs; the `audit` trail records such changes, and
+    what was refused. `sweep` repairs the
     indexes across runs.
     """
 
@@ -77,6 +79,7 @@ class Application:
     history: History
     keys: AccessKeys
     audit: AuditTrail
+    refusals: RefusalNotes
     inbox: Inbox
     records: AgentRecords
     reader: InboxReader
@@ -117,6 +120,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         )
         outbox = Outbox(connections)
         notifications = Notifications(plane, outbox, told, _guarded(platform))
+        access, audit = AccessKeys(connections, wait_replicas=replicas), AuditTrail(connections)
         deliveries = resources.enter_context(_open_deliveries(notifications, platform))
         yield Application(
             settings=settings,
@@ -133,8 +137,9 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             clock=RunClock(plane, index, outbox, deliveries, ServerTime(connections)),
             sweep=Sweep(Listings(connections)),
             history=history,
-            keys=AccessKeys(connections, wait_replicas=replicas),
-            audit=AuditTrail(connections),
+            keys=access,
+            audit=audit,
+            refusals=RefusalNotes(audit, access),
             inbox=inbox,
             records=records,
             reader=InboxReader(partial(open_async_client, url)),

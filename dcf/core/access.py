@@ -75,6 +75,9 @@ class ApiKey:
         return Caller(name=f"key:{self.key_id}", scopes=frozenset(self.scopes), agent_id=self.agent_id)
 
 
+LOCAL = "local"
+"""Name of the local user, who needs no key."""
+
 NOBODY = Caller(name="nobody", scopes=frozenset())
 """The caller of a call without authentication; it has no scopes."""
 
@@ -85,7 +88,7 @@ def local_caller(*, operator: bool) -> Caller:
     `operate` is the exception: it must be asked for (`operator`).
     """
     scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE}
-    return Caller(name="local", scopes=scopes, local=True)
+    return Caller(name=LOCAL, scopes=scopes, local=True)
 
 
 def key_text(key_id: str, secret: str) -> str:
@@ -110,6 +113,13 @@ def admit(text: str, record: ApiKey | None, now: int) -> Caller | None:
     if record is None or not same or record.standing(now) != "active":
         return None
     return record.caller()
+
+
+def why_refused(text: str, record: ApiKey | None, now: int) -> str:
+    """Return why this key is not valid: unknown, wrong, expired or revoked."""
+    if record is None:
+        return "unknown"
+    return record.standing(now) if compare_digest(digest_of(text), record.digest) else "wrong"
 
 
 def write_key(key: ApiKey) -> dict[str, Json]:

@@ -18,6 +18,7 @@ from dcf.core.access import (
     key_id_of,
     key_text,
     read_key,
+    why_refused,
     write_key,
 )
 from dcf.errors import StoreUnavailable, UnknownKey
@@ -110,6 +111,11 @@ class AccessKeys:
             return None
         document, now = self._documents.read(keys.access_key(key_id))
         return admit(text, None if document is None else read_key(document), now)
+
+    def why_refused(self, text: str) -> str:
+        """Return why a key of the right form is not valid."""
+        document, now = self._documents.read(keys.access_key(key_id_of(text) or ""))
+        return why_refused(text, None if document is None else read_key(document), now)
 
 
 def _revoking() -> Callable[[Json, int], Verdict[ApiKey | None]]:

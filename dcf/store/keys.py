@@ -30,7 +30,8 @@
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
 | `cp:idx:sweep` | string | the process that sweeps the indexes for wrong entries, so that no other does | an hour |
 | `cp:idx:time` | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
-| `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after | the last 100 000 entries |
+| `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after; refused calls, failed log-ins | as its indexes say |
+| `cp:idx:audit:<author>` | sorted set | the same: entries of one key, of operators, of the refusals of a key, of log-ins | the last 10 000 of a key, 100 000 of operators, 1 000 refusals of a key, 10 000 log-ins |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
 Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a run has; nothing else lists them.
@@ -133,6 +134,11 @@ def edit(key: str, request: str) -> str:
 def access_key(key_id: str) -> str:
     """Return the key of the record of an API key."""
     return f"cp:idx:keys:{key_id}"
+
+
+def audit_share(author: str) -> str:
+    """Return the key of the index of an author's entries in the audit trail."""
+    return f"{AUDIT_TRAIL}:{author}"
 
 
 def turn(agent_id: str) -> str:

@@ -67,10 +67,23 @@ async def call(
                 answer = await _run(spec, application, checked, threads)
         return _within(spec, application, Reply(payload=answer.payload()))
     except DcfError as error:
+        if isinstance(error, Forbidden):
+            await _note(spec, application, error, arguments, caller)
         return Reply(payload=_failure(spec, error, arguments), broken=True)
     except Exception:  # a bug in dcf must not show internals to a caller
         log.exception("tool %s failed", spec.name)
         return Reply(payload=_failure(spec, InternalError(), arguments), broken=True)
+
+
+async def _note(
+    spec: ToolSpec, application: Application, error: Forbidden, arguments: Mapping[str, Json], caller: Caller
+) -> None:
+    """Record in the audit trail that a call was refused, and which run and agent it named."""
+    about = {name: arguments.get(name) for name in ("workflow_id", spec.acts_as or "agent_id")}
+    named = {name: value for name, value in about.items() if isinstance(value, str)}
+    note = application.refusals.refused(caller, spec.name, error, named)
+    if note is not None:
+        await anyio.to_thread.run_sync(note)
 
 
 async def _run(

@@ -105,7 +105,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
         log_level="WARNING",
         middleware=[ToolList(specs, who_calls)],
         auth=None if protected_url is None else auth_settings(protected_url),
-        token_verifier=None if protected_url is None else KeyVerifier(application.keys),
+        token_verifier=None if protected_url is None else KeyVerifier(application.keys, application.refusals),
     )
 
 
