@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from dcf.core.definition import check_names
 from dcf.errors import InvalidArgument
 from dcf.validation.graph import check_graph
 from dcf.validation.imports import Imported, load_imports
@@ -44,7 +45,14 @@ def validate_document(
     imported = load_imports(fields, places, skills_base_dir)
     references = check_references(fields.get("asl"), imported)
     graph, doubts, summary = check_graph(fields["asl"], "/asl") if "asl" in fields else ([], [], {})
-    problems = [*form, *_embedded(fields), *imported.problems, *references.problems, *_not_said_before(form, graph)]
+    problems = [
+        *form,
+        *_embedded(fields),
+        *_names(fields),
+        *imported.problems,
+        *references.problems,
+        *_not_said_before(form, graph),
+    ]
     return Validation(
         problems=in_order(problems),
         warnings=(*imported.warnings, *references.warnings, *doubts),
@@ -72,7 +80,7 @@ def validate(definition: Json) -> dict[str, Any]:
     elif _binds_agents(document):
         form = check_schema(document)
         graph = check_graph(document["asl"], "/asl")[0] if "asl" in document else []
-        verdict = Validation(problems=in_order([*form, *_not_said_before(form, graph)]))
+        verdict = Validation(problems=in_order([*form, *_names(document), *_not_said_before(form, graph)]))
     else:
         verdict = _machine_verdict(document)
     shown = verdict.as_json()
@@ -111,7 +119,8 @@ def _is_named_machine(document: Mapping[str, Json]) -> bool:
 def _machine_verdict(machine: Json) -> Validation:
     is_named = isinstance(machine, dict) and _is_named_machine(machine)
     problems, doubts, summary = check_graph(machine["asl"], "/asl") if is_named else check_graph(machine)
-    return Validation(problems=in_order(problems), warnings=tuple(doubts), graph=summary)
+    names = _names(machine) if is_named else []
+    return Validation(problems=in_order([*names, *problems]), warnings=tuple(doubts), graph=summary)
 
 
 def _read(workflow: Json) -> tuple[Json, Finding | None]:
@@ -129,6 +138,10 @@ def _embedded(document: Mapping[str, Json]) -> list[Finding]:
         return []
     message = f"Agents inside the document ({_EMBEDDED}) are not supported."
     return [found("imports", f"/{_EMBEDDED}", "embedded_agents", message, "Put them into a .af file and import it.")]
+
+
+def _names(document: Mapping[str, Json]) -> list[Finding]:
+    return [found("static", one.path, one.code, one.message, one.hint) for one in check_names(document)]
 
 
 def _not_said_before(form: Iterable[Finding], graph: Iterable[Finding]) -> list[Finding]:
