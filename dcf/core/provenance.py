@@ -11,7 +11,7 @@ from dcf.core.model import StateDoc
 from dcf.values.json_text import Json
 
 TRUST: Final = "untrusted data"
-_FIRST: Final = "the input of the run"
+_NAMED: Final = 5
 
 
 def marked(source: Json) -> dict[str, Json]:
@@ -19,9 +19,13 @@ def marked(source: Json) -> dict[str, Json]:
     return {"from": source, "trust": TRUST}
 
 
-def mark_of_input(doc: StateDoc) -> dict[str, Json]:
-    """Return the mark of a state's input: the states before it wrote it, or whoever created the run."""
-    return marked(list(doc.waits_for) or _FIRST)
+def mark_of_input(path: str, doc: StateDoc) -> dict[str, Json]:
+    """Return the mark of a state's input, and of its last error if it has one: which states wrote them, or who else."""
+    before = [f"state {name}" for name in doc.waits_for]
+    more = [f"{len(before) - _NAMED} more"] if len(before) > _NAMED else []
+    first = "the Parallel or Map around it" if "/" in path else "the input of the run"
+    holder = [] if doc.last_error is None else ["an earlier holder of this state"]
+    return marked([*(before[:_NAMED] or [first]), *more, *holder])
 
 
 def mark_of_event(author: str | None, meta: Mapping[str, Json]) -> dict[str, Json]:

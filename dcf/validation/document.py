@@ -3,7 +3,7 @@
 Only an invalid schema is an error of the caller. Whatever the document is, the answer is a Validation.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,10 +11,11 @@ from dcf.core.definition import check_names
 from dcf.errors import InvalidArgument
 from dcf.validation.graph import check_graph
 from dcf.validation.imports import Imported, load_imports
-from dcf.validation.references import References, check_references
+from dcf.validation.references import References, check_references, tasks_of
 from dcf.validation.schema import check_schema, schema_text
 from dcf.validation.verdict import Finding, Validation, found, in_order
 from dcf.values.json_text import Json, parse_workflow
+from dcf.values.open_tasks import open_tasks_warning
 
 MAX_DOCUMENT: Final = 1024 * 1024
 _MARKS_OF_A_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "af_imports", "skill_imports"})
@@ -55,7 +56,7 @@ def validate_document(
     ]
     return Validation(
         problems=in_order(problems),
-        warnings=(*imported.warnings, *references.warnings, *doubts),
+        warnings=(*imported.warnings, *references.warnings, *doubts, *_open_tasks(fields.get("asl"))),
         schema_errors=tuple(schema_text(finding) for finding in form),
         resolution=_resolution(imported, references),
         graph=summary,
@@ -138,6 +139,14 @@ def _embedded(document: Mapping[str, Json]) -> list[Finding]:
         return []
     message = f"Agents inside the document ({_EMBEDDED}) are not supported."
     return [found("imports", f"/{_EMBEDDED}", "embedded_agents", message, "Put them into a .af file and import it.")]
+
+
+def _open_tasks(machine: Json) -> Iterator[str]:
+    """Yield the warning about Tasks that are bound to no agent, if there are any."""
+    unbound = [name for _, name, task in tasks_of(machine, "/asl") if not isinstance(task.get("AgentBinding"), dict)]
+    warning = open_tasks_warning(unbound, "Bind it with AgentBinding, or name agents when the run is created.")
+    if warning is not None:
+        yield warning
 
 
 def _names(document: Mapping[str, Json]) -> list[Finding]:
