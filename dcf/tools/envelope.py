@@ -33,12 +33,14 @@ from dcf.tools.examples import example_of
 from dcf.tools.limits import Meter
 from dcf.tools.registry import ID_PATTERN, ID_RULE, Answer, Arguments, ToolSpec, printable
 from dcf.values.json_text import Json, dump
+from dcf.values.names import escaped
 
 log = logging.getLogger(__name__)
 
 _LONGEST_ECHO = 80
 _LONGEST_SUBJECT = 300
 _PROBLEMS_SHOWN = 50
+_LONGEST_PATH = 1000
 _TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
 
 
@@ -204,7 +206,12 @@ def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> 
     payload = answer.payload()
     if isinstance(error, InvalidDefinition):
         payload["problems"] = [
-            {"path": found.path, "code": found.code, "message": found.message, "hint": found.hint}
+            {
+                "path": escaped(found.path, _LONGEST_PATH),
+                "code": found.code,
+                "message": found.message,
+                "hint": found.hint,
+            }
             for found in error.problems[:_PROBLEMS_SHOWN]
         ]
     return payload

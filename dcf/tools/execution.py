@@ -75,7 +75,7 @@ class ControlPlaneRead(Answer):
     inputs: dict[str, Any] = Field(default_factory=dict)
     outputs: dict[str, Any] = Field(default_factory=dict)
     readiness: dict[str, bool] | None = None
-    provenance: dict[str, Any] = Field(default_factory=lambda: marked("the agents of this run"))
+    provenance: dict[str, Any] | None = None
     next_cursor: str | None = None
 
 
@@ -101,6 +101,7 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
         inputs=states.inputs,
         outputs=states.outputs,
         readiness=states.readiness if args.compute_readiness else None,
+        provenance=marked("the agents of this run"),
         next_cursor=states.next_cursor,
     )
 
