@@ -40,7 +40,7 @@ log = logging.getLogger(__name__)
 _LONGEST_ECHO = 80
 _LONGEST_SUBJECT = 300
 _PROBLEMS_SHOWN = 50
-_LONGEST_PATH = 1000
+_LONGEST_PATH = 10_000
 _TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
 
 

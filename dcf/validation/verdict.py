@@ -22,7 +22,7 @@ _ORDER: Final = tuple(EXIT_CODES)
 """The stages in order; when the input cannot be parsed no other stage runs."""
 
 MAX_FINDINGS: Final = 1_000
-_LONGEST_PATH: Final = 1_000
+_LONGEST_PATH: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

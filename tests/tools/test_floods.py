@@ -15,6 +15,7 @@ from tests.tools.calls import ONE_TASK, TWO_TASKS, Answer, Tools, new_run
 pytestmark = pytest.mark.anyio
 
 FLOODER = key_of(*PLANNER, name="key:aaaaaaaaaaaa")
+READER = key_of(*PLANNER, name="key:cccccccccccc")
 OTHER = key_of(*PLANNER, name="key:bbbbbbbbbbbb")
 
 
@@ -32,14 +33,7 @@ async def _create(application: Application, caller: Caller, run: str, agent: str
 
 
 async def _heard(application: Application, agent: str, **more: Any) -> Answer:
-    return await ask(
-        application,
-        key_of(*PLANNER, name="key:cccccccccccc"),
-        "await_workflow_event",
-        agent_id=agent,
-        timeout_s=0,
-        **more,
-    )
+    return await ask(application, READER, "await_workflow_event", agent_id=agent, timeout_s=0, **more)
 
 
 async def test_waking_an_agent_773_times_at_once_leaves_one_event(
@@ -69,7 +63,8 @@ async def test_the_event_of_another_planner_is_the_next_but_one_whatever_the_fir
         await ask(alone, FLOODER, "notify_next_worker_agent", workflow_id=f"{run_id}-{number}")
     await _create(alone, OTHER, f"{run_id}-other", agent)
     await ask(alone, OTHER, "notify_next_worker_agent", workflow_id=f"{run_id}-other")
-    heard, done = [], {}
+    heard: list[str] = []
+    done: dict[str, str] = {}
     for _ in range(2):
         answer = await _heard(alone, agent, **done)
         done = {"ack_message_id": answer["message_id"]}
