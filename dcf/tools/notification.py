@@ -21,6 +21,8 @@ from dcf.values.refusal import Refusal
 
 MAX_PAYLOAD = 4 * 1024
 _STREAM_ID_LIMIT = 2**64
+_LONGEST_CLEANING_S = 2.0
+"""Seconds beyond the requested wait in which outdated events are dropped."""
 
 _OWED: Final = "Nothing is to be done: what is owed is delivered by itself."
 _HINTS: Final[Mapping[Undelivered | None, str]] = {
@@ -208,13 +210,18 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
 
 
 async def _next_that_is_true(app: Application, agent_id: str, timeout_s: float) -> Message | None:
-    """Wait for an event that still applies; drop those whose state was completed or taken, or whose run is over."""
+    """Wait for an event that still applies; drop those whose state was completed or taken, or whose run is over.
+
+    Many may have to be dropped: then this ends before it found one, and the next call goes on.
+    """
     until = anyio.current_time() + timeout_s
     while True:
         message = await app.reader.next(agent_id, max(0.0, until - anyio.current_time()))
         if message is None or await anyio.to_thread.run_sync(app.notifications.is_current, message.event):
             return message
         await anyio.to_thread.run_sync(app.inbox.acknowledge, agent_id, message.message_id)
+        if anyio.current_time() > until + _LONGEST_CLEANING_S:
+            return None
 
 
 def _message_id(text: str) -> str:
