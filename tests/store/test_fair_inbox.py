@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.errors import StoreUnavailable
 from dcf.ports import Undelivered
 from dcf.store import keys
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.inbox import VISIBILITY_S, Inbox, InboxReader, Message, Posted
+from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis
 from tests.support.world import World
 
@@ -348,3 +350,75 @@ def test_no_event_is_lost_none_comes_after_its_acknowledgement_and_a_run_keeps_i
     _, waiting, taken, book = keys.inbox_parts(model.agent)
     assert model.world.ask("EXISTS", waiting, taken) == 0
     assert set(model.world.ask("HGETALL", book)[::2]) <= {b"rank", b"turn"}, "the counts agree"
+
+
+def test_an_inbox_whose_events_expired_before_its_counts_begins_anew(
+    real: World, inbox: Inbox, take: Taking, agent: str
+) -> None:
+    stream, waiting, _, book = keys.inbox_parts(agent)
+    for number in range(3):
+        put(inbox, agent, "lost", number, "local")
+    real.ask("DEL", stream)
+    put(inbox, agent, "new", 1, "local")
+    assert (real.ask("HGET", book, "size:local"), real.ask("ZCARD", waiting)) == (b"1", 1)
+    message = take(agent)
+    assert message is not None
+    assert message.event["run"] == "new"
+
+
+# Many at once, and replies that are lost
+
+
+def test_with_many_writers_and_readers_at_once_every_event_is_handled_once(
+    server: RestrictedRedis, worlds: Callable[..., World], agent: str
+) -> None:
+    """Nobody dies, and everybody acknowledges: then nothing comes twice."""
+    written = {(f"run-{writer}", number) for writer in range(4) for number in range(40)}
+    handled: list[tuple[str, int]] = []
+
+    def write(writer: int) -> None:
+        world = worlds()
+        for number in range(40):
+            put(world.inbox, agent, f"run-{writer}", number, f"key{writer % 2}")
+
+    async def read(reader: InboxReader, inbox: Inbox) -> None:
+        while len(handled) < len(written):
+            message = await reader.next(agent, 0.2)
+            if message is not None:
+                handled.append((message.event["run"], message.event["n"]))
+                assert await asyncio.to_thread(inbox.acknowledge, agent, message.message_id)
+
+    async def everybody() -> None:
+        inbox = worlds().inbox
+        readers = [InboxReader(partial(open_async_client, server.url)) for _ in range(4)]
+        writing = [asyncio.to_thread(write, writer) for writer in range(4)]
+        async with asyncio.timeout(60):
+            await asyncio.gather(*writing, *(read(reader, inbox) for reader in readers))
+        for reader in readers:
+            await reader.close()
+
+    asyncio.run(everybody())
+    assert sorted(handled) == sorted(written)
+
+
+def test_an_event_whose_delivery_was_not_confirmed_is_put_in_once(
+    proxy: Proxy, real: World, worlds: Callable[..., World], agent: str
+) -> None:
+    proxy.plan(Fault.LOSE_REPLY, command="EVAL")
+    put(worlds(proxy.url).inbox, agent, "run", 1, "local")
+    assert real.ask("XLEN", keys.inbox(agent)) == 1
+    assert real.ask("HGET", keys.inbox_parts(agent)[3], "size:local") == b"1"
+
+
+def test_an_event_whose_hand_out_was_not_confirmed_comes_again(
+    proxy: Proxy, real: World, inbox: Inbox, take: Taking, agent: str
+) -> None:
+    put(inbox, agent, "run", 1, "local")
+    lost = Taking(proxy.url)
+    proxy.plan(Fault.LOSE_REPLY, command="EVAL")
+    with pytest.raises(StoreUnavailable):
+        lost(agent)
+    lost.close()
+    assert take(agent) is None, "it may have arrived"
+    grow_old(real, agent)
+    assert take(agent) is not None
