@@ -40,6 +40,7 @@ from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
 from dcf.store.outbox import Outbox
 from dcf.store.quotas import QuotaUsage
+from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.runs import RunStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
@@ -58,8 +59,8 @@ class Application:
 
     `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
     of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
-    and `files` are what tools may change outside runs; the `audit` trail records such changes. `sweep` repairs the
-    indexes across runs. `usage` tells what API keys hold.
+    and `files` are what tools may change outside runs; the `audit` trail records such changes, and `refusals` what was
+    refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold.
     """
 
     settings: Settings
@@ -79,6 +80,7 @@ class Application:
     keys: AccessKeys
     usage: QuotaUsage
     audit: AuditTrail
+    refusals: RefusalNotes
     inbox: Inbox
     records: AgentRecords
     reader: InboxReader
@@ -119,6 +121,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         )
         outbox = Outbox(connections)
         notifications = Notifications(plane, outbox, told, _guarded(platform))
+        access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
+        audit = AuditTrail(connections)
         deliveries = resources.enter_context(_open_deliveries(notifications, platform))
         yield Application(
             settings=settings,
@@ -135,9 +139,10 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             clock=RunClock(plane, index, outbox, deliveries, ServerTime(connections)),
             sweep=Sweep(Listings(connections)),
             history=history,
-            keys=AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas),
+            keys=access,
             usage=QuotaUsage(connections),
-            audit=AuditTrail(connections),
+            audit=audit,
+            refusals=RefusalNotes(audit, access),
             inbox=inbox,
             records=records,
             reader=InboxReader(partial(open_async_client, url)),

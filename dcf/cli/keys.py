@@ -22,7 +22,7 @@ from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
 from dcf.settings import read_settings
 from dcf.store.audit_trail import Recording
 from dcf.store.authors import authored_by
-from dcf.values.identifiers import check_id
+from dcf.values.identifiers import check_id, check_name
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 
@@ -177,9 +177,7 @@ def _seconds(span: str) -> int:
 
 
 def _label(text: str | None) -> str | None:
-    if text is not None and (len(text) > _LONGEST_LABEL or not text.isprintable()):
-        raise InvalidArgument("--label is too long or not printable.", f"Write at most {_LONGEST_LABEL} characters.")
-    return text
+    return None if text is None else check_name(text, "--label", _LONGEST_LABEL)
 
 
 def _row(record: ApiKey, now: int) -> dict[str, Json]:

@@ -84,6 +84,9 @@ class ApiKey:
         return Caller(name=name, scopes=frozenset(self.scopes), agent_id=self.agent_id, account=account)
 
 
+LOCAL = "local"
+"""Name of the local user, who needs no key."""
+
 NOBODY = Caller(name="nobody", scopes=frozenset())
 """The caller of a call without authentication; it has no scopes."""
 
@@ -94,7 +97,7 @@ def local_caller(*, operator: bool) -> Caller:
     `operate` is the exception: it must be asked for (`operator`).
     """
     scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE}
-    return Caller(name="local", scopes=scopes, local=True)
+    return Caller(name=LOCAL, scopes=scopes, local=True)
 
 
 def key_text(key_id: str, secret: str) -> str:
@@ -119,6 +122,13 @@ def admit(text: str, record: ApiKey | None, now: int, account: Account | None = 
     if record is None or not same or record.standing(now) != "active":
         return None
     return record.caller(account)
+
+
+def why_refused(text: str, record: ApiKey | None, now: int) -> str:
+    """Return why this key is not valid: unknown, wrong, expired or revoked."""
+    if record is None:
+        return "unknown"
+    return record.standing(now) if compare_digest(digest_of(text), record.digest) else "wrong"
 
 
 def write_key(key: ApiKey) -> dict[str, Json]:

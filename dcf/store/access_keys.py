@@ -21,6 +21,7 @@ from dcf.core.access import (
     key_id_of,
     key_text,
     read_key,
+    why_refused,
     write_key,
 )
 from dcf.core.quotas import DEFAULTS, Account, Amount, Quotas, with_own
@@ -190,6 +191,11 @@ class AccessKeys:
         """Return True if the key that this caller came with is still valid."""
         document, now = self._documents.read(keys.access_key(caller.name.removeprefix(KEY_CALLER)))
         return document is not None and read_key(document).standing(now) == "active"
+
+    def why_refused(self, text: str) -> str:
+        """Return why a key of the right form is not valid."""
+        document, now = self._documents.read(keys.access_key(key_id_of(text) or ""))
+        return why_refused(text, None if document is None else read_key(document), now)
 
 
 def _revoking() -> Callable[[Json, int], Verdict[ApiKey | None]]:

@@ -14,7 +14,9 @@
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:wf:<id>:receipts` | hash | requests that displace another's receipt: what older requests were told | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
-| `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
+| `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
+| `cp:idx:inbox:<agent>:waiting`, `:taken` | sorted set | delivery and reading: unread events by their turn, the others by when they were handed out | with the inbox |
+| `cp:idx:inbox:<agent>:book` | hash | delivery and reading: how many events of each run and each creator of runs are unread, and whose turn it is | with the inbox |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
 | `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
@@ -36,7 +38,8 @@
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
 | `cp:idx:sweep` | string | the process that sweeps the indexes for wrong entries, so that no other does | an hour |
 | `cp:idx:time` | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
-| `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after | the last 100 000 entries |
+| `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after; refused calls, failed log-ins | as its indexes say |
+| `cp:idx:audit:<author>` | sorted set | the same: entries of one key, of operators, of the refusals of a key, of log-ins | the last 10 000 of a key, 100 000 of operators, 1 000 refusals of a key, 10 000 log-ins |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
 Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a run has; nothing else lists them.
@@ -88,6 +91,12 @@ def receipt_field(path: str, request: str) -> str:
 def inbox(agent_id: str) -> str:
     """Return the key of an agent's inbox: its events until it acknowledges them."""
     return f"cp:idx:inbox:{agent_id}"
+
+
+def inbox_parts(agent_id: str) -> tuple[str, str, str, str]:
+    """Return the keys of an agent's inbox: the events, the order of unread and of handed-out ones, and the counts."""
+    key = inbox(agent_id)
+    return key, f"{key}:waiting", f"{key}:taken", f"{key}:book"
 
 
 def sent(agent_id: str, thing: str) -> str:
@@ -154,6 +163,11 @@ def quota_parts(owner: str, workflow_id: str) -> str:
 def data_of(workflow_id: str) -> str:
     """Return what the keys of a run's inputs, outputs and items begin with."""
     return f"dp:wf:{workflow_id}:"
+
+
+def audit_share(author: str) -> str:
+    """Return the key of the index of an author's entries in the audit trail."""
+    return f"{AUDIT_TRAIL}:{author}"
 
 
 def turn(agent_id: str) -> str:

@@ -29,6 +29,7 @@ _META_PATHS: Final = (
     "$.created_at",
     "$.started_at",
     "$.planner_agent_id",
+    "$.created_by",
     "$.max_attempts",
 )
 

@@ -26,6 +26,7 @@ from dcf.core.access import NOBODY, Caller, Scope, local_caller
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings
 from dcf.store.access_keys import AccessKeys
+from dcf.store.refusal_notes import RefusalNotes
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
@@ -49,12 +50,14 @@ class KeyVerifier:
     """Looks up bearer tokens, once for each request, and so counts the requests. No other class sees the key itself."""
 
     keys: AccessKeys
+    refusals: RefusalNotes
     threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_LOOKUPS))
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the caller of this key as the SDK's AccessToken; None for an invalid key."""
         caller = await anyio.to_thread.run_sync(self.keys.admit, token, limiter=self.threads)
         if caller is None:
+            await anyio.to_thread.run_sync(self.refusals.failed_login, token, limiter=self.threads)
             return None
         scopes = sorted(map(str, caller.scopes))
         return AdmittedToken(

@@ -31,12 +31,14 @@ from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter
 from dcf.tools.registry import Answer, Arguments, ToolSpec, printable
 from dcf.values.json_text import Json, dump
+from dcf.values.names import escaped
 
 log = logging.getLogger(__name__)
 
 _LONGEST_ECHO = 80
 _LONGEST_SUBJECT = 300
 _PROBLEMS_SHOWN = 50
+_LONGEST_PATH = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +77,23 @@ async def call(
                     answer = await _run(spec, application, checked, threads)
         return _within(spec, application, Reply(payload=answer.payload()))
     except DcfError as error:
+        if isinstance(error, Forbidden):
+            await _note(spec, application, error, arguments, caller)
         return Reply(payload=_failure(spec, error, arguments), broken=True)
     except Exception:  # a bug in dcf must not show internals to a caller
         log.exception("tool %s failed", spec.name)
         return Reply(payload=_failure(spec, InternalError(), arguments), broken=True)
+
+
+async def _note(
+    spec: ToolSpec, application: Application, error: Forbidden, arguments: Mapping[str, Json], caller: Caller
+) -> None:
+    """Record in the audit trail that a call was refused, and which run and agent it named."""
+    about = {name: arguments.get(name) for name in ("workflow_id", spec.acts_as or "agent_id")}
+    named = {name: value for name, value in about.items() if isinstance(value, str)}
+    note = application.refusals.refused(caller, spec.name, error, named)
+    if note is not None:
+        await anyio.to_thread.run_sync(note)
 
 
 async def _run(
@@ -144,7 +159,12 @@ def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> 
     payload = answer.payload()
     if isinstance(error, InvalidDefinition):
         payload["problems"] = [
-            {"path": found.path, "code": found.code, "message": found.message, "hint": found.hint}
+            {
+                "path": escaped(found.path, _LONGEST_PATH),
+                "code": found.code,
+                "message": found.message,
+                "hint": found.hint,
+            }
             for found in error.problems[:_PROBLEMS_SHOWN]
         ]
     return payload

@@ -19,8 +19,10 @@ from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName,
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 
-_MAX_PAYLOAD = 16 * 1024
+MAX_PAYLOAD = 4 * 1024
 _STREAM_ID_LIMIT = 2**64
+_LONGEST_CLEANING_S = 2.0
+"""Seconds beyond the requested wait in which outdated events are dropped."""
 
 _OWED: Final = "Nothing is to be done: what is owed is delivered by itself."
 _HINTS: Final[Mapping[Undelivered | None, str]] = {
@@ -36,7 +38,7 @@ class _AwaitedEvent(Arguments):
 
     reason: str | None = Field(default=None, max_length=200, description="Why, in a word; default: what happened.")
     payload_json: Any = Field(
-        default=None, description="Extra JSON for the receiver, at most 16 KB; it is shown as untrusted data."
+        default=None, description="Extra JSON for the receiver, at most 4 KiB; it is marked as untrusted data."
     )
     message_role: Role = Field(default="system", description="Role of the message, where the platform has roles.")
     async_message: bool = Field(default=True, description="Delivery never waits for the receiver's work.")
@@ -218,13 +220,18 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
 
 
 async def _next_that_is_true(app: Application, agent_id: str, timeout_s: float) -> Message | None:
-    """Wait for an event that still applies; drop those whose state was completed or taken, or whose run is over."""
+    """Wait for an event that still applies; drop those whose state was completed or taken, or whose run is over.
+
+    Many may have to be dropped: then this ends before it found one, and the next call goes on.
+    """
     until = anyio.current_time() + timeout_s
     while True:
         message = await app.reader.next(agent_id, max(0.0, until - anyio.current_time()))
         if message is None or await anyio.to_thread.run_sync(app.notifications.is_current, message.event):
             return message
         await anyio.to_thread.run_sync(app.inbox.acknowledge, agent_id, message.message_id)
+        if anyio.current_time() > until + _LONGEST_CLEANING_S:
+            return None
 
 
 def _message_id(text: str) -> str:
@@ -234,7 +241,7 @@ def _message_id(text: str) -> str:
 
 
 def _payload(value: Json) -> Json:
-    return None if value is None else parse(value, name="payload_json", max_bytes=_MAX_PAYLOAD)
+    return None if value is None else parse(value, name="payload_json", max_bytes=MAX_PAYLOAD)
 
 
 def _shown(target: Target) -> dict[str, Json]:

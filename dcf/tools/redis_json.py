@@ -10,6 +10,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.provenance import marked
 from dcf.core.run_edits import Hand
 from dcf.errors import InvalidArgument
 from dcf.runs.editing import Changed, Operation, Wish
@@ -118,6 +119,7 @@ class DocumentRead(Answer):
     found: bool = False
     value_json: str | None = None
     length: int | None = None
+    provenance: dict[str, Any] | None = None
     next_cursor: int | None = None
 
 
@@ -151,6 +153,7 @@ def json_read(app: Application, args: JsonRead) -> DocumentRead:
         found=True,
         value_json=_written(part.value, longest, pretty=args.pretty),
         length=part.total,
+        provenance=marked("whoever wrote this document"),
         next_cursor=part.cursor,
     )
 

@@ -182,6 +182,52 @@ def test_the_trail_tells_of_keys_made_and_revoked(dcf_alone: Dcf) -> None:
     assert made["key"].split("_", 2)[2] not in dcf_alone("audit", "--json").stdout
 
 
+def test_the_trail_is_exported_line_by_line_and_goes_on_where_it_ended(dcf_alone: Dcf, tmp_path: Path) -> None:
+    made = json.loads(dcf_alone("keys", "create", "--json").stdout)
+    file = tmp_path / "trail.jsonl"
+    first = dcf_alone("audit", "--export", str(file), "--type", "keys create")
+    cursor = first.stderr.split("--after ")[1].strip()
+    dcf_alone("keys", "revoke", made["key_id"])
+    assert dcf_alone("audit", "--export", str(file), "--after", cursor).exit_code == 0
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    last = lines[-4:]
+    assert [(line["change"], line["outcome"]) for line in last] == [
+        ("keys create", None),
+        ("keys create", "ok"),
+        ("keys revoke", None),
+        ("keys revoke", "ok"),
+    ]
+    assert last[1]["of"] == last[0]["id"]
+    assert file.stat().st_mode & 0o077 == 0
+    assert [json.loads(line)["id"] for line in dcf_alone("audit", "--export", "-").stdout.splitlines()] == [
+        line["id"] for line in json.loads(json.dumps(lines))
+    ]
+
+
+def test_the_trail_is_filtered_by_key_type_and_time(dcf_alone: Dcf) -> None:
+    dcf_alone("keys", "create")
+    assert json.loads(dcf_alone("audit", "--json", "--key", "local", "--type", "keys create", "--limit", "1").stdout)
+    for nothing in (["--key", "0123456789ab"], ["--type", "refusal"], ["--since", "2999-01-01T00:00:00Z"]):
+        assert json.loads(dcf_alone("audit", "--json", *nothing).stdout) == []
+        assert "There is no such entry" in dcf_alone("audit", *nothing).stdout
+    assert json.loads(dcf_alone("audit", "--json", "--until", "2001-01-01T00:00:00Z").stdout) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--since", "yesterday"], "--since is no time"),
+        (["--after", "1-1"], "goes with --export"),
+        (["--export", "-", "--after", "last"], "--after is the id of an entry"),
+        (["--export", "/"], "cannot be written"),
+    ],
+)
+def test_what_the_audit_command_does_not_understand_is_said(dcf_alone: Dcf, arguments: list[str], said: str) -> None:
+    result = dcf_alone("audit", *arguments)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
 # The reference
 
 

@@ -125,7 +125,7 @@ def dump(application: Application) -> Iterator[Callable[[], object]]:
     client: Any = redis.Redis.from_url(application.redis_url)
 
     def everything() -> object:
-        keys = sorted(set(client.keys()) - {AUDIT_TRAIL.encode()})
+        keys = sorted(key for key in client.scan_iter() if not key.startswith(AUDIT_TRAIL.encode()))
         documents = {key for key in keys if client.type(key) == b"ReJSON-RL"}
         return [
             (key, client.execute_command("JSON.GET", key) if key in documents else client.dump(key)) for key in keys

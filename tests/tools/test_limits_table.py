@@ -14,11 +14,13 @@ from dcf.application import Application
 from dcf.asl import parsing, pausing
 from dcf.core.access import Scope
 from dcf.settings import Settings
-from dcf.store import keys
+from dcf.store import audit_trail, inbox, keys
+from dcf.tools import notification
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
 from tests.runs import test_long_chains
-from tests.tools import test_bodies, test_connections, test_http, test_limits, test_quotas
+from tests.store import test_audit_trail, test_fair_inbox
+from tests.tools import test_bodies, test_connections, test_floods, test_http, test_limits, test_quotas
 from tests.tools.calls import Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -131,6 +133,18 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         test_limits.test_a_page_is_cut_between_states_where_it_would_grow_too_large,
     ),
     "states or skills of one page": (LIMIT["maximum"], test_a_page_has_a_thousand_states_at_most),
+    "the payload of a notification": (
+        notification.MAX_PAYLOAD,
+        test_floods.test_a_payload_beyond_four_kibibytes_is_refused_and_nobody_is_told,
+    ),
+    "unread events of runs of one creator in an inbox": (
+        inbox.MOST_UNREAD,
+        test_fair_inbox.test_one_creator_has_only_so_many_unread_events_and_others_still_have_room,
+    ),
+    "entries of one key in the audit trail, two for a change": (
+        audit_trail.KEPT,
+        test_audit_trail.test_no_key_pushes_out_what_others_did,
+    ),
     "requests of one key, over all servers": (
         int(DEFAULTS["rate_per_s"].default),
         test_a_key_has_two_hundred_calls_at_once_and_a_hundred_a_second_after_that,
