@@ -76,6 +76,12 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
     )
 
 
+def refusal(error: redis.ResponseError) -> StoreUnavailable | StoreUnsuitable:
+    """Return the error that says in words why Redis refused a command, whether or not a retry may help."""
+    found = reply_error(error)
+    return connection_error(found, None) if isinstance(found, PassingError) else found
+
+
 def connection_error(error: Exception, place: str | None) -> StoreUnavailable:
     """Return the error that says why Redis does not answer; `place` is its address."""
     if is_refused_login(error):

@@ -63,6 +63,7 @@ async def call(
         with meter.turn(caller) as threads:
             _authorize(spec, caller)
             checked = _speaking(spec, caller, _check(spec, arguments))
+            _note(spec, application, checked, caller)
             with calling(caller), authored_by(caller.name):
                 answer = await _run(spec, application, checked, threads)
         return _within(spec, application, Reply(payload=answer.payload()))
@@ -118,6 +119,13 @@ def _speaking(spec: ToolSpec, caller: Caller, checked: Arguments) -> Arguments:
             f"Pass {spec.acts_as} '{caller.agent_id}', or use the key of the agent that you mean.",
         )
     return checked.model_copy(update={spec.acts_as: caller.agent_id})
+
+
+def _note(spec: ToolSpec, application: Application, checked: Arguments, caller: Caller) -> None:
+    """Note for health reports that the calling agent works; nothing is sent."""
+    agent_id = caller.agent_id if spec.acts_as is None else getattr(checked, spec.acts_as)
+    if agent_id is not None:
+        application.activity.saw(agent_id)
 
 
 def _within(spec: ToolSpec, application: Application, reply: Reply) -> Reply:
