@@ -126,7 +126,7 @@ def _memory(memory: MemoryUse) -> Iterator[HealthFinding]:
     if not memory.limit:
         yield HealthFinding(Topic.MEMORY, Level.OK, f"Redis uses {_size(memory.used)}; maxmemory sets no limit.")
         return
-    share = memory.used / memory.limit
+    share = min(1.0, memory.used / memory.limit)
     sentence = f"Redis uses {_size(memory.used)} of {_size(memory.limit)} ({share:.0%})."
     if share < NEARLY_FULL:
         yield HealthFinding(Topic.MEMORY, Level.OK, sentence)
@@ -300,7 +300,7 @@ def _ago(elapsed_s: float) -> str:
 
 
 def _size(count: int) -> str:
-    for unit, length in (("GiB", 1024**3), ("MiB", 1024**2)):
+    for unit, length in (("GiB", 1024**3), ("MiB", 1024**2), ("KiB", 1024)):
         if count >= length:
             return f"{count / length:.1f} {unit}"
-    return f"{count / 1024:.0f} KiB"
+    return f"{count} bytes"

@@ -5,7 +5,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
+from dcf.errors import DcfError, StoreUnavailable
 from dcf.values.json_text import Json
 
 
@@ -15,6 +17,11 @@ class Trouble:
 
     message: str
     remedy: str
+
+    @classmethod
+    def of(cls, error: DcfError) -> Self:
+        """Return what an error of the store tells an operator."""
+        return cls(message=error.message, remedy=error.remedy if isinstance(error, StoreUnavailable) else error.hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

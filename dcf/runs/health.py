@@ -74,7 +74,7 @@ class Health:
         try:
             vitals = self._signs.read()
         except (StoreUnavailable, StoreUnsuitable) as error:
-            return silent(error.message, error.hint)
+            return silent(Trouble.of(error))
         return HealthReport(findings=judge(vitals, self._expected), vitals=vitals)
 
     def checked(self) -> HealthReport:
@@ -83,13 +83,12 @@ class Health:
             return self.report()
         except Exception:  # noqa: BLE001 - who asks whether a server is ready must get an answer
             _log.exception("the health report could not be made")
-            error = InternalError()
-            return silent(error.message, error.hint)
+            return silent(Trouble.of(InternalError()))
 
 
-def silent(message: str, remedy: str) -> HealthReport:
+def silent(trouble: Trouble) -> HealthReport:
     """Return the report on a Redis that does not answer."""
-    return HealthReport(findings=unreachable(Trouble(message=message, remedy=remedy)))
+    return HealthReport(findings=unreachable(trouble))
 
 
 def _facts(vitals: Vitals) -> dict[str, Json]:

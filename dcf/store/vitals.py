@@ -127,10 +127,7 @@ def _is_error(reply: Reply) -> bool:
 
 
 def _refusal(reply: Reply) -> Trouble | None:
-    if not _is_error(reply):
-        return None
-    error = faults.refusal(reply)
-    return Trouble(message=error.message, remedy=error.hint)
+    return Trouble.of(faults.refusal(reply)) if _is_error(reply) else None
 
 
 def _number(reply: Reply) -> int:

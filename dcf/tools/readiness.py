@@ -11,6 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Final
 
+from dcf.core.vitals import Trouble
 from dcf.runs.health import HealthReport, silent
 from dcf.values.json_text import Json
 
@@ -18,6 +19,7 @@ DEADLINE_S: Final = 2.0
 """Seconds after which a request is answered without a report; balancers and Docker give up after a few."""
 
 _GOOD_FOR_S: Final = 1.0
+_LATE: Final = Trouble(message="Redis did not answer in time.", remedy="Look at its log and at what it is busy with.")
 
 
 class Readiness:
@@ -40,7 +42,7 @@ class Readiness:
         """Return the HTTP status (200, or 503 if calls of tools fail) and the document."""
         report = asyncio.wrap_future(self._report())
         done, _ = await asyncio.wait([report], timeout=self._deadline_s)
-        found = report.result() if done else silent("Redis did not answer in time.", "Look at Redis.")
+        found = report.result() if done else silent(_LATE)
         return 200 if found.is_ready else 503, found.summary()
 
     def _report(self) -> Future[HealthReport]:
