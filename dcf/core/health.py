@@ -214,7 +214,7 @@ def _clock(found: ClockFacts, now: int, interval_s: float) -> Iterator[HealthFin
     patience_s = max(_LATE_S, 3 * interval_s)
     silent_s = None if found.looked_at is None else max(0, now - found.looked_at) / SECOND
     last = "No clock has ever looked" if silent_s is None else f"The clock looked last {_ago(silent_s)}"
-    runs = f"{found.running} runs are" if found.running != 1 else "1 run is"
+    runs = _runs(found)
     if silent_s is not None and silent_s <= patience_s:
         yield HealthFinding(Topic.CLOCK, Level.OK, f"{last}; {runs} under way.")
     elif found.running:
@@ -230,23 +230,27 @@ def _clock(found: ClockFacts, now: int, interval_s: float) -> Iterator[HealthFin
     yield HealthFinding(Topic.CLOCK, Level.WARNING, sentence, remedy)
 
 
+def _runs(found: ClockFacts) -> str:
+    if found.running == 1:
+        return "1 run is"
+    return f"{'at least ' if found.live > found.examined else ''}{found.running} runs are"
+
+
 def _agents(vitals: Vitals) -> HealthFinding:
     recent = sum(vitals.now - one.at <= RECENT_S * SECOND for one in vitals.seen)
     if recent:
         last = vitals.seen[0]
         more = " at least" if recent == len(vitals.seen) < vitals.seen_count else ""
         agents = "1 agent was" if recent == 1 else f"{recent} agents were"
-        ago = _ago((vitals.now - last.at) / SECOND)
+        ago = _ago(max(0, vitals.now - last.at) / SECOND)
         return HealthFinding(
             Topic.AGENTS, Level.OK, f"{agents} seen in the last ten minutes{more}; the last was {last.agent_id}, {ago}."
         )
     sentence = "No agent was seen in the last ten minutes"
     if not vitals.clock.running:
         return HealthFinding(Topic.AGENTS, Level.OK, f"{sentence}; no run is under way.")
-    running = vitals.clock.running
-    runs = "1 run is" if running == 1 else f"{running} runs are"
     remedy = "Start the workers of these runs; dcf show RUN tells what a run waits for."
-    return HealthFinding(Topic.AGENTS, Level.WARNING, f"{sentence}, and {runs} under way.", remedy)
+    return HealthFinding(Topic.AGENTS, Level.WARNING, f"{sentence}, and {_runs(vitals.clock)} under way.", remedy)
 
 
 def _platform(vitals: Vitals, *, is_remote: bool) -> HealthFinding:
@@ -270,9 +274,9 @@ def _lists(found: SweepResult | None, now: int) -> HealthFinding:
             Topic.LISTS, Level.OK, "The lists have not been checked yet; a clock does it once an hour."
         )
     age_s = max(0, now - found.at) / SECOND
-    if found.is_refused:
-        sentence = "The Redis user of dcf may not SCAN, so that a run that no list has cannot be found."
-        return HealthFinding(Topic.LISTS, Level.WARNING, sentence, "Grant it as deploy/redis/users.acl does.")
+    if found.trouble is not None:
+        sentence = f"The lists could not be checked, so that a run that none has is not found. {found.trouble.message}"
+        return HealthFinding(Topic.LISTS, Level.WARNING, sentence, found.trouble.remedy)
     when = f"The lists were checked {_ago(age_s)}"
     if not (found.missing or found.dangling):
         sentence = f"{when}: they name every run, agent and API key, and nothing else."

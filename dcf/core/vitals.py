@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Self
 
 from dcf.errors import DcfError, StoreUnavailable
@@ -101,14 +101,14 @@ class PlatformTrouble:
 class SweepResult:
     """What a check of the lists found: entries missing and dangling, by kind of list, and whether they were mended.
 
-    `is_refused`: Redis does not let its user list keys, so that nothing was found out.
+    `trouble` is why it could not be made: Redis does not let its user list keys, or a key is of a foreign type.
     """
 
     at: int
     missing: Mapping[str, int]
     dangling: Mapping[str, int]
     repaired: bool
-    is_refused: bool = False
+    trouble: Trouble | None = None
 
     def as_json(self) -> dict[str, Json]:
         """Return it as JSON."""
@@ -117,7 +117,7 @@ class SweepResult:
             "missing": dict(self.missing),
             "dangling": dict(self.dangling),
             "repaired": self.repaired,
-            "is_refused": self.is_refused,
+            "trouble": None if self.trouble is None else asdict(self.trouble),
         }
 
 
@@ -141,7 +141,7 @@ class Vitals:
     seen: tuple[Sighting, ...] = ()
     seen_count: int = 0
     platform: PlatformTrouble | None = None
-    swept: SweepResult | None = field(default=None)
+    swept: SweepResult | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from itertools import islice
 from typing import Final
 
 from dcf.core.listings import ListFlaw, ListKind
+from dcf.core.vitals import Trouble
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store.listings import Flaws, Listings
 
@@ -94,12 +95,12 @@ class Sweep:
 
     @contextmanager
     def _told_if_refused(self) -> Iterator[None]:
-        """Record for health reports that this Redis user may not SCAN."""
+        """Record for health reports that the lists cannot be checked: this Redis user may not SCAN, for example."""
         try:
             yield
-        except StoreUnsuitable:
+        except StoreUnsuitable as error:
             with _only_logged():
-                self._listings.record(is_refused=True)
+                self._listings.record(trouble=Trouble.of(error))
             raise
 
 

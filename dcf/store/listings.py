@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from dcf.core.listings import ListFlaw, ListKind, dangling, lists_of_run
-from dcf.core.vitals import SweepResult
+from dcf.core.vitals import SweepResult, Trouble
 from dcf.store import keys
 from dcf.store.agents import indexes_of
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
@@ -66,13 +66,11 @@ class Listings:
         dangling: Mapping[str, int] = _NONE,
         *,
         repaired: bool = False,
-        is_refused: bool = False,
+        trouble: Trouble | None = None,
     ) -> None:
-        """Write down what a check of all pages found, or that it is not allowed, for health reports."""
+        """Write down what a check of all pages found, or why it could not be made, for health reports."""
         (clock,) = self._connections.send(("TIME",))
-        found = SweepResult(
-            at=micros(clock), missing=missing, dangling=dangling, repaired=repaired, is_refused=is_refused
-        )
+        found = SweepResult(at=micros(clock), missing=missing, dangling=dangling, repaired=repaired, trouble=trouble)
         self._connections.send(("SET", keys.SWEPT, dump(found.as_json())))
 
     def _entries(self, index: str, listed: "_List", *, repair: bool) -> Iterator[Flaws]:

@@ -27,7 +27,7 @@ from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys, decode_state
 from dcf.values.instants import from_text
-from dcf.values.json_text import load
+from dcf.values.json_text import Json, load
 
 MOST_RUNS: Final = 500
 """Live runs whose earliest timer is read."""
@@ -88,8 +88,8 @@ class VitalSigns:
             clock=self._clock(looked_at, live, [name.decode() for name in listed], now),
             seen=tuple(_sightings(seen or [])),
             seen_count=seen_count or 0,
-            platform=None if platform is None else PlatformTrouble(**load(platform)),
-            swept=None if swept is None else SweepResult(**load(swept)),
+            platform=None if platform is None else _platform(load(platform)),
+            swept=None if swept is None else _swept(load(swept)),
         )
 
     def _clock(self, looked_at: bytes | None, live: int, listed: list[str], now: int) -> ClockFacts:
@@ -172,6 +172,21 @@ def _replicas(info: Mapping[str, str]) -> Iterator[ReplicaSeen]:
 def _sightings(found: list[bytes]) -> Iterator[Sighting]:
     for agent_id, at in zip(found[::2], found[1::2], strict=True):
         yield Sighting(agent_id=agent_id.decode(), at=int(float(at)))
+
+
+def _platform(found: Mapping[str, Json]) -> PlatformTrouble:
+    return PlatformTrouble(since=found["since"], failures=found["failures"], error=found["error"])
+
+
+def _swept(found: Mapping[str, Json]) -> SweepResult:
+    trouble = found.get("trouble")
+    return SweepResult(
+        at=found["at"],
+        missing=found["missing"],
+        dangling=found["dangling"],
+        repaired=found["repaired"],
+        trouble=None if trouble is None else Trouble(message=trouble["message"], remedy=trouble["remedy"]),
+    )
 
 
 def _meta(reply: Reply) -> Mapping[str, object]:

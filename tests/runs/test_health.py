@@ -460,7 +460,8 @@ def test_a_user_that_may_not_list_keys_is_told_so(tmp_path: Path) -> None:
         with pytest.raises(Exception, match="NOPERM"):
             Sweep(Listings(world.connections)).look(repair=False)
         found = finding(world, Topic.LISTS)
-        assert (found.level, "may not SCAN" in found.sentence) == (Level.WARNING, True)
+        assert (found.level, "(NOPERM)" in found.sentence) == (Level.WARNING, True)
+        assert "deploy/redis/users.acl" in str(found.remedy)
         world.connections.close()
 
 
