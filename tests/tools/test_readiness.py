@@ -1,6 +1,7 @@
 """`/readyz` and `read_health`: the same report, for anybody in levels and counts and for operators in full."""
 
 import asyncio
+import itertools
 import os
 import signal
 import threading
@@ -19,10 +20,13 @@ from dcf.core.health import Topic
 from dcf.runs.health import HealthReport
 from dcf.settings import Settings
 from dcf.store import embedded, keys
+from dcf.store.connection import Connections, open_pool
 from dcf.tools.profiles import PROFILES
 from dcf.tools.readiness import Readiness
 from dcf.tools.server import build_http_app, build_server
+from tests.support.servers import free_port
 from tests.support.waiting import wait_until
+from tests.support.world import World
 from tests.tools.access import ask, key_of
 from tests.tools.calls import ONE_TASK, Tools, new_run, serving
 
@@ -91,7 +95,9 @@ async def test_one_report_is_made_at_a_time_and_who_asks_meanwhile_waits_for_it_
         go_on.wait(30)
         return WELL
 
-    impatient, patient = Readiness(check, deadline_s=0.01), Readiness(check, deadline_s=30)
+    hours = itertools.count(0, 3600).__next__
+    impatient = Readiness(check, deadline_s=0.01, monotonic=hours)
+    patient = Readiness(check, deadline_s=30, monotonic=hours)
     for _ in range(20):
         status, found = await impatient.answer()
         assert (status, found["checks"]) == (503, {"redis": "failing"})
@@ -127,6 +133,28 @@ def test_a_defect_of_the_report_is_logged_and_answered(
     assert not found.is_ready
     assert "canary" not in str(found.as_json())
     assert "the health report could not be made" in caplog.text
+
+
+def test_a_platform_that_does_not_answer_is_told(tmp_path: Path) -> None:
+    """By the process that met it, to whoever asks any other process."""
+    with embedded.start(tmp_path / "data") as server:
+        mailbox = Settings.model_validate({"redis_url": server.url})
+        away = Settings.model_validate({"redis_url": server.url, "letta_base_url": f"http://127.0.0.1:{free_port()}"})
+        with open_application(mailbox) as other, open_application(away) as application:
+            world = World(connections=Connections(open_pool(server.url)))
+            for number in range(3):
+                world.plane.kick_off(world.create(ONE_TASK, agents={"A": f"agent-{number}"}), "initial")
+            world.connections.close()
+            application.clock.pulse()
+            application.clock.finish(30)
+            application.activity._next = 0.0
+            application.clock.pulse()
+            found = other.health.report()
+            assert found.summary()["checks"]["platform"] == "warning"
+            assert found.vitals is not None
+            assert found.vitals.platform is not None
+            assert found.vitals.platform.failures >= 3
+            assert found.is_ready
 
 
 # The tool
