@@ -32,7 +32,7 @@ from tests.store.test_faults import TROUBLES, Trouble, on, server_for
 from tests.support.counting import CountingPool
 from tests.support.machines import chain
 from tests.support.restricted import RestrictedRedis, restricted_redis
-from tests.support.servers import free_port, redis_server
+from tests.support.servers import free_port, redis_server, running
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
@@ -117,6 +117,22 @@ def test_a_redis_that_is_gone_is_the_only_finding() -> None:
     (only,) = found.findings
     assert (only.topic, only.level, found.is_ready) == (Topic.REDIS, Level.FAILING, False)
     assert only.sentence == "Redis cannot be reached: nobody listens there."
+
+
+def test_a_redis_that_still_loads_its_data_is_told_apart_from_one_that_is_gone(tmp_path: Path) -> None:
+    home = ("--appendonly", "yes", "--save", "", "--dir", str(tmp_path))
+    with redis_server(tmp_path, *home) as port, redis.Redis(port=port) as client:
+        client.mset({f"k{number}": "x" * 100 for number in range(4000)})
+        client.bgrewriteaof()
+        wait_until(lambda: client.info("persistence")["aof_rewrite_in_progress"] == 0)
+    port = free_port()
+    slow = ("--key-load-delay", "5000", "--loading-process-events-interval-bytes", "1024")
+    with running("--port", str(port), "--bind", "127.0.0.1", *home, *slow):
+        world = on(f"redis://127.0.0.1:{port}")
+        wait_until(lambda: "nobody listens" not in report(world).findings[0].sentence)
+        (only,) = report(world).findings
+        assert (only.level, only.sentence) == (Level.FAILING, "Redis is still loading its data (LOADING).")
+        world.connections.close()
 
 
 def test_a_user_that_may_not_write_is_told_so(tmp_path: Path) -> None:
