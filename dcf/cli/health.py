@@ -31,7 +31,7 @@ def examine(found: Application, *, repair: bool = False) -> dict[str, Json]:
     try:
         found.sweep.look(repair=repair)
     except StoreUnsuitable:
-        pass  # the report tells that this user may not SCAN
+        pass  # the report tells why the lists could not be checked
     except StoreUnavailable:
         if repair:
             raise

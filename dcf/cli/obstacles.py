@@ -24,7 +24,7 @@ class Obstacle:
         if time.monotonic() < self._next:
             return
         self._next = time.monotonic() + _EVERY_S
-        stopping = [finding for finding in self._health.report().findings if finding.stops_calls]
+        stopping = [finding for finding in self._health.checked().findings if finding.stops_calls]
         said = tuple(" ".join(filter(None, (finding.sentence, finding.remedy))) for finding in stopping)
         if said == self._said:
             return
