@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING
 
 from dcf.application import Application, open_application
 from dcf.cli.child_processes import ChildProcesses
+from dcf.cli.obstacles import Obstacle
 from dcf.core.access import Scope
 from dcf.core.definition import Definition
 from dcf.errors import PASSING, DcfError, ToolCallFailed
@@ -88,16 +89,18 @@ class Job:
 
 
 class Planner:
-    """Calls tools for the run, and retries while the server is being restarted."""
+    """Calls tools for the run, and retries while the server is being restarted or Redis refuses; `obstacle` is told."""
 
-    def __init__(self, tools: "ToolClient", crew: ChildProcesses, deadline: float) -> None:
+    def __init__(self, tools: "ToolClient", crew: ChildProcesses, deadline: float, obstacle: Obstacle) -> None:
         self._tools = tools
         self._crew = crew
         self._deadline = deadline
+        self._obstacle = obstacle
 
     def check(self) -> None:
-        """Raise when a process of the run cannot be kept alive."""
+        """Raise when a process of the run cannot be kept alive; tell the user when Redis keeps the run waiting."""
         self._crew.check()
+        self._obstacle.tell()
 
     def deaths(self) -> str | None:
         """Return a sentence about the process that exited most often by itself; None if none did."""
@@ -119,8 +122,12 @@ class Planner:
                     raise
 
 
-def execute(job: Job, settings: Settings, show: Show) -> tuple[dict[str, Json], Path | None]:
+def execute(
+    job: Job, settings: Settings, show: Show, say: Callable[[str], None]
+) -> tuple[dict[str, Json], Path | None]:
     """Execute a run from start to audit; return the result, and the directory of logs if it did not succeed.
+
+    `say` prints a sentence beside the progress.
 
     Every error raised once the run may exist has a note (PEP 678) that says so.
     """
@@ -132,7 +139,9 @@ def execute(job: Job, settings: Settings, show: Show) -> tuple[dict[str, Json], 
             # Raises at once when Redis cannot be used. Keeps an embedded Redis alive while the server is restarted.
             found = stack.enter_context(open_application(settings))
             keys = stack.enter_context(_keys_of(job, found))
-            planner = _start(job, logs, deadline, keys, stack)
+            obstacle = Obstacle(found.health, say)
+            obstacle.tell()
+            planner = _start(job, logs, deadline, keys, stack, obstacle)
             with _left_open(job):
                 _begin(job, planner)
                 _watch(job, planner, found, show)
@@ -190,7 +199,7 @@ def _delete_key(found: Application, key_id: str) -> None:
         log.warning("API key %s of this run was not deleted (%s); it expires by itself", key_id, error.message)
 
 
-def _start(job: Job, logs: Path, deadline: float, keys: _KeyPair, stack: ExitStack) -> Planner:
+def _start(job: Job, logs: Path, deadline: float, keys: _KeyPair, stack: ExitStack, obstacle: Obstacle) -> Planner:
     """Start the server and the workers; they stop when the stack is closed."""
     listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=512))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
@@ -205,7 +214,8 @@ def _start(job: Job, logs: Path, deadline: float, keys: _KeyPair, stack: ExitSta
             crew.start(agent_id, command, environment={"DCF_API_KEY": keys.worker})
     from dcf.tools.client import connect  # imports the MCP SDK while the other processes start
 
-    return Planner(stack.enter_context(connect(url, deadline_s=_PATIENCE_S, api_key=keys.planner)), crew, deadline)
+    client = stack.enter_context(connect(url, deadline_s=_PATIENCE_S, api_key=keys.planner))
+    return Planner(client, crew, deadline, obstacle)
 
 
 def _trial(job: Job) -> list[str]:

@@ -39,8 +39,8 @@ def serve(transport: str, settings: Settings, fd: int | None, announce: Announce
     select_tools(settings.toolsets, read_only=settings.read_only, profile=settings.profile)
     with ExitStack() as stack:
         application = stack.enter_context(open_application(settings))
-        for warning in application.server.warnings if settings.redis_url is not None else ():
-            _say(f"warning: {warning}")
+        for finding in application.health.checked().not_as_asked():
+            _say(" ".join(filter(None, (f"{finding.level}: {finding.sentence}", finding.remedy))))
         if transport == "stdio":
             _end_at_once_when_told(stack)
             build_server(application).run("stdio")

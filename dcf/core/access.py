@@ -36,7 +36,7 @@ MEANINGS: Mapping[Scope, str] = {
     Scope.READ: "look at runs, skills and documents; every key needs it to connect",
     Scope.WORK: "lease states, write their results, wait for events, load skills",
     Scope.PLAN: "create, start and finalize runs and their agents",
-    Scope.OPERATE: "act for others: force a release, ignore assignments, change documents by hand",
+    Scope.OPERATE: "act for others: force a release, ignore assignments, change documents by hand; read health",
     Scope.ADMIN: "write files of the server: generated manifests and stub configuration",
 }
 

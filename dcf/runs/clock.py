@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from dcf.errors import DcfError, NotFound, StoreUnavailable
+from dcf.runs.activity import Activity
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.store.index import RunIndex
@@ -21,16 +22,26 @@ _HEALER: Final = "clock"
 
 
 class RunClock:
-    """Handles the due timers of live runs, and hands the runs that owe notifications to `deliveries`."""
+    """Handles the due timers of live runs, and hands the runs that owe notifications to `deliveries`.
+
+    Its thread also writes the `activity` of this process down.
+    """
 
     def __init__(
-        self, plane: ControlPlane, index: RunIndex, outbox: Outbox, deliveries: DeliveryThreads, time: ServerTime
+        self,
+        plane: ControlPlane,
+        index: RunIndex,
+        outbox: Outbox,
+        deliveries: DeliveryThreads,
+        time: ServerTime,
+        activity: Activity | None = None,
     ) -> None:
         self._plane = plane
         self._index = index
         self._outbox = outbox
         self._deliveries = deliveries
         self._time = time
+        self._activity = activity
 
     def pulse(self) -> int:
         """Look once at every live run. Return how many things were done."""
@@ -39,6 +50,8 @@ class RunClock:
             for workflow_id in self._index.live():
                 self._try(self._heal, workflow_id)
             self._time.begin_anew()
+        if self._activity is not None:
+            self._activity.write()
         return sum(self._try(self._tick, workflow_id) for workflow_id in self._index.live())
 
     def finish(self, timeout_s: float) -> int:

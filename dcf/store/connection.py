@@ -92,6 +92,10 @@ class Connections:
         """Send one packet of idempotent commands; retried once, on a new connection."""
         return self._repeated(commands, checked)
 
+    def ask(self, *commands: Command) -> list[Reply]:
+        """Send one packet as `send` does, but return error replies instead of raising them."""
+        return self._repeated(commands)
+
     def send_to_group(self, stream: str, group: str, command: Command) -> Reply:
         """Send a command of a consumer group. If the group is missing, create it first, reading from the beginning.
 

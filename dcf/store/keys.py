@@ -38,6 +38,10 @@
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
 | `cp:idx:sweep` | string | the process that sweeps the indexes for wrong entries, so that no other does | an hour |
 | `cp:idx:time` | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
+| `cp:idx:probe` | string | health reports: the small write that shows whether Redis takes writes | a minute |
+| `cp:idx:seen` | sorted set | servers, every few seconds: agents by when they last called a tool | the last 1000, a week after the last call |
+| `cp:idx:platform` | string | processes whose circuit breaker is open: since when, and the latest error | two minutes after the last |
+| `cp:idx:swept` | string | the sweep of the indexes, at its end: what it found | for ever |
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after; refused calls, failed log-ins | as its indexes say |
 | `cp:idx:audit:<author>` | sorted set | the same: entries of one key, of operators, of the refusals of a key, of log-ins | the last 10 000 of a key, 100 000 of operators, 1 000 refusals of a key, 10 000 log-ins |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
@@ -66,6 +70,10 @@ DOCUMENTS = "cp:idx:docs"
 BARRIER = "cp:idx:barrier"
 SWEEP = "cp:idx:sweep"
 SERVER_TIME = "cp:idx:time"
+PROBE = "cp:idx:probe"
+SEEN = "cp:idx:seen"
+PLATFORM = "cp:idx:platform"
+SWEPT = "cp:idx:swept"
 
 
 @lru_cache(maxsize=1024)

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from dcf.core.listings import ListFlaw, ListKind, dangling, lists_of_run
+from dcf.core.vitals import SweepResult, Trouble
 from dcf.store import keys
 from dcf.store.agents import indexes_of
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
@@ -18,12 +19,14 @@ from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
 from dcf.store.quotas import NEVER, forget_document, forget_run
 from dcf.values.instants import SECOND, from_text
-from dcf.values.json_text import Json, load
+from dcf.values.json_text import Json, dump, load
 
 _PAGE: Final = 500
 _GRACE: Final = 60 * SECOND
 _ASSIGNED_GRACE_S: Final = 24 * 3600
 """Seconds that an entry may wait for its run: agents may be created long before it."""
+
+_NONE: Final[Mapping[str, int]] = {}
 
 Flaws: TypeAlias = tuple[ListFlaw, ...]
 
@@ -57,6 +60,19 @@ class Listings:
         """Claim the next sweep. Return False if another process claimed one less than `seconds` ago."""
         (taken,) = self._connections.send(("SET", keys.SWEEP, "1", "NX", "EX", seconds))
         return taken is not None
+
+    def record(
+        self,
+        missing: Mapping[str, int] = _NONE,
+        dangling: Mapping[str, int] = _NONE,
+        *,
+        repaired: bool = False,
+        trouble: Trouble | None = None,
+    ) -> None:
+        """Write down what a check of all pages found, or why it could not be made, for health reports."""
+        (clock,) = self._connections.send(("TIME",))
+        found = SweepResult(at=micros(clock), missing=missing, dangling=dangling, repaired=repaired, trouble=trouble)
+        self._connections.send(("SET", keys.SWEPT, dump(found.as_json())))
 
     def _entries(self, index: str, listed: "_List", *, repair: bool) -> Iterator[Flaws]:
         """Check an index from its end, so that removals do not shift the entries still to be read."""

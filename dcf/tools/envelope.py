@@ -70,6 +70,7 @@ async def call(
         with meter.turn(caller) as threads:
             _authorize(spec, caller)
             checked = _speaking(spec, caller, await check_arguments(spec, arguments, threads))
+            _note_work(spec, application, checked, caller)
             with calling(caller), authored_by(caller.name, caller.account):
                 if watch is not None and inspect.iscoroutinefunction(spec.run):
                     answer = await watch.during(caller, partial(_run, spec, application, checked, threads))
@@ -78,14 +79,14 @@ async def call(
         return _within(spec, application, Reply(payload=answer.payload()))
     except DcfError as error:
         if isinstance(error, Forbidden):
-            await _note(spec, application, error, arguments, caller)
+            await _note_refusal(spec, application, error, arguments, caller)
         return Reply(payload=_failure(spec, error, arguments), broken=True)
     except Exception:  # a bug in dcf must not show internals to a caller
         log.exception("tool %s failed", spec.name)
         return Reply(payload=_failure(spec, InternalError(), arguments), broken=True)
 
 
-async def _note(
+async def _note_refusal(
     spec: ToolSpec, application: Application, error: Forbidden, arguments: Mapping[str, Json], caller: Caller
 ) -> None:
     """Record in the audit trail that a call was refused, and which run and agent it named."""
@@ -141,6 +142,13 @@ def _speaking(spec: ToolSpec, caller: Caller, checked: Arguments) -> Arguments:
             f"Pass {spec.acts_as} '{caller.agent_id}', or use the key of the agent that you mean.",
         )
     return checked.model_copy(update={spec.acts_as: caller.agent_id})
+
+
+def _note_work(spec: ToolSpec, application: Application, checked: Arguments, caller: Caller) -> None:
+    """Note for health reports that the calling agent works; nothing is sent."""
+    agent_id = caller.agent_id if spec.acts_as is None else getattr(checked, spec.acts_as)
+    if agent_id is not None:
+        application.activity.saw(agent_id)
 
 
 def _within(spec: ToolSpec, application: Application, reply: Reply) -> Reply:

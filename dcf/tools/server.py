@@ -42,6 +42,7 @@ from dcf.tools.key_watch import KeyWatch, WatchedStreams
 from dcf.tools.limits import Meter, Metering, meter_of
 from dcf.tools.listing import ToolList
 from dcf.tools.profiles import select_tools
+from dcf.tools.readiness import Readiness
 from dcf.tools.registry import ToolSpec
 from dcf.tools.schemas import answer_of, parameters_of
 
@@ -120,7 +121,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
 
 
 def build_http_app(application: Application, url: str | None = None) -> Starlette:
-    """Return the ASGI app: /mcp, /healthz (the process lives) and /readyz (Redis answers).
+    """Return the ASGI app: /mcp, /healthz (the process lives) and /readyz (calls of tools can succeed).
 
     `url` is where the app listens; clients may use another one (DCF_PUBLIC_URL).
     """
@@ -132,14 +133,14 @@ def build_http_app(application: Application, url: str | None = None) -> Starlett
 def over_http(server: MCPServer[None], application: Application, *, protected_url: str | None) -> Starlette:
     """Serve a server of `build_server` over HTTP; add tools to it before this call."""
     settings = application.settings
-    aside = anyio.CapacityLimiter(2)  # its own thread: /readyz must answer even when all tool threads are busy
+    readiness = Readiness(application.health.checked)
 
     async def healthz(_: Request) -> Response:
         return JSONResponse({"ok": True, "version": __version__})
 
     async def readyz(_: Request) -> Response:
-        problem = await anyio.to_thread.run_sync(_probe, application, limiter=aside)
-        return JSONResponse({"ok": problem is None, "problem": problem}, status_code=200 if problem is None else 503)
+        status, found = await readiness.answer()
+        return JSONResponse(found, status_code=status)
 
     _route(server, "/healthz", healthz)
     _route(server, "/readyz", readyz)
@@ -182,14 +183,6 @@ async def keep_pulse(application: Application) -> None:
         except Exception:  # a bug met in one run must not stop the clock of the others
             log.exception("pulse failed")
         await anyio.sleep(application.settings.pulse_interval_s)
-
-
-def _probe(application: Application) -> str | None:
-    try:
-        application.runs.probe()
-    except DcfError as error:
-        return f"{error.code}: {error.message}"
-    return None
 
 
 def _registered(

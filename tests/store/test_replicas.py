@@ -14,7 +14,6 @@ from dcf.store.connection import Connections, open_pool
 from dcf.store.documents import Documents, Verdict
 from dcf.store.edits import EditedDocument, EditOutcome, Edits, Found
 from dcf.store.index import RunIndex
-from dcf.store.inspection import inspect_server
 from dcf.store.runs import RunStore
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -122,15 +121,3 @@ def test_a_full_redis_confirms_nothing(replicated: tuple[World, ControlPlane, Co
     world.ask("CONFIG", "SET", "maxmemory", "1")
     with pytest.raises(UnknownOutcome):
         Edits(world.connections, wait_replicas=1, deadline_s=0.2).transact("doc:one", "r1", an_edit)
-
-
-def test_replicas_that_nobody_waits_for_are_told_at_the_start(
-    replicated: tuple[World, ControlPlane, Connections],
-) -> None:
-    world, _, follower = replicated
-    told = [text for text in inspect_server(world.connections).warnings if "DCF_WAIT_REPLICAS" in text]
-    assert told == [
-        "a replica is there and DCF_WAIT_REPLICAS is 0: a failover may take back what was answered (set it to 1)"
-    ]
-    for quiet in (inspect_server(world.connections, wait_replicas=1), inspect_server(follower)):
-        assert not [text for text in quiet.warnings if "DCF_WAIT_REPLICAS" in text]
