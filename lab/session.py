@@ -1,0 +1,245 @@
+"""A batch of runs of one kind: creates them, lets workers work and faults strike, waits for the end, judges each.
+
+A batch is what a seed repeats: its workflows, habits and strikes are drawn from it. Only the interleaving is new.
+"""
+
+import random
+import shutil
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dcf.core.answers import Created
+from dcf.core.creation import Create
+from dcf.core.definition import read_definition
+from dcf.core.finalization import Finalize
+from dcf.errors import PASSING, DcfError, UnknownRun
+from dcf.store import keys
+from lab import clock, worker
+from lab.crews import Crew
+from lab.evidence import (
+    PLANNER,
+    Story,
+    is_task,
+    read_documents,
+    read_happenings,
+    read_left,
+    read_meta,
+    read_planner_mail,
+)
+from lab.kinds import Kind
+from lab.process import Dcf, opened
+from lab.recording import Call, Recorder, read_calls
+from lab.rules import judge
+from lab.verbs import OwnVerbs, Recorded
+from lab.workflows import Workflow, draw
+
+BATCH = 40
+AGENTS = ("ann", "bob", "cyd")
+_PATIENCE_S = 30.0
+_DRAIN_S = 8.0
+_MOST_ATTEMPTS = 1000
+_LATE_CALLS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A rule that a run broke."""
+
+    seed: int
+    rule: str
+    sentence: str
+    story: Story
+    strikes: tuple[tuple[float, str], ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What came of a batch."""
+
+    runs: int = 0
+    calls: int = 0
+    strikes: int = 0
+    seconds: float = 0.0
+    violations: list[Violation] = field(default_factory=list)
+
+
+class Batch:
+    """The runs of some seeds, on the servers of a kind."""
+
+    def __init__(self, kind: Kind, seeds: range, *, strikes: bool = True) -> None:
+        self._kind = kind
+        self._seeds = seeds
+        self._strikes = strikes
+        self._folder = kind.home / f"batch-{seeds.start}"
+        self._crew = Crew()
+        self._workflows = {f"lab-{kind.name}-{seed}": draw(seed) for seed in seeds}
+        self._struck: list[tuple[float, str]] = []
+        self._observed: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        self._over = threading.Event()
+
+    def run(self) -> Outcome:
+        """Run the batch to its end and judge it."""
+        began = time.monotonic()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir()
+        self._kind.begin()
+        with opened(self._kind.place()) as dcf:
+            striker = threading.Thread(target=self._strike)
+            try:
+                self._start()
+                self._create_all(dcf)
+                striker.start()
+                self._wait_for_ends(dcf)
+                self._over.set()
+                striker.join()
+                self._kind.heal(self._crew)
+                self._wait_for_ends(dcf)
+                stories = self._finish(dcf)
+            finally:
+                self._over.set()
+                self._crew.end()
+        outcome = Outcome(runs=len(stories), strikes=len(self._struck), seconds=time.monotonic() - began)
+        for story in stories:
+            outcome.calls += len(story.calls)
+            found = [(rule, sentence) for rule, sentence in judge(story)]
+            outcome.violations += [
+                Violation(seed=story.seed, rule=rule, sentence=text, story=story, strikes=tuple(self._struck))
+                for rule, text in found
+            ]
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return outcome
+
+    def _start(self) -> None:
+        place = self._kind.place()
+        for number in range(2):
+            self._crew.start(f"clock {number}", clock.main, place)
+        seeds = {run: workflow.seed for run, workflow in self._workflows.items()}
+        claimed = tuple(run for run, seed in seeds.items() if seed % 3 == 0)
+        for number, agent in enumerate(AGENTS):
+            duty = worker.Duty(
+                agent=agent,
+                place=place,
+                calls=self._folder / f"{agent}.jsonl",
+                seeds=seeds,
+                claimed=claimed,
+                number=number + self._seeds.start,
+                honest=self._kind.honest,
+            )
+            self._crew.start(f"worker {agent}", worker.main, duty)
+
+    def _create_all(self, dcf: Dcf) -> None:
+        for run, workflow in self._workflows.items():
+            self._create(dcf, run, workflow)
+
+    def _create(self, dcf: Dcf, run: str, workflow: Workflow) -> None:
+        """Create and start a run, as often as it takes."""
+        luck = random.Random(f"agents {workflow.seed}")
+        names = {path.rpartition("/")[2] for path in workflow.expected.inputs}
+        wish = Create(
+            workflow_id=run,
+            definition=read_definition(workflow.definition),
+            run_input=workflow.run_input,
+            agents={name: tuple(luck.sample(AGENTS, luck.randint(1, len(AGENTS)))) for name in names},
+            planner_agent_id=PLANNER,
+            retention_s=3600,
+            max_attempts=_MOST_ATTEMPTS,
+        )
+        created = patiently(lambda: dcf.plane.create(wish))
+        assert isinstance(created, Created), created
+        patiently(lambda: dcf.plane.kick_off(run, "start"))
+
+    def _strike(self) -> None:
+        luck = random.Random(f"strikes {self._kind.name} {self._seeds.start}")
+        while self._strikes and not self._over.wait(luck.uniform(*self._kind.pause_s)):
+            began = time.monotonic()
+            self._struck.append((began, self._kind.strike(luck, self._crew)))
+
+    def _wait_for_ends(self, dcf: Dcf) -> None:
+        """Wait until every run is over, or patience ends; look at the documents now and then."""
+        until = time.monotonic() + _PATIENCE_S
+        open_runs = set(self._workflows)
+        while open_runs and time.monotonic() < until:
+            time.sleep(0.05)
+            for run in sorted(open_runs):
+                try:
+                    snapshot = dcf.plane.read(run, ())
+                except UnknownRun:
+                    self._create(dcf, run, self._workflows[run])
+                    continue
+                except DcfError:
+                    break
+                if snapshot.meta is not None and snapshot.meta.status != "running":
+                    open_runs.discard(run)
+
+    def _finish(self, dcf: Dcf) -> list[Story]:
+        """Finalize the runs, make late calls, let everything drain, and collect the evidence."""
+        self._crew.end("worker")
+        client = self._kind.client()
+        ended = [run for run in self._workflows if read_meta(client, run).get("status") not in {None, "running"}]
+        self._drain(client)
+        mail = read_planner_mail(client)
+        for run in ended:
+            patiently(lambda run=run: dcf.plane.finalize(run, Finalize(workflow_id=run)))  # type: ignore[misc]
+        self._drain(client)
+        before = {run: read_documents(client, run) for run in self._workflows}
+        self._call_late(dcf)
+        by_run = defaultdict[str, list[Call]](list)
+        for call in read_calls(self._folder):
+            by_run[call.run].append(call)
+        return [
+            Story(
+                run=run,
+                seed=workflow.seed,
+                expected=workflow.expected,
+                calls=tuple(by_run[run]),
+                happenings=read_happenings(client, run),
+                meta=read_meta(client, run),
+                agents=frozenset(AGENTS),
+                documents=before[run] if run in ended else {},
+                documents_later=read_documents(client, run) if run in ended else {},
+                left=read_left(client, run),
+                planner_told=tuple(mail.get(run, ())),
+                losses=tuple(self._kind.losses),
+            )
+            for run, workflow in self._workflows.items()
+        ]
+
+    def _drain(self, client: Any) -> None:
+        """Wait until the clocks have nothing left to do for any run that ended."""
+        until = time.monotonic() + _DRAIN_S
+        while time.monotonic() < until:
+            live = {name.decode() for name in client.zrange(keys.LIVE, 0, -1)}
+            if not [run for run in live if read_meta(client, run).get("status") != "running"]:
+                return
+            time.sleep(0.05)
+
+    def _call_late(self, dcf: Dcf) -> None:
+        """Come back with old leases when everything is over."""
+        recorder = Recorder(self._folder / "late.jsonl", "late", after_end=True)
+        verbs = Recorded(OwnVerbs(dcf.plane, dcf.notifications), recorder, "late")
+        luck = random.Random(f"late {self._seeds.start}")
+        leases = defaultdict[str, list[Call]](list)
+        for call in read_calls(self._folder):
+            if call.token is not None and call.state and is_task(call.state):
+                leases[call.run].append(call)
+        for run, calls in leases.items():
+            for call in luck.sample(calls, min(len(calls), _LATE_CALLS)):
+                held = worker.Held(run=run, state=call.state, token=call.token or "", content={"output": 0}, over=True)
+                worker.come_back(verbs, held, luck)
+
+
+def patiently(call: Callable[[], Any]) -> Any:
+    """Repeat a call that says nothing, until it says something."""
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return call()
+        except DcfError as error:
+            if error.code not in PASSING or time.monotonic() > until:
+                raise
+        time.sleep(0.05)
