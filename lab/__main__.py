@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 
 from lab.kinds import KINDS
-from lab.session import BATCH, Batch, Outcome
+from lab.session import BATCH, Batch, Outcome, Violation
+from lab.telling import write_story
 
 
 def main() -> int:
@@ -31,6 +32,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--runs", type=int, default=BATCH)
     parser.add_argument("--seconds", type=float)
+    parser.add_argument("--stories", type=Path, default=Path(tempfile.gettempdir()) / "dcf-lab-stories")
     found = parser.parse_args()
     if found.kind is None and not found.all:
         parser.error("name a kind, or --all")
@@ -50,8 +52,12 @@ def _try(name: str, home: Path, arguments: argparse.Namespace) -> int:
             total.violations += found.violations
             start += BATCH
             print(name, found.runs, found.calls, found.strikes, f"{found.seconds:.1f}s")
+            by_seed: dict[int, list[Violation]] = {}
             for violation in found.violations:
+                by_seed.setdefault(violation.seed, []).append(violation)
                 print("  ", violation.seed, violation.rule, violation.sentence)
+            for violations in by_seed.values():
+                print("  story:", write_story(arguments.stories, name, violations))
     return len(total.violations)
 
 

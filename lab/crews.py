@@ -9,7 +9,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, Final
 
 _CONTEXT: Final = get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["lab.worker", "lab.clock"])
+_CONTEXT.set_forkserver_preload(["lab.worker", "lab.clock", "lab.packets"])
 
 
 class Crew:

@@ -73,6 +73,11 @@ class Story:
         """Leases that callers were told of, by acquiring or with a completion."""
         return tuple(_grants(self.calls))
 
+    @property
+    def kept_grants(self) -> tuple[Grant, ...]:
+        """Those that no power loss may have taken back."""
+        return tuple(grant for grant in self.grants if not self.may_be_lost(grant.call.end))
+
     @cached_property
     def epochs(self) -> Mapping[str, int]:
         """The epoch of each token that was granted."""

@@ -68,7 +68,7 @@ def _stale_answers(story: Story) -> Iterator[str]:
         if call.token not in asked:
             yield f"a token that nobody asked for was accepted: {call.told()}"
         epoch = story.epochs.get(call.token or "")
-        for grant in story.grants:
+        for grant in story.kept_grants:
             over = grant.call.end is not None and grant.call.end < call.start
             if epoch is not None and grant.state == call.state and grant.epoch > epoch and over:
                 yield f"accepted although epoch {grant.epoch} had been granted: {call.told()}"
@@ -77,6 +77,11 @@ def _stale_answers(story: Story) -> Iterator[str]:
 def _applied(story: Story, *ops: str) -> Iterator[Call]:
     """Return the calls that were told to have taken effect just then."""
     return (call for call in story.calls if call.op in ops and call.is_ok and not call.repeated)
+
+
+def _kept(story: Story, *ops: str) -> Iterator[Call]:
+    """Return those whose effect no power loss may have taken back."""
+    return (call for call in _applied(story, *ops) if not story.may_be_lost(call.end))
 
 
 def no_early_start(story: Story) -> Iterator[str]:
@@ -133,7 +138,7 @@ def one_effective_completion_per_attempt(story: Story) -> Iterator[str]:
         if len(found) > 1:
             yield f"{state} ended {len(found)} times with epoch {epoch}"
     done: dict[str | None, list[Call]] = defaultdict(list)
-    for call in _applied(story, "complete"):
+    for call in _kept(story, "complete"):
         done[call.token].append(call)
     for calls in done.values():
         if len(calls) > 1:
@@ -143,7 +148,7 @@ def one_effective_completion_per_attempt(story: Story) -> Iterator[str]:
 def an_applied_request_is_never_refused(story: Story) -> Iterator[str]:
     """Whoever repeats a request that took effect hears so, whatever came between."""
     applied: dict[tuple[str, str, str | None, str], Call] = {}
-    for call in _applied(story, "complete", "write", "release"):
+    for call in _kept(story, "complete", "write", "release"):
         applied.setdefault(_request(call), call)
     for call in story.calls:
         first = applied.get(_request(call))
@@ -227,6 +232,13 @@ def _wrong_counts(story: Story) -> Iterator[str]:
             yield f"{path} completed {done[path]} times, not {story.expected.done[path]}"
 
 
+def passing_faults_are_told_as_such(story: Story) -> Iterator[str]:
+    """No fault of a server is told as one that stays, or as a defect: whoever hears that gives up a finished result."""
+    for call in story.calls:
+        if call.code in {"store_unsuitable", "!internal_error", "internal_error", "error"}:
+            yield f"told as a fault that stays: {call.told()}"
+
+
 def nothing_is_left_over(story: Story) -> Iterator[str]:
     """After the end no timer, notification, claim, lease or place in a list is left, and no state is open."""
     if story.meta.get("status") in {None, "running"}:
@@ -250,6 +262,7 @@ RULES: tuple[Rule, ...] = (
     agents_are_told,
     the_run_ends_once,
     the_output_is_right,
+    passing_faults_are_told_as_such,
     nothing_is_left_over,
 )
 

@@ -16,7 +16,7 @@ from dcf.runs import notifications
 from dcf.store import attempts, inbox
 from dcf.store.connection import Pool
 
-FACTOR: Final = 10
+FACTOR: Final = 20
 _FORM: Final = struct.Struct("<qq")
 _SECOND: Final = 1_000_000
 _TIME: Final = b"\r\n$4\r\nTIME\r\n"

@@ -38,7 +38,7 @@ from lab.rules import judge
 from lab.verbs import OwnVerbs, Recorded
 from lab.workflows import Workflow, draw
 
-BATCH = 40
+BATCH = 100
 AGENTS = ("ann", "bob", "cyd")
 _PATIENCE_S = 30.0
 _DRAIN_S = 8.0
