@@ -149,9 +149,14 @@ class Batch:
             retention_s=3600,
             max_attempts=_MOST_ATTEMPTS,
         )
-        created = patiently(lambda: dcf.plane.create(wish))
-        assert isinstance(created, Created), created
-        patiently(lambda: dcf.plane.kick_off(run, "start"))
+        while True:
+            created = patiently(lambda: dcf.plane.create(wish))
+            assert isinstance(created, Created), created
+            try:
+                patiently(lambda: dcf.plane.kick_off(run, "start"))
+            except UnknownRun:  # a power loss took it back
+                continue
+            return
 
     def _strike(self) -> None:
         luck = random.Random(f"strikes {self._kind.name} {self._seeds.start}")
@@ -175,6 +180,8 @@ class Batch:
                     break
                 if snapshot.meta is not None and snapshot.meta.status != "running":
                     open_runs.discard(run)
+                elif snapshot.meta is not None and not snapshot.meta.is_started:
+                    self._create(dcf, run, self._workflows[run])
 
     def _finish(self, dcf: Dcf) -> list[Story]:
         """Finalize the runs, make late calls, let everything drain, and collect the evidence."""
