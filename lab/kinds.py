@@ -39,6 +39,7 @@ class Kind(ABC):
         self.home = home
         self.stack = ExitStack()
         self.losses: list[tuple[float, float]] = []
+        self.struck = 0
         home.mkdir(parents=True, exist_ok=True)
         self.time_file = home / "time"
         self.time = SharedTime(self.time_file)
@@ -120,10 +121,8 @@ class Workers(Kind):
         return luck.choice((freeze_worker, kill_worker, kill_worker))(luck, crew)
 
 
-class Packets(Kind):
-    """A proxy tears, delays, loses and holds back packets between dcf and Redis."""
-
-    name = "packets"
+class BehindProxy(Kind):
+    """A kind whose clients reach Redis through a proxy of the lab."""
 
     def open(self) -> None:
         """Start a Redis and a proxy before it."""
@@ -140,12 +139,19 @@ class Packets(Kind):
         """Lead everybody through the proxy."""
         return replace(super().place(), url=f"redis://127.0.0.1:{self.port}?socket_timeout=0.5")
 
+
+class Packets(BehindProxy):
+    """A proxy tears, delays, loses and holds back packets between dcf and Redis."""
+
+    name = "packets"
+
     def strike(self, luck: random.Random, crew: Crew) -> str:
         """Let packets be broken for a while."""
         before = self.controls.struck
         self.controls.may_strike = True
         time.sleep(luck.uniform(0.2, 0.6))
         self.controls.may_strike = False
+        self.struck += self.controls.struck - before
         return f"broke {self.controls.struck - before} packets"
 
     def heal(self, crew: Crew) -> None:
@@ -267,6 +273,53 @@ class Clocks(Kind):
         return f"stepped the time by {seconds} s"
 
 
+class Failover(BehindProxy):
+    """The replica takes the primary's place, and `DCF_WAIT_REPLICAS` is 1, so nothing acknowledged may be lost.
+
+    Who connects is led to the new primary, as by Sentinel; connections to the old one stay, while it goes on.
+    """
+
+    name = "failover"
+    pause_s = (0.2, 0.8)
+
+    def open(self) -> None:
+        """Start a primary, its replica and a proxy."""
+        super().open()
+        self.spare = self.stack.enter_context(LabRedis(self.home / "spare", *self.options()))
+        self.spare.follow(self.redis.port)
+
+    def place(self) -> Place:
+        """Answer only what the replica has."""
+        return replace(super().place(), wait_replicas=1)
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Let the two change places: the old one dies, or is frozen or forgotten for a while and goes on."""
+        old, new = self.redis, self.spare
+        how = luck.choice(("killed", "frozen", "forgotten", "cut off and killed"))
+        if how == "frozen":
+            old.freeze()
+        elif how == "cut off and killed":
+            new.freeze()
+            old.client().client_kill_filter(_type="replica")
+            time.sleep(luck.uniform(0.1, 0.4))
+        if "killed" in how:
+            old.kill()
+            new.thaw()
+        new.lead()
+        self.redis, self.spare = new, old
+        self.controls.target = new.port
+        if how == "frozen":
+            time.sleep(luck.uniform(0.0, 0.3))
+            old.thaw()
+        if "killed" in how:
+            old.start("--replicaof", "127.0.0.1", str(new.port))
+            wait_until(old.is_linked, 20)
+        else:
+            time.sleep(luck.uniform(0.0, 0.4))
+            old.follow(new.port)
+        return f"the replica took the place of its primary, which was {how}"
+
+
 KINDS: Mapping[str, type[Kind]] = {
-    kind.name: kind for kind in (Workers, Packets, RedisServers, Disks, Memory, Clocks)
+    kind.name: kind for kind in (Workers, Packets, RedisServers, Disks, Memory, Clocks, Failover)
 }

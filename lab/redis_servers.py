@@ -40,12 +40,12 @@ class LabRedis:
     ) -> None:
         self.kill()
 
-    def start(self) -> None:
+    def start(self, *more: str) -> None:
         """Start it, and wait until it answers with all its data loaded."""
         command = [
             *(str(get_redis_server()), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.home)),
             *("--save", "", "--loadmodule", str(JSON_MODULE), "--enable-debug-command", "local"),
-            *("--repl-diskless-sync-delay", "0", *self._options),
+            *("--repl-diskless-sync-delay", "0", *self._options, *more),
         ]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: listens(self.port), 30)
@@ -77,6 +77,21 @@ class LabRedis:
     def thaw(self) -> None:
         """Let it go on."""
         self._signal(signal.SIGCONT)
+
+    def lead(self) -> None:
+        """Make it a primary."""
+        self.client().replicaof("NO", "ONE")
+
+    def follow(self, port: int) -> None:
+        """Make it a replica of the one at this port, and wait until it has everything."""
+        self.client().replicaof("127.0.0.1", port)
+        wait_until(self.is_linked, 20)
+
+    def is_linked(self) -> bool:
+        """Return True if it is a replica that has everything."""
+        with suppress(redis.RedisError):
+            return bool(self.client().info("replication").get("master_link_status") == "up")
+        return False
 
     def client(self) -> Any:
         """Return a plain client."""
