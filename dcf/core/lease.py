@@ -158,12 +158,12 @@ def acquired_event(state: str, doc: StateDoc, *, takeover: bool) -> Event:
 
 
 def _moved(at: int) -> int:
-    """Return the timer of a granted state: a microsecond early, so that it differs from the one before the grant.
+    """Return the timer of a granted state: a microsecond late, so that it differs from the one before the grant.
 
     A claim WATCHes the timers and no document. A ready state whose timeout comes first has the same time of attention
     before and after a grant, and writing the same score would not end the transaction of another claim.
     """
-    return at - 1
+    return at + 1
 
 
 def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:
