@@ -6,16 +6,22 @@ from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from typing import Any, Final
 
 _CONTEXT: Final = get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["lab.worker", "lab.clock", "lab.packets"])
+_CONTEXT.set_forkserver_preload(["lab.worker", "lab.clock", "lab.packets", "lab.serving"])
+
+AGENTS: Final = ("ann", "bob", "cyd")
+"""The agents of every batch: one worker process each."""
+
 
 
 class Crew:
     """Named processes; one that is killed is replaced by another of the same name."""
 
-    def __init__(self) -> None:
+    def __init__(self, logs: Path) -> None:
+        self._logs = logs
         self._started: dict[str, tuple[Callable[[Any], None], Any]] = {}
         self._running: dict[str, BaseProcess] = {}
 
@@ -27,7 +33,8 @@ class Crew:
     def start(self, name: str, main: Callable[[Any], None], given: Any) -> None:
         """Start a process."""
         self._started[name] = (main, given)
-        process = _CONTEXT.Process(target=main, args=(given,), daemon=True)
+        self._logs.mkdir(parents=True, exist_ok=True)
+        process = _CONTEXT.Process(target=_run, args=(main, given, self._logs / f"{name}.log"), daemon=True)
         process.start()
         self._running[name] = process
 
@@ -50,6 +57,11 @@ class Crew:
             self._end(name)
             del self._running[name]
 
+    def crashes(self) -> list[str]:
+        """Return who wrote a traceback of an exception that nobody expected."""
+        logs = (path for name in self._started if (path := self._logs / f"{name}.log").exists())
+        return [f"{path.stem}: {text.splitlines()[-1]}" for path in logs if "Traceback" in (text := path.read_text())]
+
     def _end(self, name: str) -> None:
         process = self._running[name]
         process.kill()
@@ -60,3 +72,11 @@ class Crew:
         if pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(pid, number)
+
+
+def _run(main: Callable[[Any], None], given: Any, log: Path) -> None:
+    """Run in a process of its own, whose words go to a file."""
+    file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+    main(given)

@@ -2,6 +2,7 @@
 
 import os
 import random
+import socket
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -15,12 +16,15 @@ from typing import Any, Final, Self
 
 import redis
 
-from lab import packets
-from lab.crews import Crew
+from dcf.core.access import Scope
+from dcf.store.access_keys import AccessKeys
+from lab import packets, serving
+from lab.crews import AGENTS, Crew
 from lab.packets import Controls, ProxyDuty
-from lab.process import Place
-from lab.redis_servers import LabRedis
+from lab.process import Place, opened
+from lab.redis_servers import LabRedis, Users
 from lab.server_time import SharedTime
+from lab.serving import ServerDuty
 from tests.support.servers import free_port, listens
 from tests.support.waiting import wait_until
 
@@ -35,8 +39,13 @@ class Kind(ABC):
     pause_s: tuple[float, float] = (0.05, 0.25)
     honest: bool = False
 
-    def __init__(self, home: Path) -> None:
+    def __init__(self, home: Path, *, acl: bool = False, http: bool = False) -> None:
         self.home = home
+        self.users = Users.drawn() if acl else None
+        self.http = http
+        self.servers = Crew(home / "logs")
+        self.ports = (free_port(), free_port())
+        self.api_keys: Mapping[str, str] = {}
         self.stack = ExitStack()
         self.losses: list[tuple[float, float]] = []
         self.struck = 0
@@ -54,16 +63,29 @@ class Kind(ABC):
         self.stack.close()
 
     def open(self) -> None:
-        """Start the servers: one Redis that syncs each write, unless the kind needs others."""
-        self.redis = self.stack.enter_context(LabRedis(self.home / "redis", *self.options()))
+        """Start the servers: one Redis, unless the kind needs others."""
+        self.redis = self.stack.enter_context(LabRedis(self.home / "redis", *self.options(), users=self.users))
+        self.stack.callback(self.servers.end)
 
     def options(self) -> tuple[str, ...]:
         """Return the options of the Redis."""
         return ("--appendonly", "no")
 
     def place(self) -> Place:
-        """Return where workers and clocks find dcf's Redis."""
-        return Place(url=f"{self.redis.url}?socket_timeout=0.5", time_file=self.time_file)
+        """Return where clocks and workers find dcf's Redis."""
+        login = "" if self.users is None else self.users.login()
+        return Place(url=f"redis://{login}127.0.0.1:{self.way_in()}?socket_timeout=0.5", time_file=self.time_file)
+
+    def way_in(self) -> int:
+        """Return the port that dcf connects to."""
+        return self.redis.port
+
+    def workplace(self) -> Place:
+        """Return where workers go: to Redis, or to servers of MCP."""
+        if not self.http:
+            return self.place()
+        urls = tuple(f"http://127.0.0.1:{port}/mcp" for port in self.ports)
+        return replace(self.place(), server_urls=urls, api_keys=self.api_keys)
 
     def client(self) -> Any:
         """Return a plain client of the Redis that counts."""
@@ -81,7 +103,27 @@ class Kind(ABC):
     def begin(self) -> None:
         """Begin a batch with an empty Redis."""
         self.losses.clear()
+        self.struck = 0
         self.client().flushall()
+        if self.http:
+            self._serve()
+
+    def complaints(self) -> list[str]:
+        """Return what the servers themselves complain of: commands that deploy/redis/users.acl does not give dcf."""
+        return [] if self.users is None else self.redis.refusals()
+
+    def _serve(self) -> None:
+        """Make an API key for each agent, and start the servers of MCP unless they run."""
+        with opened(self.place()) as dcf:
+            keys = AccessKeys(dcf.connections)
+            scopes = (Scope.READ, Scope.WORK)
+            made = {agent: keys.create(scopes, agent_id=agent, label=None, life_s=None) for agent in AGENTS}
+        self.api_keys = {agent: key.text for agent, key in made.items()}
+        place = replace(self.place(), api_keys=self.api_keys)
+        for port in self.ports if not self.servers.names else ():
+            self.servers.start(f"server {port}", serving.main, ServerDuty(port=port, place=place))
+        for port in self.ports:
+            wait_until(lambda port=port: _answers(port), 60)  # type: ignore[misc]
 
 
 def freeze_worker(luck: random.Random, crew: Crew) -> str:
@@ -107,6 +149,12 @@ def kill_clock(luck: random.Random, crew: Crew) -> str:
     return f"killed {name}"
 
 
+def _answers(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
 def _one(luck: random.Random, crew: Crew, prefix: str) -> str:
     return luck.choice([name for name in crew.names if name.startswith(prefix)])
 
@@ -121,6 +169,29 @@ class Workers(Kind):
         return luck.choice((freeze_worker, kill_worker, kill_worker))(luck, crew)
 
 
+class Servers(Kind):
+    """Servers of MCP are killed and frozen, and so are clock processes; workers call over HTTP with API keys."""
+
+    name = "servers"
+
+    def __init__(self, home: Path, *, acl: bool = False, http: bool = False) -> None:
+        super().__init__(home, acl=acl, http=True)
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Kill or freeze a server, or kill a clock."""
+        if luck.random() < 0.5:
+            return kill_clock(luck, crew)
+        name = luck.choice(self.servers.names)
+        if luck.random() < 0.5:
+            self.servers.kill(name)
+            return f"killed {name}"
+        length = luck.choice((0.05, 0.3, 0.7))
+        self.servers.freeze(name)
+        time.sleep(length)
+        self.servers.thaw(name)
+        return f"froze {name} for {length} s"
+
+
 class BehindProxy(Kind):
     """A kind whose clients reach Redis through a proxy of the lab."""
 
@@ -130,14 +201,14 @@ class BehindProxy(Kind):
         self.controls = Controls(self.home / "controls")
         self.controls.target = self.redis.port
         self.port = free_port()
-        self.proxies = Crew()
+        self.proxies = Crew(self.home / "logs")
         self.stack.callback(self.proxies.end)
         self.proxies.start("proxy", packets.main, ProxyDuty(port=self.port, controls=self.home / "controls"))
         wait_until(lambda: listens(self.port))
 
-    def place(self) -> Place:
+    def way_in(self) -> int:
         """Lead everybody through the proxy."""
-        return replace(super().place(), url=f"redis://127.0.0.1:{self.port}?socket_timeout=0.5")
+        return self.port
 
 
 class Packets(BehindProxy):
@@ -285,7 +356,7 @@ class Failover(BehindProxy):
     def open(self) -> None:
         """Start a primary, its replica and a proxy."""
         super().open()
-        self.spare = self.stack.enter_context(LabRedis(self.home / "spare", *self.options()))
+        self.spare = self.stack.enter_context(LabRedis(self.home / "spare", *self.options(), users=self.users))
         self.spare.follow(self.redis.port)
 
     def place(self) -> Place:
@@ -321,5 +392,5 @@ class Failover(BehindProxy):
 
 
 KINDS: Mapping[str, type[Kind]] = {
-    kind.name: kind for kind in (Workers, Packets, RedisServers, Disks, Memory, Clocks, Failover)
+    kind.name: kind for kind in (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover)
 }

@@ -1,8 +1,8 @@
 """dcf in a process of the lab: connected to a Redis, in stretched time."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from dcf.adapters.mailbox import Mailbox
@@ -23,13 +23,16 @@ from lab.server_time import SharedTime, TimedPool, quicken
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where dcf's Redis is, and how it is used. `server_urls` are servers of MCP for workers that call over HTTP."""
+    """Where dcf's Redis is, and how it is used.
+
+    `server_urls` are servers of MCP for workers that call over HTTP, each with the API key of its agent.
+    """
 
     url: str
     time_file: Path
     wait_replicas: int = 0
     server_urls: tuple[str, ...] = ()
-    api_keys: tuple[str, ...] = ()
+    api_keys: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

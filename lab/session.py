@@ -20,7 +20,7 @@ from dcf.core.finalization import Finalize
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from lab import clock, worker
-from lab.crews import Crew
+from lab.crews import AGENTS, Crew
 from lab.evidence import (
     PLANNER,
     Story,
@@ -39,7 +39,6 @@ from lab.verbs import OwnVerbs, Recorded
 from lab.workflows import Workflow, draw
 
 BATCH = 100
-AGENTS = ("ann", "bob", "cyd")
 _PATIENCE_S = 30.0
 _DRAIN_S = 8.0
 _MOST_ATTEMPTS = 1000
@@ -59,25 +58,28 @@ class Violation:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What came of a batch."""
+    """What came of a batch: `strikes` and `broken` packets, what rules were broken, what processes and Redis complained of."""
 
     runs: int = 0
     calls: int = 0
     strikes: int = 0
+    broken: int = 0
     seconds: float = 0.0
+    complaints: list[str] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
 
 
 class Batch:
     """The runs of some seeds, on the servers of a kind."""
 
-    def __init__(self, kind: Kind, seeds: range, *, strikes: bool = True) -> None:
+    def __init__(self, kind: Kind, seeds: range, *, only: int | None = None) -> None:
+        """Take the runs of these seeds, or only one of them, with the strikes of all."""
         self._kind = kind
         self._seeds = seeds
-        self._strikes = strikes
         self._folder = kind.home / f"batch-{seeds.start}"
-        self._crew = Crew()
-        self._workflows = {f"lab-{kind.name}-{seed}": draw(seed) for seed in seeds}
+        self._crew = Crew(self._folder)
+        chosen = seeds if only is None else (only,)
+        self._workflows = {f"lab-{kind.name}-{seed}": draw(seed) for seed in chosen}
         self._struck: list[tuple[float, str]] = []
         self._observed: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         self._over = threading.Event()
@@ -104,6 +106,8 @@ class Batch:
                 self._over.set()
                 self._crew.end()
         outcome = Outcome(runs=len(stories), strikes=len(self._struck), seconds=time.monotonic() - began)
+        outcome.broken = self._kind.struck
+        outcome.complaints = [*self._kind.complaints(), *self._crew.crashes()]
         for story in stories:
             outcome.calls += len(story.calls)
             found = [(rule, sentence) for rule, sentence in judge(story)]
@@ -123,7 +127,7 @@ class Batch:
         for number, agent in enumerate(AGENTS):
             duty = worker.Duty(
                 agent=agent,
-                place=place,
+                place=self._kind.workplace(),
                 calls=self._folder / f"{agent}.jsonl",
                 seeds=seeds,
                 claimed=claimed,
@@ -160,7 +164,7 @@ class Batch:
 
     def _strike(self) -> None:
         luck = random.Random(f"strikes {self._kind.name} {self._seeds.start}")
-        while self._strikes and not self._over.wait(luck.uniform(*self._kind.pause_s)):
+        while not self._over.wait(luck.uniform(*self._kind.pause_s)):
             began = time.monotonic()
             self._struck.append((began, self._kind.strike(luck, self._crew)))
 

@@ -10,17 +10,25 @@ from lab.session import Violation
 from lab.workflows import draw
 
 
-def story_of(kind: str, violations: list[Violation]) -> str:
-    """Return the whole story of one run, with the rules that it broke."""
+_BRIEF = 40
+
+
+def story_of(kind: str, violations: list[Violation], *, brief: bool = False) -> str:
+    """Return the whole story of one run, with the rules that it broke; or in brief what concerns the states in them."""
     first = violations[0]
     story, workflow = first.story, draw(first.seed)
     lines = [f"kind {kind}, seed {first.seed}, run {story.run}", ""]
     lines += [f"{found.rule}: {found.sentence}" for found in violations]
+    moments = sorted(_moments(story, first.strikes))
+    if brief:
+        named = {path for path in story.documents for found in violations if path in found.sentence}
+        told = [(at, text) for at, text in moments if text.startswith("STRIKE") or any(path in text for path in named)]
+        return "\n".join(lines + [f"{at - _start(story):9.3f} {text}" for at, text in told[-_BRIEF:]])
     lines += ["", "workflow:", json.dumps(workflow.definition["asl"]), f"input: {workflow.run_input}"]
     expected = story.expected
     lines += [f"expected: {expected.status} {expected.output} {expected.error}", f"meta: {json.dumps(story.meta)}"]
     lines += [f"left: {story.left}", "", "what happened:"]
-    lines += [f"{at - _start(story):9.3f} {text}" for at, text in sorted(_moments(story, first.strikes))]
+    lines += [f"{at - _start(story):9.3f} {text}" for at, text in moments]
     return "\n".join(lines) + "\n"
 
 

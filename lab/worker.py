@@ -21,6 +21,7 @@ from dcf.errors import DcfError
 from dcf.store.connection import open_async_client
 from dcf.store.inbox import Inbox, InboxReader
 from lab.habits import Habit, habit_of
+from lab.http_verbs import HttpVerbs, connected
 from lab.process import Place, opened
 from lab.recording import Recorder
 from lab.server_time import FACTOR
@@ -61,11 +62,15 @@ class Held:
 def main(duty: Duty) -> None:
     """Work until killed."""
     recorder = Recorder(duty.calls, duty.agent)
+    if duty.place.server_urls:
+        with connected(duty.place.server_urls, duty.place.api_keys.get(duty.agent)) as there:
+            worker = Worker(duty=duty, verbs=Recorded(there, recorder, duty.agent))
+            worker.begin()
+            worker.listen_over_http(there)
     with opened(duty.place) as dcf:
         verbs = Recorded(OwnVerbs(dcf.plane, dcf.notifications), recorder, duty.agent)
         worker = Worker(duty=duty, verbs=verbs, inbox=dcf.inbox)
-        for number in range(THREADS):
-            threading.Thread(target=worker.work, args=(number,), daemon=True).start()
+        worker.begin()
         asyncio.run(worker.listen(InboxReader(lambda: open_async_client(duty.place.url))))
 
 
@@ -75,13 +80,31 @@ class Worker:
 
     duty: Duty
     verbs: Recorded
-    inbox: Inbox
+    inbox: Inbox | None = None
     told: SimpleQueue[tuple[str, Any]] = field(default_factory=SimpleQueue)
     stale: deque[Held] = field(default_factory=lambda: deque(maxlen=_MOST_STALE))
 
     def __post_init__(self) -> None:
         self.luck = random.Random(f"{self.duty.agent} {self.duty.number}")
         self.twins = ThreadPoolExecutor(THREADS)
+
+    def begin(self) -> None:
+        """Start the threads that work."""
+        for number in range(THREADS):
+            threading.Thread(target=self.work, args=(number,), daemon=True).start()
+
+    def listen_over_http(self, there: HttpVerbs) -> None:
+        """Wait for events with the tool, for ever; each call acknowledges the event before."""
+        last: dict[str, str] = {}
+        while True:
+            try:
+                found = there.call("await_workflow_event", agent_id=self.duty.agent, timeout_s=1, **last)
+            except DcfError:
+                time.sleep(0.05)
+                continue
+            last = {"ack_message_id": found["message_id"]} if found.get("message_id") else {}
+            if last:
+                self.told.put((found["message_id"], found["event"]))
 
     async def listen(self, reader: InboxReader) -> None:
         """Wait for events, for ever."""
@@ -113,6 +136,8 @@ class Worker:
         run, state = event["workflow_id"], event.get("target_state")
         if event["type"] == "workflow_event" and event["reason"] != "cancelled" and run in self.duty.seeds:
             self.take(run, state)
+        if self.inbox is None:
+            return
         with suppress(DcfError):
             self.inbox.acknowledge(self.duty.agent, message_id)
 
