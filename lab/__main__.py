@@ -9,7 +9,8 @@ from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
 
-from lab.kinds import KINDS, Kind
+from lab.kind import Kind
+from lab.kinds import KINDS
 from lab.record import RECORDS, Total, record, table, versions_of
 from lab.session import BATCH, Batch, Outcome
 from lab.telling import story_of, write_story

@@ -5,16 +5,17 @@ import signal
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import get_context
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from multiprocessing.process import BaseProcess
 
 _CONTEXT: Final = get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["lab.worker", "lab.clock", "lab.packets", "lab.serving"])
 
 AGENTS: Final = ("ann", "bob", "cyd")
 """The agents of every batch: one worker process each."""
-
 
 
 class Crew:

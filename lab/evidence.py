@@ -8,11 +8,25 @@ from typing import Any
 
 from dcf.store import keys
 from dcf.store.keys import RunKeys, decode_state
+from lab.expectation import Expected
 from lab.recording import Call
-from lab.workflows import Expected
 
 PLANNER = "the planner"
-NO_TASKS = ("Pick", "More", "Begin", "After", "Give", "Mend", "Join", "Wait", "Both", "Each", "Shaky", "Cracked", "Doom")
+NO_TASKS = (
+    "Pick",
+    "More",
+    "Begin",
+    "After",
+    "Give",
+    "Mend",
+    "Join",
+    "Wait",
+    "Both",
+    "Each",
+    "Shaky",
+    "Cracked",
+    "Doom",
+)
 """First words of the states that nobody works on."""
 
 ENDINGS = ("StateSucceeded", "StateFailed", "StateRetried")
@@ -116,7 +130,7 @@ def _grants(calls: tuple[Call, ...]) -> Iterator[Grant]:
 
 
 def _endings(happenings: tuple[Happening, ...]) -> dict[tuple[str, int], list[Happening]]:
-    """Attribute each ending to the lease that was held then, or last: a completion in a scope has an epoch of its own."""
+    """Attribute each ending to the lease held then, or last: the epoch of a completion in a scope is another."""
     lease: dict[str, int] = {}
     found: dict[tuple[str, int], list[Happening]] = {}
     for happening in happenings:

@@ -19,7 +19,6 @@ _HABITS = {
     "oversleeping": 6,
     "changing its mind": 8,
     "intruding": 6,
-    "silent": 4,
 }
 """Weights of what workers do. `vanishing` never answers, `oversleeping` answers when its lease has expired."""
 

@@ -73,7 +73,12 @@ class HttpVerbs:
         claimed = found.get("claimed")
         if claimed is not None:
             lease = claimed["lease"]
-            claimed = {"state": claimed["state"], "token": lease["token"], "epoch": lease["epoch"], "given": claimed["input"]}
+            claimed = {
+                "state": claimed["state"],
+                "token": lease["token"],
+                "epoch": lease["epoch"],
+                "given": claimed["input"],
+            }
         epoch = ((found.get("updated_state") or {}).get("lease") or {}).get("epoch")
         return Heard(code=found["code"], epoch=epoch, repeated=bool(found.get("repeated")), claimed=claimed)
 

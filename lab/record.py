@@ -12,6 +12,8 @@ import redis
 from lab.server_time import FACTOR
 from lab.session import Outcome, Violation
 
+_HEADINGS = ("kind", "runs", "strikes", "broken packets", "calls", "seconds", "violations", "seeds that failed")
+
 RECORDS = Path(__file__).parent / "records"
 
 
@@ -51,7 +53,9 @@ class Total:
 
 def table(totals: list[Total]) -> str:
     """Return the figures by kind."""
-    rows = [("kind", "runs", "strikes", "broken packets", "calls", "seconds", "violations", "seeds that failed")]
+    rows: list[tuple[str, ...]] = [
+        ("kind", "runs", "strikes", "broken packets", "calls", "seconds", "violations", "seeds that failed")
+    ]
     for one in [*totals, _sum(totals)]:
         figures = (one.runs, one.strikes, one.broken, one.calls, round(one.seconds), len(one.violations))
         seeds = ", ".join(map(str, one.seeds[:10])) or "none"

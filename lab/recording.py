@@ -15,6 +15,7 @@ from typing import Any
 
 _LOCAL = threading.local()
 
+
 @dataclass(slots=True, kw_only=True)
 class Call:
     """One call. `code` None: nobody heard an answer. Codes that begin with `!` are failures that say nothing."""
@@ -52,6 +53,7 @@ class Call:
         again = " (repetition)" if self.repeated else ""
         return f"{self.agent} {self.op} {self.state} {shown} -> {self.code}{again} [{took}]"
 
+
 @dataclass(slots=True)
 class Recorder:
     """Appends the lines of one process to its file."""
@@ -81,6 +83,7 @@ class Recorder:
 
     def _write(self, line: dict[str, Any]) -> None:
         os.write(self._file, json.dumps(line).encode() + b"\n")
+
 
 def read_calls(folder: Path) -> Iterator[Call]:
     """Read every call of every file in a folder, in the order in which they began."""

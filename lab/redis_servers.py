@@ -19,7 +19,6 @@ from tests.support.restricted import USERS, digest, rendered
 from tests.support.servers import JSON_MODULE, free_port, listens
 from tests.support.waiting import wait_until
 
-
 ADMIN: Final = "admin"
 
 
@@ -122,8 +121,8 @@ class LabRedis:
 
     def client(self) -> Any:
         """Return a plain client."""
-        admin = {} if self._users is None else {"username": ADMIN, "password": self._users.passwords[ADMIN]}
-        return redis.Redis(port=self.port, protocol=2, socket_timeout=5, **admin)
+        login = "" if self._users is None else f"{ADMIN}:{self._users.passwords[ADMIN]}@"
+        return redis.Redis.from_url(f"redis://{login}127.0.0.1:{self.port}", protocol=2, socket_timeout=5)
 
     def refusals(self) -> list[str]:
         """Return what the user dcf tried and may not do."""

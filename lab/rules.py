@@ -20,7 +20,11 @@ _TERMINAL = ("succeeded", "failed", "skipped", "cancelled")
 def one_holder_per_epoch(story: Story) -> Iterator[str]:
     """No epoch of a state is granted twice, neither in the history nor in what callers were told."""
     granted = Counter((found.state, found.epoch) for found in story.of("LeaseAcquired"))
-    yield from (f"{state} was granted {times} times with epoch {epoch}" for (state, epoch), times in granted.items() if times > 1)
+    yield from (
+        f"{state} was granted {times} times with epoch {epoch}"
+        for (state, epoch), times in granted.items()
+        if times > 1
+    )
     tokens: dict[tuple[str, int], set[str]] = defaultdict(set)
     for grant in story.grants:
         tokens[grant.state, grant.epoch].add(grant.token)
@@ -30,7 +34,7 @@ def one_holder_per_epoch(story: Story) -> Iterator[str]:
 
 
 def epochs_grow(story: Story) -> Iterator[str]:
-    """Each grant of a state has a larger epoch than those before, in the history and for those who were told in turn."""
+    """Each grant of a state has a larger epoch than those before: in the history, and for those told in turn."""
     last: dict[str, int] = {}
     for found in story.of("LeaseAcquired"):
         if found.epoch <= last.get(found.state, 0):
@@ -52,12 +56,16 @@ def no_stale_write(story: Story) -> Iterator[str]:
             holder[found.state] = found.epoch
         elif found.type in _BY_HOLDER and holder.get(found.state) != found.epoch:
             yield f"{found.told()}, while epoch {holder.get(found.state)} held the state"
-        elif found.type in ENDINGS and is_task(found.state) and found.data.get("error") not in BY_THE_CLOCK:
-            if holder.get(found.state) is None:
-                yield f"{found.told()}, while nobody held the state"
+        elif _is_by_holder(found) and holder.get(found.state) is None:
+            yield f"{found.told()}, while nobody held the state"
         if found.type in {*ENDINGS, "LeaseReleased", "StateCancelled"}:
             holder[found.state] = None
     yield from _stale_answers(story)
+
+
+def _is_by_holder(found: Happening) -> bool:
+    """Return True if only a holder can have ended the state so."""
+    return found.type in ENDINGS and is_task(found.state) and found.data.get("error") not in BY_THE_CLOCK
 
 
 def _stale_answers(story: Story) -> Iterator[str]:
@@ -156,10 +164,15 @@ def an_applied_request_is_never_refused(story: Story) -> Iterator[str]:
             yield f"refused although it was applied: {call.told()}"
     for call in story.calls:
         epoch = story.epochs.get(call.token or "")
-        wrote = {str(other.content) for other in story.calls if other.op == "complete" and other.token == call.token}
-        if call.op == "complete" and call.is_refused and epoch is not None and len(wrote) == 1:
-            if (call.state, epoch) in story.endings and _request(call) not in applied:
-                yield f"refused, and the history has it: {call.told()}"
+        was_new = call.op == "complete" and call.is_refused and _request(call) not in applied
+        if was_new and epoch is not None and (call.state, epoch) in story.endings and _wrote_one_thing(story, call):
+            yield f"refused, and the history has it: {call.told()}"
+
+
+def _wrote_one_thing(story: Story, call: Call) -> bool:
+    """Return True if only this result was ever written with the token, so that it is the one that took effect."""
+    same = (other for other in story.calls if other.op == "complete" and other.token == call.token)
+    return len({str(other.content) for other in same}) == 1
 
 
 def _request(call: Call) -> tuple[str, str, str | None, str]:

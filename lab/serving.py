@@ -31,7 +31,7 @@ def main(duty: ServerDuty) -> None:
     def timed(url: str) -> Pool:
         return TimedPool(open_pool(url), shared)
 
-    application.open_pool = timed
+    vars(application)["open_pool"] = timed
     settings = Settings(
         redis_url=SecretStr(duty.place.url),
         mcp_port=duty.port,

@@ -10,7 +10,6 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from dcf.core.answers import Created
@@ -31,7 +30,7 @@ from lab.evidence import (
     read_meta,
     read_planner_mail,
 )
-from lab.kinds import Kind
+from lab.kind import Kind
 from lab.process import Dcf, opened
 from lab.recording import Call, Recorder, read_calls
 from lab.rules import judge
@@ -58,7 +57,7 @@ class Violation:
 
 @dataclass(slots=True, kw_only=True)
 class Outcome:
-    """What came of a batch: `strikes` and `broken` packets, what rules were broken, what processes and Redis complained of."""
+    """What came of a batch. `broken` counts packets, `complaints` are those of processes that crashed and of Redis."""
 
     runs: int = 0
     calls: int = 0

@@ -9,7 +9,6 @@ from lab.evidence import Story
 from lab.session import Violation
 from lab.workflows import draw
 
-
 _BRIEF = 40
 
 

@@ -177,9 +177,7 @@ class Recorded:
     def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None = None) -> Heard:
         """Write the result."""
         note = {"state": state, "token": token, "content": content}
-        return self._call(
-            "complete", run, note, lambda: self.verbs.complete(run, state, token, content, claim_ttl_s)
-        )
+        return self._call("complete", run, note, lambda: self.verbs.complete(run, state, token, content, claim_ttl_s))
 
     def tell(self, run: str, state: str) -> Heard:
         """Tell the agents of the states after this one."""

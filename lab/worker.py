@@ -20,13 +20,13 @@ from typing import Any
 from dcf.errors import DcfError
 from dcf.store.connection import open_async_client
 from dcf.store.inbox import Inbox, InboxReader
+from lab.expectation import NEVER, answer_of
 from lab.habits import Habit, habit_of
 from lab.http_verbs import HttpVerbs, connected
 from lab.process import Place, opened
 from lab.recording import Recorder
 from lab.server_time import FACTOR
 from lab.verbs import Content, Heard, OwnVerbs, Recorded
-from lab.workflows import NEVER, answer_of
 
 THREADS = 3
 _MOST_STALE = 200
@@ -167,15 +167,19 @@ class Worker:
     def treat(self, held: Held, habit: Habit, ttl_s: int) -> Heard | None:
         """Do what the habit says; the answer to a completion."""
         self.stale.append(held)
-        run, state, token, content = held.run, held.state, held.token, held.content
-        verbs = self.verbs
+        if habit.name == "vanishing":
+            return None
+        if habit.name == "giving back":
+            if not self.verbs.surely(lambda: self.verbs.release(held.run, held.state, held.token)).is_unknown:
+                self.end(held)
+            return None
+        self.prepare(held, habit, ttl_s)
+        return None if held.content is None else self.finish(held, held.content, habit)
+
+    def prepare(self, held: Held, habit: Habit, ttl_s: int) -> None:
+        """Do what comes before the completion."""
+        verbs, run, state, token = self.verbs, held.run, held.state, held.token
         match habit.name:
-            case "vanishing":
-                return None
-            case "giving back":
-                if not verbs.surely(lambda: verbs.release(run, state, token)).is_unknown:
-                    self.end(held)
-                return None
             case "oversleeping":
                 time.sleep((ttl_s + 1) / FACTOR)
             case "renewing":
@@ -189,9 +193,6 @@ class Worker:
                 verbs.write(run, state, token, {"part": 2}, "second")
             case "twice":
                 verbs.acquire(run, state, token, ttl_s)
-        if content is None:
-            return None
-        return self.finish(held, content, habit)
 
     def finish(self, held: Held, content: Content, habit: Habit) -> Heard | None:
         """Complete the state: once, twice, twice at once, or with something else as well."""
