@@ -69,7 +69,8 @@ def _is_by_holder(found: Happening) -> bool:
 
 
 def _stale_answers(story: Story) -> Iterator[str]:
-    asked = {call.token for call in story.calls if call.op == "acquire"} | set(story.epochs)
+    asked = {call.token for call in story.calls if call.op == "acquire"}
+    asked |= {call.claimed["token"] for call in story.calls if call.claimed is not None}
     for call in _applied(story, *_WRITES):
         if call.after_end:
             yield f"written after the end of the run: {call.told()}"

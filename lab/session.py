@@ -9,6 +9,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +19,7 @@ from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
+from dcf.store.keys import RunKeys
 from lab import clock, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
@@ -38,8 +40,14 @@ from lab.verbs import OwnVerbs, Recorded
 from lab.workflows import Workflow, draw
 
 BATCH = 100
-_PATIENCE_S = 30.0
-_DRAIN_S = 8.0
+_STRIKING_S = 30.0
+_PATIENCE_S = 20.0
+"""Seconds without any progress after which what is still open counts as standing still."""
+
+_REMINDERS = 4
+"""Entries that a run which stands still adds to its history in that time: nobody takes its state, and is reminded."""
+
+_DRAIN_S = 15.0
 _MOST_ATTEMPTS = 1000
 _LATE_CALLS = 3
 
@@ -71,10 +79,13 @@ class Outcome:
 class Batch:
     """The runs of some seeds, on the servers of a kind."""
 
-    def __init__(self, kind: Kind, seeds: range, *, only: int | None = None) -> None:
-        """Take the runs of these seeds, or only one of them, with the strikes of all."""
+    def __init__(
+        self, kind: Kind, seeds: range, *, only: int | None = None, work: Callable[[worker.Duty], None] = worker.main
+    ) -> None:
+        """Take the runs of these seeds, or only one of them, with the strikes of all; `work` is what workers run."""
         self._kind = kind
         self._seeds = seeds
+        self._work = work
         self._folder = kind.home / f"batch-{seeds.start}"
         self._crew = Crew(self._folder)
         chosen = seeds if only is None else (only,)
@@ -95,11 +106,11 @@ class Batch:
                 self._start()
                 self._create_all(dcf)
                 striker.start()
-                self._wait_for_ends(dcf)
+                self._wait_for_ends(dcf, _STRIKING_S)
                 self._over.set()
                 striker.join()
                 self._kind.heal(self._crew)
-                self._wait_for_ends(dcf)
+                self._wait_while_they_go_on(dcf)
                 stories = self._finish(dcf)
             finally:
                 self._over.set()
@@ -133,7 +144,7 @@ class Batch:
                 number=number + self._seeds.start,
                 honest=self._kind.honest,
             )
-            self._crew.start(f"worker {agent}", worker.main, duty)
+            self._crew.start(f"worker {agent}", self._work, duty)
 
     def _create_all(self, dcf: Dcf) -> None:
         for run, workflow in self._workflows.items():
@@ -167,24 +178,35 @@ class Batch:
             began = time.monotonic()
             self._struck.append((began, self._kind.strike(luck, self._crew)))
 
-    def _wait_for_ends(self, dcf: Dcf) -> None:
-        """Wait until every run is over, or patience ends; look at the documents now and then."""
-        until = time.monotonic() + _PATIENCE_S
+    def _wait_for_ends(self, dcf: Dcf, seconds: float) -> set[str]:
+        """Wait until every run is over, but not much longer than this; those that are still open."""
+        until = time.monotonic() + seconds
         open_runs = set(self._workflows)
         while open_runs and time.monotonic() < until:
             time.sleep(0.05)
-            for run in sorted(open_runs):
-                try:
-                    snapshot = dcf.plane.read(run, ())
-                except UnknownRun:
-                    self._create(dcf, run, self._workflows[run])
-                    continue
-                except DcfError:
-                    break
-                if snapshot.meta is not None and snapshot.meta.status != "running":
-                    open_runs.discard(run)
-                elif snapshot.meta is not None and not snapshot.meta.is_started:
-                    self._create(dcf, run, self._workflows[run])
+            with suppress(DcfError):
+                open_runs = {run for run in sorted(open_runs) if self._is_open(dcf, run)}
+        return open_runs
+
+    def _is_open(self, dcf: Dcf, run: str) -> bool:
+        """Return True if a run goes on; create and start again what a power loss took back."""
+        try:
+            meta = dcf.plane.read(run, ()).meta
+        except UnknownRun:
+            meta = None
+        if meta is None or (meta.status == "running" and not meta.is_started):
+            self._create(dcf, run, self._workflows[run])
+            return True
+        return meta.status == "running"
+
+    def _wait_while_they_go_on(self, dcf: Dcf) -> None:
+        """Wait, now that everything is well, until every run is over or nothing happens any more."""
+        client, before = self._kind.client(), -1
+        while open_runs := self._wait_for_ends(dcf, _PATIENCE_S):
+            happened = sum(client.xlen(RunKeys(run).events) for run in self._workflows)
+            if happened - before <= _REMINDERS * len(open_runs):
+                return
+            before = happened
 
     def _finish(self, dcf: Dcf) -> list[Story]:
         """Finalize the runs, make late calls, let everything drain, and collect the evidence."""
@@ -245,7 +267,7 @@ class Batch:
 
 def patiently(call: Callable[[], Any]) -> Any:
     """Repeat a call that says nothing, until it says something."""
-    until = time.monotonic() + _PATIENCE_S
+    until = time.monotonic() + _STRIKING_S
     while True:
         try:
             return call()

@@ -5,7 +5,7 @@ An answer says the same either way. Failures that say nothing about the call hav
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from dcf.core.answers import Leased, NothingReady, Released, Updated
@@ -107,7 +107,16 @@ class OwnVerbs:
             if "error" in content
             else {"status": Status.SUCCEEDED, "has_output": True, "output": content["output"]}
         )
-        return _updated(self._plane.update(run, Update(state=state, token=token, claim_ttl_s=claim_ttl_s, **result)))
+        answer = self._plane.update(run, Update(state=state, token=token, claim_ttl_s=claim_ttl_s, **result))
+        heard = _updated(answer)
+        if heard.claimed is None or not heard.repeated:
+            return heard
+        return replace(heard, claimed=heard.claimed | self._claimed_before(run, heard.claimed["state"]))
+
+    def _claimed_before(self, run: str, state: str) -> dict[str, Any]:
+        """Read what the answer to a repetition does not have, as the tool does: the epoch and the input."""
+        found = self._plane.read(run, (state,))
+        return {"epoch": found.states[state].lease.epoch, "given": found.inputs.get(state)}
 
     def tell(self, run: str, state: str) -> Heard:
         """Tell the agents of the states after this one."""
