@@ -75,6 +75,13 @@ class LabRedis:
         ]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: listens(self.port), 30)
+        wait_until(self.is_loaded, 30)
+
+    def is_loaded(self) -> bool:
+        """Return True if it has read all its data."""
+        with suppress(redis.RedisError):
+            return not self.client().info("persistence")["loading"]
+        return False
 
     def kill(self) -> None:
         """Kill it at once."""
