@@ -175,6 +175,15 @@ def _doublings(lasted: int) -> int:
     return max(0, lasted // _MINUTE).bit_length()
 
 
+def _moved(at: int) -> int:
+    """Return the timer of a granted state: a microsecond late, so that it differs from the one before the grant.
+
+    A claim WATCHes the timers and no document. A ready state whose timeout comes first has the same time of attention
+    before and after a grant, and writing the same score would not end the transaction of another claim.
+    """
+    return at + 1
+
+
 def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:
     lease = granted(doc.lease, owner=request.owner, token=request.token, ttl_s=request.ttl_s, now=snapshot.now)
     taken = replace(
@@ -200,7 +209,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         changes=Changes(
             states={request.state: taken},
             events=[event],
-            timers={request.state: taken.attention(snapshot.now + request.ttl_s * SECOND)},
+            timers={request.state: _moved(taken.attention(snapshot.now + request.ttl_s * SECOND))},
             claims=forgotten_claim(doc) | ({fingerprint(request.token): request.state} if request.claims else {}),
             receipts=receipts.lost(request.state, doc, snapshot.now),
         ),

@@ -105,9 +105,10 @@ class Attempts:
         waiting = (*before, ("SET", barrier, "1", "EX", _BARRIER_LIFE_S), ("WAIT", self.wait_replicas, _WAIT_MS))
         try:
             *_, written, acknowledged = exchange(connection, waiting)
-        except CONNECTION_ERRORS as error:
+            is_confirmed = not isinstance(written, Exception) and checked(acknowledged) >= self.wait_replicas
+        except CONNECTION_ERRORS as error:  # a server that becomes a replica ends its clients' WAIT with an error
             raise Unsure from error
-        if isinstance(written, Exception) or checked(acknowledged) < self.wait_replicas:
+        if not is_confirmed:
             raise Unsure
 
     def _recover(self, *, in_doubt: bool) -> None:

@@ -32,6 +32,7 @@ _PASSING: Final[Mapping[str, tuple[str, str]]] = {
         "Bring the replicas back",
     ),
     "READONLY": ("Redis refuses writes: this server is a replica (READONLY).", _LATER),
+    "UNBLOCKED": ("Redis ended a wait: this server became a replica (UNBLOCKED).", _LATER),
     "MASTERDOWN": ("This Redis is a replica that lost its primary (MASTERDOWN).", _LATER),
     "CLUSTERDOWN": ("The Redis cluster does not serve this key now (CLUSTERDOWN).", _LATER),
     "TRYAGAIN": ("The Redis cluster is moving this key (TRYAGAIN).", _LATER),
@@ -40,7 +41,7 @@ _PASSING: Final[Mapping[str, tuple[str, str]]] = {
 }
 """What is wrong and what to do before the call is repeated, by the code of the error reply."""
 
-_SOON: Final = frozenset({"READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"})
+_SOON: Final = frozenset({"READONLY", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"})
 """Codes during a failover: a retry over a new connection may reach another server."""
 
 _ABORTED: Final = "because of: "

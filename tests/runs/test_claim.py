@@ -11,7 +11,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.store import keys
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
-from tests.support.machines import chain, numbered_chain
+from tests.support.machines import chain, numbered_chain, workflow
 from tests.support.world import World, new_token
 
 
@@ -110,6 +110,26 @@ def test_a_claim_that_is_beaten_to_an_expired_lease_looks_for_other_work(world: 
     assert isinstance(answer, Leased)
     assert answer.state == "S2"
     assert world.doc(run, "S0").lease.owner_agent_id == "fast"
+
+
+@pytest.mark.parametrize("claims", [True, False], ids=["by a claim", "by name"])
+def test_a_claim_that_is_beaten_to_a_state_whose_timeout_comes_first_does_not_take_it_too(
+    real: World, claims: bool
+) -> None:
+    """The clock must look at it at the same time before and after the grant, so that its timer would stay as it is."""
+    run = real.create(workflow({"A": {"Type": "Task", "TimeoutSeconds": 5, "End": True}}))
+    others: list[object] = []
+
+    def somebody_is_faster() -> None:
+        if not others:
+            others.append(real.claim(run, "fast") if claims else real.try_acquire(run, "A", "fast"))
+
+    slow = World(connections=real.connections)
+    slow.plane = ControlPlane(RunStore(real.connections, before_commit=somebody_is_faster), real.index)
+    assert isinstance(slow.claim(run, "slow"), NothingReady)
+    assert isinstance(others[0], Leased)
+    assert real.doc(run, "A").lease.owner_agent_id == "fast"
+    assert real.event_types(run).count("LeaseAcquired") == 1
 
 
 @pytest.mark.parametrize("number", [0, 31, 32, 63, 64, 79])
