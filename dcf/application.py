@@ -122,10 +122,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
         edits = Edits(connections, wait_replicas=replicas, keep_s=settings.json_life_s)
         equipment = open_equipment(settings, platform, documents)
-        schema = configured_schema(settings.skill_schema, settings.schemas_dir, SCHEMA_NAME)
-        library = Library(
-            directory=find_directory(settings.manifests_dir), schema=None if schema is None else read_schema(schema)
-        )
+        library = _open_library(settings)
         outbox = Outbox(connections)
         breaker = Breaker() if platform.is_remote else None
         notifications = Notifications(plane, outbox, told, _guarded(platform, breaker))
@@ -160,6 +157,12 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             server=facts,
             redis_url=url,
         )
+
+
+def _open_library(settings: Settings) -> Library:
+    schema = configured_schema(settings.skill_schema, settings.schemas_dir, SCHEMA_NAME)
+    directory = find_directory(settings.manifests_dir)
+    return Library(directory=directory, schema=None if schema is None else read_schema(schema))
 
 
 def _guarded(platform: AgentPlatform, breaker: Breaker | None) -> Deliverer:

@@ -37,8 +37,8 @@ def test_keys_are_listed_with_what_they_grant(connections: Connections) -> None:
     assert keys.any_active()
 
 
-def test_a_deleted_key_admits_nobody_and_is_not_listed(connections: Connections) -> None:
-    keys = AccessKeys(connections)
+def test_a_deleted_key_admits_nobody_and_is_not_listed(real_connections: Connections) -> None:
+    keys = AccessKeys(real_connections)
     made = keys.create((Scope.READ,), agent_id=None, label=None, life_s=60)
     caller = keys.admit(made.text)
     assert caller is not None
