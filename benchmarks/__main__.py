@@ -13,6 +13,7 @@ from benchmarks import workloads
 from benchmarks.figures import Row, Timed
 from benchmarks.language import measure_language
 from benchmarks.measuring import Probe
+from benchmarks.metering import measure_metering
 from benchmarks.protocol import measure_protocol
 from benchmarks.runs import Held, cost_of, run_of, way
 from benchmarks.workforce import measure_workforce
@@ -94,6 +95,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_graphs(app, probe, max(3, rounds // 100)),
             *measure_language(app, probe, rounds),
             *measure_workforce(app, probe, max(3, rounds // 50)),
+            *measure_metering(app),
             *measure_protocol(app),
         ]
 

@@ -38,6 +38,11 @@ class Probe:
             memory=memory["used_memory"],
         )
 
+    def cpu(self) -> float:
+        """Seconds of CPU that the server has used."""
+        used = self._client.info("cpu")
+        return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])
+
     def spent(self, work: Callable[[], object]) -> Counters:
         """Count what the work cost the server; the asking itself is taken off."""
         first = self.counters()

@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.core.vitals import Expected
 from dcf.data import find_directory, find_file
 from dcf.errors import InvalidArgument
 from dcf.files.items import ItemFiles
 from dcf.files.tree import FileTree
 from dcf.ports import AgentPlatform, Deliverer
+from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import THREADS, DeliveryThreads
 from dcf.runs.editing import JsonDocuments
+from dcf.runs.health import Health
 from dcf.runs.notifications import Notifications
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
@@ -26,6 +29,7 @@ from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
 from dcf.store import embedded
 from dcf.store.access_keys import AccessKeys
+from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.audit_trail import AuditTrail
@@ -40,9 +44,12 @@ from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
 from dcf.store.outbox import Outbox
+from dcf.store.quotas import QuotaUsage
+from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.runs import RunStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
+from dcf.store.vitals import VitalSigns
 from dcf.validation.schema import configured_schema, read_schema
 from dcf.values.json_text import Json
 from dcf.workforce.assignment import Desk
@@ -58,8 +65,9 @@ class Application:
 
     `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
     of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
-    and `files` are what tools may change outside runs; the `audit` trail records such changes. `sweep` repairs the
-    indexes across runs.
+    and `files` are what tools may change outside runs; the `audit` trail records such changes, and `refusals` what was
+    refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is,
+    and `activity` notes who calls.
     """
 
     settings: Settings
@@ -75,9 +83,13 @@ class Application:
     notifications: Notifications
     clock: RunClock
     sweep: Sweep
+    health: Health
+    activity: Activity
     history: History
     keys: AccessKeys
+    usage: QuotaUsage
     audit: AuditTrail
+    refusals: RefusalNotes
     inbox: Inbox
     records: AgentRecords
     reader: InboxReader
@@ -92,32 +104,32 @@ def open_application(settings: Settings) -> Iterator[Application]:
         url = settings.redis_url.get_secret_value()
         yield from _connected(settings, url, Connections(open_pool(url)))
         return
-    with embedded.start(settings.data_dir, appendfsync=settings.appendfsync) as server:
+    with embedded.start(settings.data_dir, appendfsync=settings.appendfsync, maxmemory=settings.maxmemory) as server:
         yield from _connected(settings, server.url, Connections(open_pool(server.url), server.revive))
 
 
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
         resources.callback(connections.close)
-        facts = inspect_server(connections, wait_replicas=settings.wait_replicas)
+        facts = inspect_server(connections)
         items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
         replicas = settings.wait_replicas
         store = RunStore(connections, wait_replicas=replicas)
-        index, history = RunIndex(connections), History(connections)
+        index, history, told = RunIndex(connections), History(connections), ToldRecords(connections)
         plane = ControlPlane(store, index, items)
-        told = ToldRecords(connections)
         runs = RunViews(plane, store, index, history, told)
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
-        edits = Edits(connections, wait_replicas=replicas)
+        edits = Edits(connections, wait_replicas=replicas, keep_s=settings.json_life_s)
         equipment = open_equipment(settings, platform, documents)
-        schema = configured_schema(settings.skill_schema, settings.schemas_dir, SCHEMA_NAME)
-        library = Library(
-            directory=find_directory(settings.manifests_dir), schema=None if schema is None else read_schema(schema)
-        )
+        library = _open_library(settings)
         outbox = Outbox(connections)
-        notifications = Notifications(plane, outbox, told, _guarded(platform))
+        breaker = Breaker() if platform.is_remote else None
+        notifications = Notifications(plane, outbox, told, _guarded(platform, breaker))
+        activity = Activity(ActivityRecords(connections), breaker)
+        access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
+        audit = AuditTrail(connections)
         deliveries = resources.enter_context(_open_deliveries(notifications, platform))
         yield Application(
             settings=settings,
@@ -131,11 +143,15 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             documents=JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
-            clock=RunClock(plane, index, DueRuns(connections), outbox, deliveries, ServerTime(connections)),
+            clock=RunClock(plane, index, DueRuns(connections), outbox, deliveries, ServerTime(connections), activity),
             sweep=Sweep(Listings(connections)),
+            health=_health(settings, connections, is_remote=platform.is_remote),
+            activity=activity,
             history=history,
-            keys=AccessKeys(connections, wait_replicas=replicas),
-            audit=AuditTrail(connections),
+            keys=access,
+            usage=QuotaUsage(connections),
+            audit=audit,
+            refusals=RefusalNotes(audit, access),
             inbox=inbox,
             records=records,
             reader=InboxReader(partial(open_async_client, url)),
@@ -144,9 +160,25 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         )
 
 
-def _guarded(platform: AgentPlatform) -> Deliverer:
+def _open_library(settings: Settings) -> Library:
+    schema = configured_schema(settings.skill_schema, settings.schemas_dir, SCHEMA_NAME)
+    directory = find_directory(settings.manifests_dir)
+    return Library(directory=directory, schema=None if schema is None else read_schema(schema))
+
+
+def _guarded(platform: AgentPlatform, breaker: Breaker | None) -> Deliverer:
     """Put a circuit breaker before a remote platform, so that deliveries do not wait for one that does not answer."""
-    return GuardedDeliverer(platform, Breaker()) if platform.is_remote else platform
+    return platform if breaker is None else GuardedDeliverer(platform, breaker)
+
+
+def _health(settings: Settings, connections: Connections, *, is_remote: bool) -> Health:
+    expected = Expected(
+        fsync=settings.appendfsync if settings.redis_url is None else None,
+        wait_replicas=settings.wait_replicas,
+        pulse_interval_s=settings.pulse_interval_s,
+        is_remote=is_remote,
+    )
+    return Health(VitalSigns(connections, wait_replicas=settings.wait_replicas), expected)
 
 
 @contextmanager

@@ -191,15 +191,19 @@ class PlatformUnavailable(DcfError):
 class StoreUnavailable(DcfError):
     """Redis cannot be reached, or refuses for a while what is asked of it; the same call may be repeated.
 
-    `place` is the address of Redis, for the operator; callers of tools do not see it.
+    `place` is the address of Redis and `remedy` what to do if no call is to be repeated, for the operator; callers of
+    tools see neither.
     """
 
     code = "store_unavailable"
     default_hint = "Check REDIS_URL and that the server is up (dcf doctor), then repeat the call."
 
-    def __init__(self, message: str, hint: str | None = None, *, place: str | None = None) -> None:
+    def __init__(
+        self, message: str, hint: str | None = None, *, place: str | None = None, remedy: str | None = None
+    ) -> None:
         super().__init__(message, hint)
         self.place = place
+        self.remedy = remedy or hint or "Check REDIS_URL and that the server is up."
 
 
 class ServerUnreachable(StoreUnavailable):

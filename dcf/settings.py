@@ -8,6 +8,7 @@ from pydantic import Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
+from dcf.core.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
 
 _LOCAL_HOSTS = ("localhost", "localhost:*", "127.0.0.1", "127.0.0.1:*", "dcf-mcp", "dcf-mcp:*")
@@ -54,6 +55,11 @@ class Settings(BaseSettings):
         default="everysec",
         description="how often the embedded server syncs its log to disk; only always survives a kill or a power loss",
     )
+    maxmemory: int | None = Field(
+        default=None,
+        ge=0,
+        description="bytes that the embedded server may use, 0 for no limit; unset: half of what there is",
+    )
     mcp_host: str = Field(default="127.0.0.1", description="address that the HTTP transport binds")
     mcp_port: int = Field(default=8337, ge=0, le=65535, description="port of the HTTP transport; 0 takes a free one")
     mcp_enable_dns_rebinding_protection: bool = Field(default=True, description="check Host and Origin headers")
@@ -78,6 +84,36 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(
         default=4 * 1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="bytes of one HTTP request"
     )
+    max_request_values: int = Field(
+        default=200_000,
+        ge=1000,
+        le=100_000_000,
+        description="JSON values of one HTTP request: numbers, texts, lists, objects",
+    )
+    max_bodies_bytes: int = Field(
+        default=16 * 1024 * 1024,
+        ge=1024,
+        le=16 * 1024**3,
+        description="bytes of long HTTP requests, beyond 64 KiB of each, that one server holds at the same time",
+    )
+    max_caller_bodies_bytes: int = Field(
+        default=8 * 1024 * 1024, ge=1024, le=16 * 1024**3, description="how many of these one API key may send"
+    )
+    header_timeout_s: float = Field(
+        default=10, gt=0, le=3600, description="seconds that the headers of an HTTP request may take to arrive"
+    )
+    body_timeout_s: float = Field(
+        default=30,
+        gt=0,
+        le=3600,
+        description="seconds that the body of an HTTP request may take to arrive, and a client to take its answer",
+    )
+    max_connections: int = Field(
+        default=1000, ge=1, le=100_000, description="connections of one server; fewer where it may open fewer files"
+    )
+    max_connections_per_peer: int = Field(
+        default=500, ge=1, le=100_000, description="how many of these may come from one address"
+    )
     max_document_bytes: int = Field(default=1024 * 1024, ge=1024, le=1024 * 1024, description="bytes of one workflow")
     max_output_bytes: int = Field(
         default=256 * 1024, ge=1024, le=256 * 1024, description="bytes of one input or output of a state"
@@ -89,10 +125,46 @@ class Settings(BaseSettings):
         description="bytes of one answer; longer lists get a cursor",
     )
     rate_per_s: float = Field(
-        default=100, gt=0, le=100_000, description="calls a second that one API key may make of one server"
+        default=DEFAULTS.calls_per_s,
+        ge=0.001,
+        le=100_000,
+        description="requests a second of one API key, over all servers",
     )
     rate_burst: int = Field(
-        default=200, ge=1, le=100_000, description="calls that one API key may make at once after a pause"
+        default=DEFAULTS.calls_burst,
+        ge=1,
+        le=100_000,
+        description="requests that one API key may make at once after a pause",
+    )
+    quota_events_per_s: float = Field(
+        default=DEFAULTS.events_per_s, ge=0.001, le=1_000_000, description="events of runs a second of one API key"
+    )
+    quota_events_burst: int = Field(
+        default=DEFAULTS.events_burst,
+        ge=1,
+        le=10_000_000,
+        description="events of runs that one API key may cause at once after a pause",
+    )
+    quota_stored_bytes: int = Field(
+        default=DEFAULTS.stored_bytes,
+        ge=0,
+        le=2**50,
+        description="bytes of documents, workflows, inputs and outputs that one API key may hold",
+    )
+    quota_documents: int = Field(
+        default=DEFAULTS.documents,
+        ge=0,
+        le=100_000,
+        description="documents of the JSON tools that one API key may hold",
+    )
+    quota_live_runs: int = Field(
+        default=DEFAULTS.live_runs, ge=0, le=100_000, description="runs of one API key that are not over"
+    )
+    quota_inbox_entries: int = Field(
+        default=DEFAULTS.inbox_entries,
+        ge=0,
+        le=100_000,
+        description="entries in inboxes by the notifications of one API key",
     )
     max_concurrency: int = Field(
         default=64, ge=1, le=10_000, description="calls of one API key that one server answers at the same time"
@@ -130,6 +202,12 @@ class Settings(BaseSettings):
     )
     json_max_bytes: int = Field(
         default=1024 * 1024, ge=1024, le=64 * 1024 * 1024, description="bytes of one document that the JSON tools write"
+    )
+    json_life_s: int = Field(
+        default=30 * 24 * 3600,
+        ge=0,
+        le=10 * 365 * 24 * 3600,
+        description="seconds that a document of the JSON tools is kept after its last write; 0: for ever",
     )
     files_read: Directories = Field(
         default=(), description="directories that the file tools may read, comma-separated; empty: none"
@@ -253,6 +331,20 @@ class Settings(BaseSettings):
     @classmethod
     def _origins(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         return value or _LOCAL_ORIGINS
+
+    @property
+    def quotas(self) -> Quotas:
+        """The quotas of an API key that has none of its own."""
+        return Quotas(
+            calls_per_s=self.rate_per_s,
+            calls_burst=self.rate_burst,
+            events_per_s=self.quota_events_per_s,
+            events_burst=self.quota_events_burst,
+            stored_bytes=self.quota_stored_bytes,
+            documents=self.quota_documents,
+            live_runs=self.quota_live_runs,
+            inbox_entries=self.quota_inbox_entries,
+        )
 
     @property
     def names_hosts(self) -> bool:

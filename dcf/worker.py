@@ -28,8 +28,8 @@ _LONGEST_ERROR = 200
 _LONGEST_CAUSE = 20_000
 _RENEWALS_PER_LEASE = 3
 _LONGEST_PAUSE_S = 5.0
-_WAITED_FOR = PASSING - {"internal_error"}
-"""Error codes after which a finished result is sent again; internal_error is none, since a bug would repeat it."""
+_WAITED_FOR = (PASSING | {"quota_exceeded"}) - {"internal_error"}
+"""Codes after which a finished result is sent again; internal_error is none, since a bug would repeat it."""
 
 
 class TaskFailed(DcfError):
@@ -196,12 +196,11 @@ class Worker:
                 answer = self._write(work, result)
                 if answer.get("code") == "ok":
                     return answer
-                why = answer.get("error")
-                break
+                why, code = answer.get("error"), answer.get("code")
             except DcfError as error:
-                why = error.message
-                if error.code not in _WAITED_FOR:
-                    break
+                why, code = error.message, error.code
+            if code not in _WAITED_FOR:
+                break
             log.warning("%s/%s: the result is kept and sent again: %s", work.workflow_id, work.state, why)
             if self._stop.wait(pause * random.uniform(0.5, 1)):  # nosec B311 # noqa: S311 - jitter, not a secret
                 why = "the worker was told to stop"

@@ -11,9 +11,12 @@ from collections.abc import Iterator, Mapping
 from dcf.errors import AgentUnknown, InvalidArgument, ToolUnavailable
 from dcf.ports import AgentFound, AgentWish, Delivery, ToolWish, Undelivered
 from dcf.store.agents import AgentRecord, AgentRecords, created_text
-from dcf.store.inbox import Inbox
+from dcf.store.inbox import MOST_UNREAD, Inbox
 from dcf.values.json_text import Json, dump
 from dcf.values.text_pieces import clip
+
+_FULL_RETRY_S = 30.0
+"""Seconds until an event is offered again to an inbox that had no room for it."""
 
 
 class Mailbox:
@@ -28,16 +31,18 @@ class Mailbox:
         self._records = records
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
-        """Put the event into the agent's inbox, unless it is or was there. A crash may leave a duplicate.
+        """Put the event into the agent's inbox, unless it is or was there.
 
         It replaces an unread event about the same state of the same run, since the newest one is enough.
         """
-        found = self._inbox.find(agent_id, event_id)
-        if found.is_gone:
+        run, provenance = event.get("workflow_id"), event.get("provenance")
+        sender = provenance.get("run_by") if isinstance(provenance, dict) else None
+        posted = self._inbox.put(agent_id, event_id, dict(event), run=str(run or ""), sender=str(sender or ""))
+        if posted.outcome == "gone":
             return Delivery(failure=Undelivered.UNKNOWN_AGENT, error=_unknown(agent_id).message)
-        if found.event_id == event_id:
-            return Delivery(message_id=found.message_id, duplicate=True)
-        return Delivery(message_id=self._inbox.put(agent_id, event_id, dict(event), replaced=found.message_id))
+        if posted.outcome == "full":
+            return Delivery(failure=Undelivered.BUSY, error=_full(agent_id), retry_after_s=_FULL_RETRY_S)
+        return Delivery(message_id=posted.message_id, duplicate=posted.outcome == "duplicate")
 
     def create_agent(self, wish: AgentWish) -> str:
         """Create a record, with the texts and tools of the template."""
@@ -117,6 +122,10 @@ def _found(record: AgentRecord) -> AgentFound:
         created_at=created_text(record),
         tool_ids=tuple(record.tools),
     )
+
+
+def _full(agent_id: str) -> str:
+    return f"Agent '{clip(agent_id)}' has {MOST_UNREAD} unread events of runs by the same creator."
 
 
 def _unknown(agent_id: str) -> AgentUnknown:

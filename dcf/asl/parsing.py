@@ -17,7 +17,7 @@ from dcf.asl.transitions import Edge, check_graph, edges_of
 from dcf.asl.variables import Scopes
 from dcf.errors import Problem
 from dcf.values.json_text import MAX_WORKFLOW_DEPTH, Json
-from dcf.values.text_pieces import clip
+from dcf.values.names import escaped, hidden_in
 
 MAX_STATES: Final = 10_000
 MAX_PROBLEMS: Final = 1_000
@@ -99,7 +99,7 @@ class _Parse:
         with self.scopes.entered(fields, documents):
             for name, document in documents.items():
                 self.scopes.reading(name)
-                opened = fields.members(f"/States/{token(name)}", document, f"State '{clip(name)}'")
+                opened = fields.members(f"/States/{token(name)}", document, f"State '{escaped(name)}'")
                 state = None if opened is None else parse_state(opened, self.nested)
                 if state is not None:
                     states[name] = state
@@ -108,15 +108,15 @@ class _Parse:
         return states
 
     def _check_name(self, fields: DefinitionFields, name: str) -> None:
-        tail, owner = f"/States/{token(name)}", f"State '{clip(name)}'"
-        if not 0 < len(name) <= MAX_NAME or not _is_unicode(name):
-            message = f"{owner}: a state's name has 1 to {MAX_NAME} Unicode characters."
+        tail, owner = f"/States/{token(name)}", f"State '{escaped(name)}'"
+        hidden = hidden_in(name)
+        if not 0 < len(name) <= MAX_NAME:
+            message = f"{owner}: a state's name has 1 to {MAX_NAME} characters."
+            fields.report(tail, "invalid_name", message, "Rename the state.")
+        elif hidden is not None:
+            message = f"{owner}: its name has a character that nobody sees ({hidden})."
             fields.report(tail, "invalid_name", message, "Rename the state.")
         if name in self.names:
             message = f"{owner}: another state of the workflow has this name."
             fields.report(tail, "duplicate_name", message, "Names are unique over all nested machines: rename it.")
         self.names.add(name)
-
-
-def _is_unicode(name: str) -> bool:
-    return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)

@@ -1,18 +1,30 @@
-"""The command `dcf audit`: the changes made outside runs, and who made them, newest first."""
+"""The command `dcf audit`: changes outside runs, refused calls and failed log-ins, listed or exported."""
 
-from typing import Annotated
+import os
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Final, TextIO
 
 import typer
 from rich.text import Text
 
 from dcf.application import open_application
 from dcf.cli.text import clean, json_text
-from dcf.cli.views import console
+from dcf.cli.views import console, say
+from dcf.errors import InvalidArgument
 from dcf.settings import read_settings
-from dcf.store.audit_trail import AuditEntry
+from dcf.store.audit_trail import AuditEntry, AuditFilter, AuditTrail
+from dcf.values.instants import from_text
 
 _LONGEST = 300
 _MOST = 10_000
+_STDOUT: Final = Path("-")
+_MS: Final = 1000
+_CURSOR: Final = re.compile(r"[0-9]{1,19}-[0-9]{1,19}", re.ASCII)
+_KEY_ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
 
 def mount(app: typer.Typer) -> None:
@@ -23,18 +35,76 @@ def mount(app: typer.Typer) -> None:
 def audit(
     limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=_MOST)] = 50,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")] = False,
+    key: Annotated[str | None, typer.Option(help="Only of this key (its id), or of local, the local user.")] = None,
+    of_type: Annotated[
+        str | None, typer.Option("--type", help="Only change, refusal or login, or one tool, such as json_set.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="Only from this time on, such as 2026-11-22T09:00:00Z.")] = None,
+    until: Annotated[str | None, typer.Option(help="Only up to this time.")] = None,
+    export: Annotated[
+        Path | None, typer.Option(help="Append all entries, oldest first, to this file (-: standard output).")
+    ] = None,
+    after: Annotated[str | None, typer.Option(help="With --export: only entries after this one, by its id.")] = None,
 ) -> None:
-    """List who changed agents, skills, files, documents and API keys, newest first. For a run see `dcf events`.
+    """List who changed agents, skills, files, documents and API keys, and what was refused, newest first.
 
-    A change without an outcome goes on, or its process died before it was told.
+    A change without an outcome goes on, or its process died before it was told. For a run see `dcf events`.
+
+    --export writes one JSON object to a line, the outcome of a change as a line of its own (`of`), and prints the id of
+    the last entry; pass that as --after to go on from there.
     """
+    wanted = AuditFilter(by=_author(key), type=of_type, since=_ms("--since", since) or 0, until=_ms("--until", until))
+    if after is not None and (export is None or not _CURSOR.fullmatch(after)):
+        raise InvalidArgument("--after is the id of an entry, and goes with --export.", "Pass the id printed before.")
     with open_application(read_settings()) as found:
-        entries = found.audit.newest(limit)
+        if export is not None:
+            _export(found.audit, export, after, wanted)
+            return
+        entries = found.audit.newest(limit, wanted)
     if as_json:
         typer.echo(json_text([entry.as_json() for entry in entries], indent=2))
         return
-    for line in [_line(entry) for entry in entries] or [Text("Nothing was changed outside runs yet.")]:
+    nothing = "Nothing was changed outside runs yet." if wanted == AuditFilter() else "There is no such entry."
+    for line in [_line(entry) for entry in entries] or [Text(nothing)]:
         console().print(line, soft_wrap=True)
+
+
+def _export(trail: AuditTrail, to: Path, after: str | None, wanted: AuditFilter) -> None:
+    count, last = 0, after
+    with _opened(to) as out:
+        for entry in trail.each(after, wanted):
+            out.write(f"{json_text(entry.as_json())}\n")
+            count, last = count + 1, entry.entry_id
+    say(f"{count} entries exported" + ("" if last is None else f"; go on with --after {last}"))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[TextIO]:
+    """Open a file for appending, readable by its owner only; what was written is on disk when the block ends."""
+    if path == _STDOUT:
+        yield sys.stdout
+        return
+    try:
+        number = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise InvalidArgument(f"The file of --export cannot be written: {error.strerror}.", "Name another.") from None
+    with os.fdopen(number, "a", encoding="utf-8") as file:
+        yield file
+        file.flush()
+        os.fsync(number)
+
+
+def _author(key: str | None) -> str | None:
+    return f"key:{key}" if key is not None and _KEY_ID.fullmatch(key) else key
+
+
+def _ms(option: str, text: str | None) -> int | None:
+    if text is None:
+        return None
+    at = from_text(text)
+    if at is None:
+        raise InvalidArgument(f"{option} is no time.", "Write it with its time zone, as 2026-11-22T09:00:00Z.")
+    return at // _MS
 
 
 def _line(entry: AuditEntry) -> Text:

@@ -36,6 +36,7 @@ class _Child:
     name: str
     command: list[str]
     inherit: tuple[int, ...]
+    environment: Mapping[str, str]
     process: subprocess.Popen[bytes]
     deaths: int = 0
     exit_code: int = 0
@@ -86,11 +87,22 @@ class ChildProcesses:
             raise ProcessFailed(f"{name} ended ({_manner(done.returncode)}): {self._last_words(name)}")
         self._log(name).unlink()
 
-    def start(self, name: str, arguments: list[str], *, inherit: tuple[int, ...] = ()) -> None:
-        """Start `dcf ARGUMENTS` (with --leash) under this name; its output goes to a log of that name."""
+    def start(
+        self,
+        name: str,
+        arguments: list[str],
+        *,
+        inherit: tuple[int, ...] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        """Start `dcf ARGUMENTS` (with --leash) under this name; its output goes to a log of that name.
+
+        Only this process gets `environment`, which is where a secret belongs: other users can read command lines.
+        """
         command = [sys.executable, "-m", "dcf", *arguments]
-        process = self._spawn(name, command, inherit)
-        self._members.append(_Child(name=name, command=command, inherit=inherit, process=process))
+        own = {**self._environment, **(environment or {})}
+        process = self._spawn(name, command, inherit, own)
+        self._members.append(_Child(name=name, command=command, inherit=inherit, environment=own, process=process))
 
     def check(self) -> None:
         """Raise if a process keeps exiting and is not restarted any more."""
@@ -115,13 +127,15 @@ class ChildProcesses:
         if member.exit_code == _USAGE or member.deaths >= _MOST_DEATHS:
             self._failure = ProcessFailed(self._death_of(member))
         else:
-            member.process = self._spawn(member.name, member.command, member.inherit)
+            member.process = self._spawn(member.name, member.command, member.inherit, member.environment)
 
     def _death_of(self, member: _Child) -> str:
         times = "once" if member.deaths == 1 else f"{member.deaths} times"
         return f"{member.name} ended {times} ({_manner(member.exit_code)}): {self._last_words(member.name)}"
 
-    def _spawn(self, name: str, command: list[str], inherit: tuple[int, ...]) -> subprocess.Popen[bytes]:
+    def _spawn(
+        self, name: str, command: list[str], inherit: tuple[int, ...], environment: Mapping[str, str]
+    ) -> subprocess.Popen[bytes]:
         """Start a process in its own session: only this process handles a Ctrl-C in the terminal."""
         with self._log(name).open("ab") as log:
             return subprocess.Popen(  # nosec B603 # noqa: S603 - our own interpreter and command line
@@ -130,7 +144,7 @@ class ChildProcesses:
                 stdout=log,
                 stderr=log,
                 pass_fds=inherit,
-                env=self._environment,
+                env=environment,
                 start_new_session=True,
             )
 

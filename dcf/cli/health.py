@@ -1,88 +1,89 @@
-"""The report of `dcf doctor` on Redis and on dcf's lists, and the checks made of it."""
+"""The report of `dcf doctor`: checks dcf's lists, reads the health report, prints it and chooses the exit code."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
+from typing import Final
 
-from dcf import __version__
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from dcf.application import Application
-from dcf.errors import StoreUnsuitable
-from dcf.runs.sweep import Sweep
+from dcf.cli.notes import span
+from dcf.cli.text import clean
+from dcf.cli.views import console
+from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.values.json_text import Json
 
+EXIT_FAILING = 1
+EXIT_CALLS_FAIL = 4
 
-def health(found: Application, *, repair: bool = False) -> dict[str, Json]:
-    """Read the state of Redis and check dcf's lists; repair the lists if asked."""
-    return {
-        "dcf": __version__,
+_MARKS: Final = {"ok": ("✔", "green"), "warning": ("!", "yellow"), "failing": ("✘", "red")}
+_NARROW: Final = 80
+"""Columns of the table where there is no terminal."""
+
+_AGENTS_SHOWN: Final = 10
+_LONGEST: Final = 1000
+
+
+def examine(found: Application, *, repair: bool = False) -> dict[str, Json]:
+    """Check dcf's lists, repair them if asked, and return the health report with what this process runs on."""
+    try:
+        found.sweep.look(repair=repair)
+    except StoreUnsuitable:
+        pass  # the report tells why the lists could not be checked
+    except StoreUnavailable:
+        if repair:
+            raise
+    embedded = found.settings.redis_url is None
+    return found.health.report().as_json() | {
         "python": sys.version.split()[0],
-        "redis": "REDIS_URL" if found.settings.redis_url is not None else f"embedded in {found.settings.data_dir}",
-        "redis_version": found.server.version,
+        "redis": f"embedded in {found.settings.data_dir}" if embedded else "REDIS_URL",
         "modules": list(found.server.modules),
-        "appendonly": found.server.appendonly,
-        "appendfsync": found.server.appendfsync,
-        "maxmemory_policy": found.server.maxmemory_policy,
-        "live_runs": found.runs.live_count(),
-        "lists": _lists(found.sweep, repair=repair),
     }
 
 
-def checks(report: Mapping[str, Json]) -> Iterator[tuple[bool, str]]:
-    """Evaluate the report: yield for each check whether it passed, and a sentence."""
-    embedded = report["redis"] != "REDIS_URL"
-    where = f"is {report['redis']}" if embedded else "is the one REDIS_URL names"
-    yield True, f"dcf {report['dcf']} runs on Python {report['python']}."
-    yield True, f"Redis {report['redis_version']} answers and {where}."
-    yield True, f"Its modules are {', '.join(report['modules'])}; ReJSON, which dcf needs, is among them."
-    yield _durability(report, embedded=embedded)
-    yield _eviction(report["maxmemory_policy"])
-    yield True, f"Runs that the clock looks at: {report['live_runs']}."
-    yield _listing(report["lists"])
+def exit_code(report: Mapping[str, Json], *, strict: bool) -> int:
+    """Return 4 if calls fail, 1 if something else fails (if `strict`: or is worth a warning), else 0."""
+    if not report["ok"]:
+        return EXIT_CALLS_FAIL
+    return EXIT_FAILING if report["failing"] or (strict and report["warnings"]) else 0
 
 
-def _durability(report: Mapping[str, Json], *, embedded: bool) -> tuple[bool, str]:
-    fsync = report["appendfsync"]
-    if not report["appendonly"]:
-        return False, "appendonly is no: every run is lost when Redis stops. Set appendonly yes in its configuration."
-    if fsync == "always":
-        return (
-            True,
-            "appendonly is yes and appendfsync is always: nothing acknowledged is lost.",
-        )
-    if fsync is None:
-        return True, "appendonly is yes; this user may not ask how often it is synced to disk."
-    remedy = "Set DCF_APPENDFSYNC=always" if embedded else "Set appendfsync always in its configuration"
-    what = "a killed redis-server or a power loss may take the last two seconds of work"
-    return False, f"appendfsync is {fsync}: {what}. {remedy} to lose nothing."
+def print_report(report: Mapping[str, Json]) -> None:
+    """Print a row for each check, what to do below it, and the agents seen last."""
+    out = console()
+    width = out.width if sys.stdout.isatty() else _NARROW
+    table = Table(box=None, pad_edge=False, header_style="bold", width=min(width, out.width))
+    table.add_column("check", no_wrap=True)
+    table.add_column("level", no_wrap=True)
+    table.add_column("what was found, and what to do", ratio=1)
+    for row in report["checks"]:
+        mark, style = _MARKS[row["level"]]
+        told = Text(clean(row["sentence"], _LONGEST))
+        if row["remedy"] is not None:
+            told.append(f"\n→ {clean(row['remedy'], _LONGEST)}", style="bold")
+        table.add_row(Text(row["topic"]), Text(f"{mark} {row['level']}", style=style), told)
+    out.print(table)
+    _print_agents(out, report.get("agents", ()), report.get("agents_seen", 0))
+    out.print(Text(_ground(report)), width=width)
 
 
-def _eviction(policy: str) -> tuple[bool, str]:
-    if policy == "noeviction":
-        return True, "maxmemory-policy is noeviction: Redis drops nothing by itself."
-    remedy = "Set maxmemory-policy noeviction in its configuration."
-    return False, f"maxmemory-policy is {policy}: Redis may drop documents of a run when memory is short. {remedy}"
+def _print_agents(out: Console, agents: Sequence[Mapping[str, Json]], known: int) -> None:
+    if not agents:
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("agent", no_wrap=True)
+    table.add_column("seen", no_wrap=True)
+    for one in agents[:_AGENTS_SHOWN]:
+        table.add_row(Text(clean(one["agent_id"])), Text(f"{span(one['ago_s'])} ago"))
+    out.print()
+    out.print(table)
+    if known > _AGENTS_SHOWN:
+        out.print(Text(f"and {known - _AGENTS_SHOWN} more (--json names 50)"))
 
 
-def _lists(sweep: Sweep, *, repair: bool) -> dict[str, Json] | None:
-    """Count the names missing from the lists, and those of nothing; None if this Redis user may not see all keys."""
-    try:
-        report = sweep.look(repair=repair)
-    except StoreUnsuitable:
-        return None
-    return {"missing": dict(report.missing), "dangling": dict(report.dangling), "repaired": repair}
-
-
-def _listing(found: Mapping[str, Json] | None) -> tuple[bool, str]:
-    if found is None:
-        remedy = "Grant it as deploy/redis/users.acl does."
-        return False, f"This Redis user may not SCAN, so a run that no list has cannot be found. {remedy}"
-    if not found["missing"] and not found["dangling"]:
-        return True, "The lists name every run, agent and API key, and nothing else."
-    missing, dangling = _counted(found["missing"]), _counted(found["dangling"])
-    what = f"missing on lists: {missing}; on lists, but not there: {dangling}"
-    if found["repaired"]:
-        return True, f"This was mended: {what}."
-    return False, f"Lists are wrong: {what}. dcf doctor --repair mends them."
-
-
-def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{kind.replace('_', ' ')} {count}" for kind, count in counts.items()) or "nothing"
+def _ground(report: Mapping[str, Json]) -> str:
+    where = "REDIS_URL names it" if report["redis"] == "REDIS_URL" else clean(report["redis"], _LONGEST)
+    modules = ", ".join(map(clean, report["modules"]))
+    return f"\ndcf {report['dcf']} on Python {report['python']}; Redis: {where}, with the modules {modules}."

@@ -1,4 +1,4 @@
-"""The commands `dcf keys`: create, list and revoke API keys for the HTTP transport.
+"""The commands `dcf keys`: create, list, show and revoke API keys for the HTTP transport.
 
 They write to Redis directly, not through a server: a user who can reach Redis is trusted already.
 """
@@ -6,6 +6,7 @@ They write to Redis directly, not through a server: a user who can reach Redis i
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Annotated, Final
 
 import typer
@@ -16,24 +17,26 @@ from dcf.application import Application, open_application
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
 from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
-from dcf.errors import InvalidArgument, StoreUnavailable
+from dcf.core.quotas import BOUNDS, Amount, read_quota, with_own
+from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
 from dcf.settings import read_settings
 from dcf.store.audit_trail import Recording
 from dcf.store.authors import authored_by
-from dcf.values.identifiers import check_id
+from dcf.values.identifiers import check_id, check_name
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 
 _SPANS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_LIFE_S: Final = 10 * 365 * 86_400
 _LONGEST_LABEL: Final = 100
-_DEFAULT: Final = (Scope.WORK,)
+_LIFE: Final = "90d"
+_NEVER: Final = "never"
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
 keys = typer.Typer(
     name="keys",
     no_args_is_help=True,
-    help="Make, list and revoke API keys, which agents elsewhere call `dcf serve --transport http` with.\n\n"
+    help="Make, list, show and revoke API keys, which agents elsewhere call `dcf serve --transport http` with.\n\n"
     + "\n\n".join(f"{scope.value}: {meaning}" for scope, meaning in MEANINGS.items()),
 )
 
@@ -46,33 +49,62 @@ def mount(app: typer.Typer) -> None:
 @keys.command()
 def create(
     scope: Annotated[
-        list[Scope] | None, typer.Option(help="What the key grants besides read; may be repeated. Default: work.")
+        list[Scope] | None, typer.Option(help="What the key grants besides read; may be repeated.")
     ] = None,
-    agent_id: Annotated[str | None, typer.Option(help="The only agent that the key may act as; default: any.")] = None,
-    expires: Annotated[str | None, typer.Option(help="Life of the key, as 90d, 12h or 30m; default: for ever.")] = None,
+    agent_id: Annotated[str | None, typer.Option(help="The only agent that the key may act as.")] = None,
+    any_agent: Annotated[bool, typer.Option("--any-agent", help="Let the key act as any agent.")] = False,
+    expires: Annotated[str, typer.Option(help="Life of the key, as 90d, 12h or 30m, or never.")] = _LIFE,
+    quota: Annotated[
+        list[str] | None,
+        typer.Option(help=f"A quota of its own, NAME=VALUE; may be repeated. Names: {', '.join(BOUNDS)}."),
+    ] = None,
     label: Annotated[str | None, typer.Option(help="What the key is for, in a few words.")] = None,
     as_json: _AsJson = False,
 ) -> None:
     """Make a key and print it, this once: only its digest is stored.
 
-    A worker needs read and work, a planner read, work and plan.
+    It acts as one agent, --agent-id, unless --any-agent is given. A worker needs read and work, a planner read, work
+    and plan; without --scope a key may only read.
 
-    Example:  dcf keys create --scope read --scope work --agent-id pricing-1 --expires 90d
+    Example:  dcf keys create --scope work --agent-id pricing-1 --expires 90d
     """
-    if agent_id is not None:
-        check_id(agent_id, "--agent-id")
-    scopes = tuple(one for one in Scope if one is Scope.READ or one in (scope or _DEFAULT))
+    _check_binding(agent_id, any_agent=any_agent)
+    scopes = tuple(one for one in Scope if one is Scope.READ or one in (scope or ()))
+    quotas = dict(map(read_quota, quota or ()))
+    life_s = None if expires == _NEVER else _seconds(expires)
     about = {"scopes": ",".join(scopes), **({} if agent_id is None else {"agent_id": agent_id})}
     with open_application(read_settings()) as found, _recorded(found, "keys create", about) as recording:
-        made = found.keys.create(scopes, agent_id=agent_id, label=_label(label), life_s=_seconds(expires))
+        made = found.keys.create(scopes, agent_id=agent_id, label=_label(label), life_s=life_s, quotas=quotas)
         recording.about["key_id"] = made.record.key_id
     if as_json:
         typer.echo(json_text({"key": made.text, **_row(made.record, made.record.created_at)}, indent=2))
         return
     typer.echo(made.text)
-    who, life = agent_id or "any agent", "for ever" if expires is None else f"for {expires}"
+    who, life = agent_id or "any agent", "for ever" if life_s is None else f"for {expires}"
     say(f"key {made.record.key_id} may {', '.join(scopes)} as {who}, {life}; it is shown only now.")
+    say(f"its quotas are {_own(quotas) or 'those of the servers'}")
     say("callers set DCF_API_KEY to it")
+
+
+@keys.command()
+def show(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys list`).")],
+    as_json: _AsJson = False,
+) -> None:
+    """Show one key: what it may do, its quotas, and how much of them is used."""
+    _check_key_id(key_id)
+    with open_application(read_settings()) as found:
+        records, now = found.keys.all()
+        record = next((one for one in records if one.key_id == key_id), None)
+        if record is None:
+            raise UnknownKey(key_id)
+        used, quotas = asdict(found.usage.of(key_id)), asdict(with_own(found.settings.quotas, record.quotas))
+    row = _row(record, now) | {"quotas": {name: {"limit": quotas[name], "used": used.get(name)} for name in quotas}}
+    if as_json:
+        typer.echo(json_text(row, indent=2))
+        return
+    console().print(_table([row]))
+    console().print(_quota_table(row["quotas"], record.quotas))
 
 
 @keys.command("list")
@@ -97,8 +129,7 @@ def revoke(
     as_json: _AsJson = False,
 ) -> None:
     """End a key for good, at every server at once."""
-    if not re.fullmatch(r"[0-9a-f]{12}", key_id, re.ASCII):
-        raise InvalidArgument("ID is not the id of a key.", "List the ids with `dcf keys list`; never pass the key.")
+    _check_key_id(key_id)
     with open_application(read_settings()) as found:
         record = found.keys.revoke(key_id)
         try:
@@ -112,6 +143,21 @@ def revoke(
     typer.echo(f"key {record.key_id} is revoked")
 
 
+def _check_key_id(text: str) -> None:
+    if not re.fullmatch(r"[0-9a-f]{12}", text, re.ASCII):
+        raise InvalidArgument("ID is not the id of a key.", "List the ids with `dcf keys list`; never pass the key.")
+
+
+def _check_binding(agent_id: str | None, *, any_agent: bool) -> None:
+    if agent_id is not None:
+        check_id(agent_id, "--agent-id")
+    if (agent_id is None) is not any_agent:
+        raise InvalidArgument(
+            "A key acts as one agent or as any: give either --agent-id or --any-agent.",
+            "Bind a key to its agent where you can: dcf keys create --scope work --agent-id pricing-1",
+        )
+
+
 @contextmanager
 def _recorded(found: Application, change: str, about: Mapping[str, str]) -> Iterator[Recording]:
     """Record a change in the audit trail, made by the user of dcf on this machine."""
@@ -120,20 +166,18 @@ def _recorded(found: Application, change: str, about: Mapping[str, str]) -> Iter
         recording.outcome = "ok"
 
 
-def _seconds(span: str | None) -> int | None:
-    if span is None:
-        return None
+def _seconds(span: str) -> int:
     found = re.fullmatch(r"([0-9]{1,9})([smhd])", span, re.ASCII)
     life = 0 if found is None else int(found[1]) * _SPANS[found[2]]
     if not 0 < life <= _LONGEST_LIFE_S:
-        raise InvalidArgument("--expires is no length of time.", "Write it as 90d, 12h, 30m or 45s, at most ten years.")
+        raise InvalidArgument(
+            "--expires is no length of time.", "Write it as 90d, 12h, 30m or 45s, at most ten years, or never."
+        )
     return life
 
 
 def _label(text: str | None) -> str | None:
-    if text is not None and (len(text) > _LONGEST_LABEL or not text.isprintable()):
-        raise InvalidArgument("--label is too long or not printable.", f"Write at most {_LONGEST_LABEL} characters.")
-    return text
+    return None if text is None else check_name(text, "--label", _LONGEST_LABEL)
 
 
 def _row(record: ApiKey, now: int) -> dict[str, Json]:
@@ -146,12 +190,13 @@ def _row(record: ApiKey, now: int) -> dict[str, Json]:
         "created_at": to_text(record.created_at),
         "expires_at": None if record.expires_at is None else to_text(record.expires_at),
         "revoked_at": None if record.revoked_at is None else to_text(record.revoked_at),
+        "own_quotas": dict(record.quotas),
     }
 
 
 def _table(rows: list[dict[str, Json]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("key", "standing", "scopes", "agent", "expires", "label"):
+    for name in ("key", "standing", "scopes", "agent", "expires", "own quotas", "label"):
         table.add_column(name, no_wrap=name in {"key", "standing"}, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, _cells(row)))
@@ -160,4 +205,20 @@ def _table(rows: list[dict[str, Json]]) -> Table:
 
 def _cells(row: Mapping[str, Json]) -> tuple[str, ...]:
     scopes, expires = ",".join(row["scopes"]), clean(row["expires_at"] or "never", 20)[:19].replace("T", " ")
-    return row["key_id"], row["standing"], scopes, row["agent_id"] or "any", expires, clean(row["label"] or "")
+    who, own = row["agent_id"] or "any", _own(row["own_quotas"])
+    return row["key_id"], row["standing"], scopes, who, expires, own, clean(row["label"] or "")
+
+
+def _own(quotas: Mapping[str, Amount]) -> str:
+    return " ".join(f"{name}={amount}" for name, amount in quotas.items())
+
+
+def _quota_table(quotas: Mapping[str, Mapping[str, Json]], own: Mapping[str, Amount]) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("quota", "limit", "used", "set by", "meaning"):
+        table.add_column(name, no_wrap=name != "meaning", overflow="fold")
+    for name, row in quotas.items():
+        used = "" if row["used"] is None else str(row["used"])
+        by = "the key" if name in own else "the server's settings"
+        table.add_row(*map(Text, (name, str(row["limit"]), used, by, BOUNDS[name].meaning)))
+    return table

@@ -8,6 +8,7 @@ from typing import Self
 
 from rich.console import Console, RenderableType
 from rich.live import Live
+from rich.text import Text
 
 from dcf.asl.state_paths import ancestors, name_of
 from dcf.cli import views
@@ -19,6 +20,8 @@ from dcf.values.json_text import Json
 
 _AROUND = 3
 """Lines around the rows: the heading, the column names, and one below the table."""
+
+_LONGEST = 1000
 
 
 class LiveProgress:
@@ -46,6 +49,13 @@ class LiveProgress:
             self._live.update(_view(found, self._live.console.height), refresh=True)
         else:
             self._tell(found)
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence; on a terminal above the table."""
+        if self._live is None:
+            views.say(sentence)
+        else:
+            self._live.console.print(Text(f"dcf: {clean(sentence, _LONGEST)}"), soft_wrap=True)
 
     def _tell(self, found: Mapping[str, Json]) -> None:
         """Print the changes of the workflow's own states; for the states inside them only the number that ended."""

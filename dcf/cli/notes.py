@@ -30,7 +30,7 @@ def duration(doc: Mapping[str, Json], now: datetime) -> str:
     end = datetime.fromisoformat(doc["finished_at"]) if doc.get("finished_at") else now
     seconds = max(0.0, (end - datetime.fromisoformat(doc["started_at"])).total_seconds())
     if seconds >= _MINUTE_S or doc["status"] == "running":
-        return _span(seconds)
+        return span(seconds)
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
 
 
@@ -69,7 +69,7 @@ def _pending(doc: Mapping[str, Json], now: datetime) -> str:
     error = f": {doc['last_error']}" if doc.get("last_error") else ""
     left = _left(doc.get("not_before"), now)
     if left is not None and left > 0:
-        return f"{'is tried again' if error else 'may be taken'} in {_span(math.ceil(left))}{error}"
+        return f"{'is tried again' if error else 'may be taken'} in {span(math.ceil(left))}{error}"
     if left is not None and error:
         return f"ready to be tried again{_for_whom(doc)}{error}"
     if error:
@@ -80,7 +80,7 @@ def _pending(doc: Mapping[str, Json], now: datetime) -> str:
     if doc.get("awaits_start"):
         return f"not started yet;{_for_whom(doc)}"
     since = _left(doc.get("ready_since"), now)
-    taken = "taken by nobody yet" if since is None or since > -1 else f"not taken for {_span(-since)}"
+    taken = "taken by nobody yet" if since is None or since > -1 else f"not taken for {span(-since)}"
     return f"ready{_for_whom(doc)}, {taken}{_not_told(doc)}"
 
 
@@ -107,7 +107,7 @@ def _wait(doc: Mapping[str, Json], now: datetime) -> str:
         return "its time has come; the clock ends it"
     until = datetime.fromisoformat(doc["not_before"]).astimezone(UTC)
     form = "%H:%M:%S" if until.date() == now.astimezone(UTC).date() else "%Y-%m-%d %H:%M:%S"
-    return f"waits until {until.strftime(form)} UTC, in {_span(math.ceil(left))}"
+    return f"waits until {until.strftime(form)} UTC, in {span(math.ceil(left))}"
 
 
 def _holder(doc: Mapping[str, Json], now: datetime) -> str:
@@ -126,7 +126,7 @@ def _left(moment: Json, now: datetime) -> float | None:
     return (datetime.fromisoformat(moment) - now).total_seconds() if moment else None
 
 
-def _span(seconds: float) -> str:
+def span(seconds: float) -> str:
     """Return a duration in its two largest units."""
     whole = int(seconds)
     for unit, size, smaller, rest in (("d", _DAY_S, "h", _HOUR_S), ("h", _HOUR_S, "min", 60), ("min", 60, "s", 1)):

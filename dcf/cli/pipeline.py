@@ -7,9 +7,14 @@ holder of the lease. This process keeps the listening socket, so a restarted ser
 
 Redis, the server and the task functions are tried before the run is created: a start that fails creates no run. A
 later failure leaves the run as it is; a note on the error says how to continue it.
+
+Other users of this machine can reach the server too, so it asks for API keys. They are made for this run, reach the
+workers in their environment, and are deleted at the end; if this process is killed, they expire.
 """
 
 import hashlib
+import logging
+import math
 import re
 import secrets
 import shutil
@@ -18,12 +23,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dcf.application import Application, open_application
 from dcf.cli.child_processes import ChildProcesses
+from dcf.cli.obstacles import Obstacle
+from dcf.core.access import Scope
 from dcf.core.definition import Definition
 from dcf.errors import PASSING, DcfError, ToolCallFailed
 from dcf.settings import Settings
@@ -31,6 +38,8 @@ from dcf.values.json_text import Json, dump
 
 if TYPE_CHECKING:
     from dcf.tools.client import ToolClient
+
+log = logging.getLogger(__name__)
 
 Show = Callable[[Mapping[str, Json]], None]
 
@@ -43,9 +52,27 @@ _OWN_SERVER = {
     "DCF_TOOLSETS": "",
     "DCF_READ_ONLY": "false",
     "DCF_PROFILE": "all",
-    "DCF_AUTH": "off",  # it listens on loopback for this run's own processes
+    "DCF_AUTH": "keys",
+    "DCF_PUBLIC_URL": "",
+    "DCF_RATE_PER_S": "100000",  # all workers share one key, and each of them waits for events
+    "DCF_RATE_BURST": "100000",
+    "DCF_MAX_CONCURRENCY": "10000",
+    "DCF_MAX_CONNECTIONS": "10000",
+    "DCF_MAX_CONNECTIONS_PER_PEER": "10000",
+    "DCF_MAX_CALLER_BODIES_BYTES": str(64 * 1024 * 1024),
+    "DCF_MAX_BODIES_BYTES": str(64 * 1024 * 1024),
+    "DCF_MAX_BODY_BYTES": "",
+    "DCF_MAX_REQUEST_VALUES": "",
+    "DCF_HEADER_TIMEOUT_S": "",
+    "DCF_BODY_TIMEOUT_S": "",
 }
 """Settings of this run's own server. Those of the environment may be meant for a shared server and lock workers out."""
+
+_WORKER = (Scope.READ, Scope.WORK)
+_PLANNER = (Scope.READ, Scope.WORK, Scope.PLAN)
+_KEYS_OUTLIVE_S = 120
+"""Seconds that the keys of a run are valid beyond its timeout: starting and finalizing take some."""
+_LONGEST_S = 10 * 365 * 86_400.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +89,18 @@ class Job:
 
 
 class Planner:
-    """Calls tools for the run, and retries while the server is being restarted."""
+    """Calls tools for the run, and retries while the server is being restarted or Redis refuses; `obstacle` is told."""
 
-    def __init__(self, tools: "ToolClient", crew: ChildProcesses, deadline: float) -> None:
+    def __init__(self, tools: "ToolClient", crew: ChildProcesses, deadline: float, obstacle: Obstacle) -> None:
         self._tools = tools
         self._crew = crew
         self._deadline = deadline
+        self._obstacle = obstacle
 
     def check(self) -> None:
-        """Raise when a process of the run cannot be kept alive."""
+        """Raise when a process of the run cannot be kept alive; tell the user when Redis keeps the run waiting."""
         self._crew.check()
+        self._obstacle.tell()
 
     def deaths(self) -> str | None:
         """Return a sentence about the process that exited most often by itself; None if none did."""
@@ -93,8 +122,12 @@ class Planner:
                     raise
 
 
-def execute(job: Job, settings: Settings, show: Show) -> tuple[dict[str, Json], Path | None]:
+def execute(
+    job: Job, settings: Settings, show: Show, say: Callable[[str], None]
+) -> tuple[dict[str, Json], Path | None]:
     """Execute a run from start to audit; return the result, and the directory of logs if it did not succeed.
+
+    `say` prints a sentence beside the progress.
 
     Every error raised once the run may exist has a note (PEP 678) that says so.
     """
@@ -105,7 +138,10 @@ def execute(job: Job, settings: Settings, show: Show) -> tuple[dict[str, Json], 
         with ExitStack() as stack:
             # Raises at once when Redis cannot be used. Keeps an embedded Redis alive while the server is restarted.
             found = stack.enter_context(open_application(settings))
-            planner = _start(job, logs, deadline, stack)
+            keys = stack.enter_context(_keys_of(job, found))
+            obstacle = Obstacle(found.health, say)
+            obstacle.tell()
+            planner = _start(job, logs, deadline, keys, stack, obstacle)
             with _left_open(job):
                 _begin(job, planner)
                 _watch(job, planner, found, show)
@@ -133,7 +169,37 @@ def new_run_id(definition: Definition) -> str:
     return f"{_slug(definition.name, 40)}-{moment}-{secrets.token_hex(2)}"
 
 
-def _start(job: Job, logs: Path, deadline: float, stack: ExitStack) -> Planner:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _KeyPair:
+    """The API keys of one run."""
+
+    planner: str = field(repr=False)
+    worker: str = field(repr=False)
+
+
+@contextmanager
+def _keys_of(job: Job, found: Application) -> Iterator[_KeyPair]:
+    """Make the API keys of this run, and delete them afterwards."""
+    life_s = math.ceil(min(_LONGEST_S, job.timeout_s)) + _KEYS_OUTLIVE_S
+    with ExitStack() as made:
+
+        def make(scopes: tuple[Scope, ...]) -> str:
+            label = f"dcf run {job.run_id}"
+            key = found.keys.create(scopes, agent_id=None, label=label, life_s=life_s, remembered=False)
+            made.callback(_delete_key, found, key.record.key_id)
+            return key.text
+
+        yield _KeyPair(planner=make(_PLANNER), worker=make(_WORKER))
+
+
+def _delete_key(found: Application, key_id: str) -> None:
+    try:
+        found.keys.delete(key_id)
+    except DcfError as error:  # what became of the run is told all the same
+        log.warning("API key %s of this run was not deleted (%s); it expires by itself", key_id, error.message)
+
+
+def _start(job: Job, logs: Path, deadline: float, keys: _KeyPair, stack: ExitStack, obstacle: Obstacle) -> Planner:
     """Start the server and the workers; they stop when the stack is closed."""
     listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=512))
     url = f"http://127.0.0.1:{listener.getsockname()[1]}/mcp"
@@ -144,10 +210,12 @@ def _start(job: Job, logs: Path, deadline: float, stack: ExitStack) -> Planner:
     for state, agent_ids in _agents(job).items():
         for agent_id in agent_ids:
             options = ["--agent-id", agent_id, "--state", state, "--lease-ttl", str(job.lease_ttl_s)]
-            crew.start(agent_id, ["worker", "--leash", *options, "--", job.workers])
+            command = ["worker", "--leash", *options, "--", job.workers]
+            crew.start(agent_id, command, environment={"DCF_API_KEY": keys.worker})
     from dcf.tools.client import connect  # imports the MCP SDK while the other processes start
 
-    return Planner(stack.enter_context(connect(url, deadline_s=_PATIENCE_S)), crew, deadline)
+    client = stack.enter_context(connect(url, deadline_s=_PATIENCE_S, api_key=keys.planner))
+    return Planner(client, crew, deadline, obstacle)
 
 
 def _trial(job: Job) -> list[str]:

@@ -54,7 +54,7 @@ def run(
         job = _job(workflow, run_input, workers, run_id, timeout, lease_ttl, copies)
         run_id = job.run_id
         with LiveProgress(quiet=as_json) as show:
-            result, logs = execute(job, read_settings(), show)
+            result, logs = execute(job, read_settings(), show, show.say)
     except DcfError as error:
         if as_json:
             typer.echo(json_text(_no_result(run_id, error), indent=2))

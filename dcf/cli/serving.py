@@ -1,5 +1,6 @@
 """Runs the long-running processes: the MCP server and the worker. Messages for people go to standard error."""
 
+import gc
 import os
 import signal
 import socket
@@ -11,10 +12,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import anyio
-import uvicorn
 from starlette.applications import Starlette
 
 from dcf.application import Application, open_application
+from dcf.cli.log_throttle import throttle_logs
 from dcf.errors import InvalidArgument
 from dcf.settings import Settings
 from dcf.stub.config_file import ConfigFile
@@ -22,9 +23,12 @@ from dcf.stub.server import build_app
 from dcf.stub.service import Service
 from dcf.tools.authentication import refuse_exposure
 from dcf.tools.client import connect
+from dcf.tools.http_server import HttpServer
 from dcf.tools.profiles import select_tools
 from dcf.tools.server import build_http_app, build_server
 from dcf.worker import TaskFunction, Worker
+
+_GC_THRESHOLDS = (50_000, 20, 20)
 
 Announce = Callable[[Mapping[str, object]], None]
 """Prints, for a program, that the process is ready."""
@@ -35,8 +39,8 @@ def serve(transport: str, settings: Settings, fd: int | None, announce: Announce
     select_tools(settings.toolsets, read_only=settings.read_only, profile=settings.profile)
     with ExitStack() as stack:
         application = stack.enter_context(open_application(settings))
-        for warning in application.server.warnings if settings.redis_url is not None else ():
-            _say(f"warning: {warning}")
+        for finding in application.health.checked().not_as_asked():
+            _say(" ".join(filter(None, (f"{finding.level}: {finding.sentence}", finding.remedy))))
         if transport == "stdio":
             _end_at_once_when_told(stack)
             build_server(application).run("stdio")
@@ -69,7 +73,7 @@ def serve_stub(path: Path, settings: Settings, seed: int, announce: Announce) ->
     """Serve the tools of a stub configuration until told to stop."""
     service = Service(ConfigFile(path), seed=seed, now=lambda: datetime.now(UTC), monotonic=time.monotonic)
     with open_listener(settings) as listener:
-        _serve_app(build_app(service, settings), listener, _url_of(listener), announce)
+        _serve_app(build_app(service, settings), settings, listener, _url_of(listener), announce)
 
 
 def _serve_http(application: Application, fd: int | None, announce: Announce) -> None:
@@ -77,7 +81,7 @@ def _serve_http(application: Application, fd: int | None, announce: Announce) ->
     refuse_exposure(settings, settings.mcp_host, application.keys)
     with open_listener(settings) if fd is None else socket.socket(fileno=fd) as listener:
         url = _url_of(listener)
-        _serve_app(build_http_app(application, url), listener, url, announce)
+        _serve_app(build_http_app(application, url), settings, listener, url, announce)
 
 
 def _url_of(listener: socket.socket) -> str:
@@ -85,11 +89,23 @@ def _url_of(listener: socket.socket) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
 
 
-def _serve_app(app: Starlette, listener: socket.socket, url: str, announce: Announce) -> None:
+def _serve_app(app: Starlette, settings: Settings, listener: socket.socket, url: str, announce: Announce) -> None:
     _say(f"MCP on {url}")
     announce({"url": url})
-    config = uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=3)
-    anyio.run(uvicorn.Server(config).serve, [listener])
+    server = HttpServer(app, settings, log_level="warning", timeout_graceful_shutdown=3)
+    throttle_logs()
+    _collect_garbage_rarely()
+    anyio.run(server.serve, [listener])
+
+
+def _collect_garbage_rarely() -> None:
+    """Leave what has been loaded out of garbage collections, and make them rarer.
+
+    By default they take most of the time in which a long request is parsed, and nobody else is answered meanwhile.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_GC_THRESHOLDS)
 
 
 def open_listener(settings: Settings) -> socket.socket:

@@ -1,7 +1,7 @@
 """What the commands print for people. Text from runs is untrusted: markup and control characters are neutralized."""
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -173,13 +173,6 @@ def print_event(event: Mapping[str, Json]) -> None:
     line = f"{event['at'][11:23]}  {clean(event['type']):<18} {clean(event['state'] or '')}  {told}"
     sys.stdout.write(line.rstrip() + "\n")
     sys.stdout.flush()
-
-
-def print_checks(checks: Iterable[tuple[bool, str]]) -> None:
-    """Print the checks for `dcf doctor`, one line each."""
-    out = console()
-    for fine, sentence in checks:
-        _line(out, f"{'✔' if fine else '!'} {clean(sentence, _LONGEST)}", "green" if fine else "yellow")
 
 
 def _fitting(columns: Mapping[str, Sequence[Text]], width: int) -> Table:

@@ -7,13 +7,16 @@ needed only for secrets that can be guessed, such as passwords.
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from hmac import compare_digest
 
+from dcf.core.quotas import Account, Amount
 from dcf.values.json_text import Json
 
 SECRET_BYTES = 32
+KEY_CALLER = "key:"
+"""How the name of a caller with a key begins; the id of the key follows."""
 _TEXT = re.compile(r"dcf_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _LONGEST_TEXT = 100
 _NO_DIGEST = "0" * 64
@@ -33,7 +36,7 @@ MEANINGS: Mapping[Scope, str] = {
     Scope.READ: "look at runs, skills and documents; every key needs it to connect",
     Scope.WORK: "lease states, write their results, wait for events, load skills",
     Scope.PLAN: "create, start and finalize runs and their agents",
-    Scope.OPERATE: "act for others: force a release, ignore assignments, change documents by hand",
+    Scope.OPERATE: "act for others: force a release, ignore assignments, change documents by hand; read health",
     Scope.ADMIN: "write files of the server: generated manifests and stub configuration",
 }
 
@@ -42,18 +45,22 @@ MEANINGS: Mapping[Scope, str] = {
 class Caller:
     """Who makes a call. `name` is written into the history of runs.
 
-    A caller with an `agent_id` may act only as that agent.
+    A caller with an `agent_id` may act only as that agent. `account` is that of its key; the local user has none.
     """
 
     name: str
     scopes: frozenset[Scope]
     agent_id: str | None = None
     local: bool = False
+    account: Account | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiKey:
-    """The stored record of an API key: the key's digest, not the key. Times in server microseconds."""
+    """The stored record of an API key: the key's digest, not the key. Times in server microseconds.
+
+    `quotas` are the key's own, in place of the server's settings.
+    """
 
     key_id: str
     digest: str
@@ -63,6 +70,7 @@ class ApiKey:
     label: str | None = None
     expires_at: int | None = None
     revoked_at: int | None = None
+    quotas: Mapping[str, Amount] = field(default_factory=dict)
 
     def standing(self, now: int) -> str:
         """Return "active", "expired" or "revoked"."""
@@ -70,10 +78,14 @@ class ApiKey:
             return "revoked"
         return "expired" if self.expires_at is not None and now >= self.expires_at else "active"
 
-    def caller(self) -> Caller:
+    def caller(self, account: Account | None = None) -> Caller:
         """Return the caller that this key stands for."""
-        return Caller(name=f"key:{self.key_id}", scopes=frozenset(self.scopes), agent_id=self.agent_id)
+        name = f"{KEY_CALLER}{self.key_id}"
+        return Caller(name=name, scopes=frozenset(self.scopes), agent_id=self.agent_id, account=account)
 
+
+LOCAL = "local"
+"""Name of the local user, who needs no key."""
 
 NOBODY = Caller(name="nobody", scopes=frozenset())
 """The caller of a call without authentication; it has no scopes."""
@@ -85,7 +97,7 @@ def local_caller(*, operator: bool) -> Caller:
     `operate` is the exception: it must be asked for (`operator`).
     """
     scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE}
-    return Caller(name="local", scopes=scopes, local=True)
+    return Caller(name=LOCAL, scopes=scopes, local=True)
 
 
 def key_text(key_id: str, secret: str) -> str:
@@ -104,12 +116,19 @@ def digest_of(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def admit(text: str, record: ApiKey | None, now: int) -> Caller | None:
+def admit(text: str, record: ApiKey | None, now: int, account: Account | None = None) -> Caller | None:
     """Return the caller of this key; None if it is wrong, expired or revoked. All cases take the same time."""
     same = compare_digest(digest_of(text), _NO_DIGEST if record is None else record.digest)
     if record is None or not same or record.standing(now) != "active":
         return None
-    return record.caller()
+    return record.caller(account)
+
+
+def why_refused(text: str, record: ApiKey | None, now: int) -> str:
+    """Return why this key is not valid: unknown, wrong, expired or revoked."""
+    if record is None:
+        return "unknown"
+    return record.standing(now) if compare_digest(digest_of(text), record.digest) else "wrong"
 
 
 def write_key(key: ApiKey) -> dict[str, Json]:
@@ -123,6 +142,7 @@ def write_key(key: ApiKey) -> dict[str, Json]:
         "created_at": key.created_at,
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
+        "quotas": dict(key.quotas),
     }
 
 
@@ -137,4 +157,5 @@ def read_key(document: Mapping[str, Json]) -> ApiKey:
         created_at=document["created_at"],
         expires_at=document["expires_at"],
         revoked_at=document["revoked_at"],
+        quotas=document.get("quotas", {}),  # keys of older versions have none
     )

@@ -26,7 +26,8 @@ from dcf.values.refusal import Refusal
 class Create:
     """Request to create a run.
 
-    `retention_s` is how many seconds its keys are kept after its end; None keeps them for good.
+    `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
+    caller.
     """
 
     workflow_id: str
@@ -36,6 +37,7 @@ class Create:
     planner_agent_id: str | None
     retention_s: int | None
     max_attempts: int
+    created_by: str | None = None
 
 
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
@@ -119,6 +121,7 @@ def _meta_document(request: Create, now: int) -> dict[str, Json]:
         },
         "status": RunStatus.RUNNING.value,
         "planner_agent_id": request.planner_agent_id,
+        "created_by": request.created_by,
         "max_attempts": request.max_attempts,
         "retention_s": request.retention_s,
         "input": request.run_input,

@@ -16,9 +16,12 @@ from dcf.asl.states import State, Task, Workable
 from dcf.errors import InvalidDefinition, Problem
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
+from dcf.values.names import escaped, hidden_in
 
 _STATEFUL = ("'Assign'", "$$", "{%")
 """Text that occurs in every document whose states read variables or the context object."""
+
+_NAMES = ("workflow_name", "workflowName", "workflow_schema_version")
 
 _DEFAULT_NAME = "unnamed-workflow"
 
@@ -64,6 +67,7 @@ def read_definition(document: Json) -> Definition:
     if not isinstance(document, dict):
         raise InvalidDefinition([_problem("", "not_an_object", "The workflow document is not a JSON object.")])
     machine, problems = parse_machine(_asl(document), "/asl")
+    problems = (*problems, *check_names(document))
     if machine is None or problems:
         raise InvalidDefinition(problems)
     # The workflow id names a run. The same document may run under many ids and stays the same definition.
@@ -78,6 +82,21 @@ def read_definition(document: Json) -> Definition:
         skills={name: _skills(state) for name, state in every_state(machine) if isinstance(state, Task)},
         stateful=_is_stateful(document.get("asl")),
         revisits=_revisits(machine),
+    )
+
+
+def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:
+    """Return what is wrong with the names of a workflow itself; those of its states are checked with the machine."""
+    found = {name: hidden_in(_text(document, name) or "") for name in _NAMES}
+    return tuple(
+        Problem(
+            path=f"/{name}",
+            code="invalid_name",
+            message=f"{name} '{escaped(document[name])}' has a character that nobody sees ({hidden}).",
+            hint="Rename the workflow.",
+        )
+        for name, hidden in found.items()
+        if hidden is not None
     )
 
 

@@ -16,6 +16,7 @@ from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 
+_MINUTE = 60 * SECOND
 _DEFAULT_TTL_S = 300
 """TTL in seconds of a renewed lease whose own TTL is not readable."""
 
@@ -97,7 +98,9 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
     return Decision(
         answer=Leased(outcome="lease_renewed", state=request.state, doc=renewed),
         changes=Changes(
-            states={request.state: renewed}, events=[event], timers={request.state: renewed.attention(expires_at)}
+            states={request.state: renewed},
+            events=[event] if _is_worth_an_event(doc, now) else [],
+            timers={request.state: renewed.attention(expires_at)},
         ),
     )
 
@@ -155,6 +158,21 @@ def acquired_event(state: str, doc: StateDoc, *, takeover: bool) -> Event:
     """Return the history entry of a grant."""
     data = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id, "attempt": doc.attempts}
     return Event(type="LeaseAcquired", state=state, data=data | ({"takeover": True} if takeover else {}))
+
+
+def _is_worth_an_event(doc: StateDoc, now: int) -> bool:
+    """Return True for the first renewal of a lease, and the first after it has lasted 1, 2, 4, 8 and so on minutes.
+
+    So a lease adds a few entries to the history, however often it is renewed; the state's document has the latest.
+    """
+    begun, last = doc.started_at, doc.lease.ts
+    if begun is None or last is None:
+        return False
+    return last <= begun or _doublings(now - begun) > _doublings(last - begun)
+
+
+def _doublings(lasted: int) -> int:
+    return max(0, lasted // _MINUTE).bit_length()
 
 
 def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leased | Refusal]:

@@ -19,6 +19,8 @@ class ListKind(StrEnum):
     API_KEYS = "api_keys"
     AGENTS = "agents"
     ASSIGNMENTS = "assignments"
+    DOCUMENTS = "documents_of_keys"
+    CHARGES = "runs_of_keys"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,12 +13,17 @@
     invalid_transition   invalid_transition            a status that cannot follow the current one
     nothing_ready        nothing_ready                 no state that this agent can take now
     conflict             conflict, request_id_used     another run has this id; another write had this request id
+    quota_exceeded       quota_exceeded                the caller's key holds as much as it may
 
 They are in one place so that codes stay stable and texts consistent.
 """
 
+from collections.abc import Mapping
+from typing import Final
+
 from dcf.core.answers import AlreadyCompleted, StateRefusal
 from dcf.core.model import Meta, Receipt, RunStatus, StateDoc
+from dcf.core.quotas import Account
 from dcf.values.instants import seconds, to_text
 from dcf.values.refusal import Refusal
 
@@ -197,6 +202,32 @@ def conflict(message: str) -> Refusal:
         message=message,
         hint="Use a new workflow_id for a different workflow or input; a definition and a run are two things.",
     )
+
+
+_REMEDIES: Final[Mapping[str, tuple[str, str]]] = {
+    "stored_bytes": ("bytes stored", "Delete documents (json_delete with path $), finalize runs that have expiry_secs"),
+    "documents": ("documents", "Delete documents (json_delete with path $), or let them expire"),
+    "live_runs": ("live runs", "Finish or finalize runs (finalize_workflow)"),
+    "inbox_entries": ("entries in inboxes", "Wait until the agents acknowledge what they were sent"),
+}
+"""By quota: what is counted, and how it is given back."""
+
+
+def quota_exceeded(quota: str, used: int, limit: int) -> Refusal:
+    """Refuse because the caller's key holds as much of something as it may."""
+    what, remedy = _REMEDIES[quota]
+    return Refusal(
+        code="quota_exceeded",
+        message=f"The quota {quota} of this key is used up: {used} of {limit} {what}.",
+        hint=f"{remedy}; or ask the operator for a key with more (`dcf keys create --quota {quota}=N`).",
+    )
+
+
+def unless_full(account: Account | None) -> Refusal | None:
+    """Return a refusal for a key that held more bytes than it may when its call began; None without a quota."""
+    if account is None or account.stored_bytes < account.quotas.stored_bytes:
+        return None
+    return quota_exceeded("stored_bytes", account.stored_bytes, account.quotas.stored_bytes)
 
 
 def unless_holder(doc: StateDoc, meta: Meta, state: str, token: str | None) -> Refusal | None:

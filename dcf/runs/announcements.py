@@ -61,8 +61,8 @@ def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     return entry.state is not None and entry.number < doc.reminders  # a later reminder says the same
 
 
-def event_of(run: RunKeys, entry: OutboxEntry, now: int, payload: Json) -> dict[str, Json]:
-    """Return the event to deliver, in the seed's format, with its id."""
+def event_of(run: RunKeys, entry: OutboxEntry, now: int, payload: Json, mark: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the event to deliver, in the seed's format, with its id and the mark of who sent it."""
     event: dict[str, Json] = {
         "type": "workflow_event",
         "event_id": event_id_of(run.workflow_id, entry),
@@ -71,6 +71,7 @@ def event_of(run: RunKeys, entry: OutboxEntry, now: int, payload: Json) -> dict[
         "source_state": entry.source,
         "reason": entry.reason,
         "payload": {} if payload is None else payload,
+        "provenance": dict(mark),
         "ts": to_text(now),
         "control_plane": {"meta_key": run.meta},
     }

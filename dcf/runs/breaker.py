@@ -7,6 +7,7 @@ notifications stay in the outbox. It does not decide who is told.
 import threading
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from dcf.ports import Deliverer, Delivery, Undelivered
@@ -21,6 +22,15 @@ _SAYS_NOTHING: Final = frozenset({Undelivered.UNDER_WAY})
 """Outcomes that were decided without asking the platform; they say nothing about its health."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenBreaker:
+    """A platform that does not answer: for how long, how many calls in a row, and the latest error in words."""
+
+    for_s: float
+    failures: int
+    error: str
+
+
 class Breaker:
     """Decides whether a platform may be called; `monotonic` is the clock, in seconds. Thread-safe."""
 
@@ -29,6 +39,8 @@ class Breaker:
         self._lock = threading.Lock()
         self._failures = 0
         self._until = 0.0
+        self._since = 0.0
+        self._error = ""
 
     def admit(self) -> float:
         """Return 0.0 if the caller may call the platform, else the seconds after which to try again."""
@@ -41,12 +53,26 @@ class Breaker:
             self._until = now + self._pause_s()  # this caller tries; the others wait for its result
             return 0.0
 
-    def note(self, *, answered: bool) -> None:
-        """Record whether the platform answered a call that `admit` allowed."""
+    def note(self, *, answered: bool, error: str | None = None) -> None:
+        """Record whether the platform answered a call that `admit` allowed, and if it did not, the error in words."""
         with self._lock:
+            if not self._failures:
+                self._since = self._monotonic()
             self._failures = 0 if answered else self._failures + 1
+            self._error = error or ""
             if self._failures >= _TOLERATED:
                 self._until = self._monotonic() + self._pause_s()
+
+    def trouble(self) -> OpenBreaker | None:
+        """Return since when the platform does not answer; None while calls are let through."""
+        with self._lock:
+            if self._failures < _TOLERATED:
+                return None
+            return OpenBreaker(
+                for_s=self._monotonic() - self._since,
+                failures=self._failures,
+                error=self._error or "It did not answer.",
+            )
 
     def _pause_s(self) -> float:
         doublings = min(self._failures - _TOLERATED, 10)
@@ -72,5 +98,6 @@ class GuardedDeliverer:
             )
         delivery = self._platform.deliver(agent_id, event_id, event)
         if delivery.failure not in _SAYS_NOTHING:
-            self._breaker.note(answered=delivery.failure is not Undelivered.PLATFORM_UNAVAILABLE)
+            answered = delivery.failure is not Undelivered.PLATFORM_UNAVAILABLE
+            self._breaker.note(answered=answered, error=delivery.error)
         return delivery

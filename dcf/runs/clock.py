@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Final
 
 from dcf.errors import DcfError, NotFound, StoreUnavailable
+from dcf.runs.activity import Activity
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.store.due import DueRuns
@@ -22,7 +23,10 @@ _HEALER: Final = "clock"
 
 
 class RunClock:
-    """Handles the due timers of live runs, and hands the runs that owe notifications to `deliveries`."""
+    """Handles the due timers of live runs, and hands the runs that owe notifications to `deliveries`.
+
+    Its thread also writes the `activity` of this process down.
+    """
 
     def __init__(
         self,
@@ -32,6 +36,7 @@ class RunClock:
         outbox: Outbox,
         deliveries: DeliveryThreads,
         time: ServerTime,
+        activity: Activity | None = None,
     ) -> None:
         self._plane = plane
         self._index = index
@@ -40,6 +45,7 @@ class RunClock:
         self._deliveries = deliveries
         self._time = time
         self._is_first = True
+        self._activity = activity
 
     def pulse(self) -> int:
         """Look once at every run that is due. Return how many things were done."""
@@ -52,6 +58,8 @@ class RunClock:
             for workflow_id in self._index.live():
                 self._try(self._heal, workflow_id)
             self._time.begin_anew()
+        if self._activity is not None:
+            self._activity.write()
         return sum(self._try(self._tick, workflow_id) for workflow_id in self._due.at(instant.now))
 
     def finish(self, timeout_s: float) -> int:

@@ -20,14 +20,16 @@ from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.joining import NOTHING_JOINED, completer_of
 from dcf.core.model import RunStatus
+from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.follow_ups import FollowUps
 from dcf.runs.transactions import Run, Transactions
+from dcf.store.authors import current_account
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, byte_length
 from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
@@ -59,9 +61,12 @@ class ControlPlane:
 
     def create(self, request: creation.Create) -> Created | Refusal:
         """Create a run. Repeating the same request returns the run that exists."""
-        committed = self._store.commit(
-            request.workflow_id, Reads(whole_meta=True), partial(creation.create, request=request)
-        )
+
+        def size() -> int:
+            return byte_length(request.definition.document) + byte_length(request.run_input)
+
+        decide = partial(creation.create, request=request)
+        committed = self._store.create(request.workflow_id, Reads(whole_meta=True), decide, size)
         answer = committed.answer
         if isinstance(answer, Created):
             if not answer.existed:
@@ -161,7 +166,11 @@ class ControlPlane:
             request = replace(request, request_id=secrets.token_hex(8))
 
         def decide(run: Run, snapshot: Snapshot) -> Decision[Updated | Refusal | More]:
-            return progress.update(snapshot, request, run.definition, run.context)
+            decision = progress.update(snapshot, request, run.definition, run.context)
+            full = unless_full(current_account())
+            if full is not None and decision.changes is not None and decision.changes.outputs:
+                return Decision(answer=full)
+            return decision
 
         committed: Committed[Updated | Refusal] = self._transactions.by_definition(
             workflow_id, lambda run: needs.to_update(run.definition, request), decide, path

@@ -37,7 +37,10 @@ _KEPT: Final = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """Request for a change. `digest` covers the whole request, so that its id cannot be reused for another one."""
+    """Request for a change. `digest` covers the whole request, so that its id cannot be reused for another one.
+
+    `keep_s` is for how many seconds the document is kept after each write, 0 for ever; None leaves it as it is.
+    """
 
     key: str
     operation: str
@@ -45,6 +48,7 @@ class Wish:
     hand: Hand
     digest: str
     request_id: str | None = None
+    keep_s: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +105,11 @@ class JsonDocuments:
     def change(self, wish: Wish, operate: Operation) -> Changed | Refusal:
         """Change an existing document, all or nothing."""
         of = self._admit(wish.key)
+        if of is not None and wish.keep_s is not None:
+            raise InvalidArgument(
+                "The documents of a run expire with their run.",
+                "Leave out expires_in_s, or name a document of your own.",
+            )
         tasks = self._tasks(of)
 
         def decide(found: Found) -> EditOutcome[Changed | Refusal]:
@@ -110,7 +119,7 @@ class JsonDocuments:
             if found.document is MISSING:
                 return EditOutcome(answer=_no_key(wish.key))
             before = found.document if of is None else run_edits.visible(of.kind, found.document)
-            edited = operate(before)
+            edited = operate(before) if of is not None or not _deletes(wish) else Edited(document=MISSING, at=())
             if isinstance(edited, Refusal):
                 return EditOutcome(answer=edited)
             if of is None:
@@ -135,18 +144,20 @@ class JsonDocuments:
         """Return the answer, and what to write if anything changed; `edited` is the document as its readers see it."""
         kind = None if around is None else around.kind
         before = found.document if kind is None else run_edits.visible(kind, found.document)
-        was_changed = before is MISSING or dump(before) != dump(edited.document)
-        value = find(edited.document, edited.at)
+        is_gone = edited.document is MISSING
+        was_changed = is_gone or before is MISSING or dump(before) != dump(edited.document)
+        value = MISSING if is_gone else find(edited.document, edited.at)
         answer = Changed(key=wish.key, at=edited.at, value=value, document=edited.document, was_changed=was_changed)
-        if not was_changed:
+        if not was_changed and wish.keep_s is None:
             return EditOutcome(answer=answer)
-        refusal = refuse_growth(before, edited.document, self.max_bytes)
+        refusal = None if is_gone else refuse_growth(before, edited.document, self.max_bytes)
         if refusal is not None:
             return EditOutcome(answer=refusal)
         written = EditedDocument(
             document=edited.document if kind is None else run_edits.restored(kind, found.document, edited.document),
             receipt=_receipt(wish, answer),
             life_s=_LOOP_S if wish.request_id is None else _REMEMBERED_S,
+            keep_s=wish.keep_s,
             event=None if kind is None else _event(wish),
             look_now=around is not None and run_edits.look_now(before, edited.document, around),
         )
@@ -173,6 +184,11 @@ class JsonDocuments:
                 f"Keys begin with one of: {known}; of a run there are meta, definition, state, input and output.",
             )
         return None
+
+
+def _deletes(wish: Wish) -> bool:
+    """Return True if the whole document is to go; documents of runs only become empty, where their rules allow it."""
+    return wish.operation == "json_delete" and not wish.path
 
 
 def _receipt_id(wish: Wish) -> str:

@@ -14,10 +14,12 @@ from dcf.asl.state_paths import inside
 from dcf.core.decision import Event, Notice, Snapshot
 from dcf.core.inspection import is_ready
 from dcf.core.notices import NoticeKind
+from dcf.core.provenance import mark_of_event
 from dcf.errors import NotFound, StoreUnsuitable, UnknownState
 from dcf.ports import Deliverer, Delivery, Undelivered
 from dcf.runs.announcements import entry_of, event_id_of, event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
+from dcf.store.authors import current_author
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
 from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told, ToldRecords
@@ -174,7 +176,8 @@ class Notifications:
     def _send(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Target:
         """Hand the event to the first agent that takes it. If none does, prefer the failure of a known agent."""
         event_id = event_id_of(workflow_id, entry)
-        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload)
+        mark = mark_of_event(current_author(), snapshot.meta_document or {})
+        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark)
         failed: list[tuple[str, Delivery]] = []
         for agent_id in recipients(workflow_id, entry, snapshot):
             delivery = self._platform.deliver(agent_id, event_id, event)

@@ -8,11 +8,14 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from dcf.core.listings import ListFlaw, ListKind
+from dcf.core.vitals import Trouble
+from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store.listings import Flaws, Listings
 
 _log = logging.getLogger(__name__)
@@ -47,29 +50,67 @@ class Sweep:
         self._listings = listings
         self._ask_at = 0.0
         self._pages: Iterator[Flaws] | None = None
+        self._found: list[ListFlaw] = []
 
     def look(self, *, repair: bool) -> SweepReport:
-        """Check all indexes, and repair them if `repair`. Raise StoreUnsuitable if this Redis user may not SCAN."""
-        return _report(flaw for page in self._listings.pages(repair=repair) for flaw in page)
+        """Check all indexes, repair them if `repair`, and record the result for health reports.
+
+        Raise StoreUnsuitable if this Redis user may not SCAN.
+        """
+        with self._told_if_refused():
+            report = _report(flaw for page in self._listings.pages(repair=repair) for flaw in page)
+        self._record(report, repaired=repair)
+        return report
 
     def step(self) -> int:
         """Repair some pages, if a sweep is due. Return the number of wrong entries."""
         pages, self._pages = self._pages or self._begin(), None
         if pages is None:
             return 0
-        found = list(islice(pages, _PAGES))
-        if len(found) == _PAGES:
-            self._pages = pages
+        with self._told_if_refused():
+            found = list(islice(pages, _PAGES))
         report = _report(flaw for page in found for flaw in page)
+        self._found += (flaw for page in found for flaw in page)
         if report.total:
             _log.warning("sweep: entered %s and took off %s", _counts(report.missing), _counts(report.dangling))
+        if len(found) == _PAGES:
+            self._pages = pages
+        else:
+            self._record(_report(self._found), repaired=True)
         return report.total
 
     def _begin(self) -> Iterator[Flaws] | None:
         if time.monotonic() < self._ask_at:
             return None
         self._ask_at = time.monotonic() + _ASK_EVERY_S
-        return self._listings.pages(repair=True) if self._listings.take_turn(EVERY_S) else None
+        if not self._listings.take_turn(EVERY_S):
+            return None
+        self._found = []
+        return self._listings.pages(repair=True)
+
+    def _record(self, report: SweepReport, *, repaired: bool) -> None:
+        missing, dangling = _by_name(report.missing), _by_name(report.dangling)
+        with _only_logged():
+            self._listings.record(missing, dangling, repaired=repaired)
+
+    @contextmanager
+    def _told_if_refused(self) -> Iterator[None]:
+        """Record for health reports that the lists cannot be checked: this Redis user may not SCAN, for example."""
+        try:
+            yield
+        except StoreUnsuitable as error:
+            with _only_logged():
+                self._listings.record(trouble=Trouble.of(error))
+            raise
+
+
+@contextmanager
+def _only_logged() -> Iterator[None]:
+    """Log that the result could not be written: the check itself was made."""
+    try:
+        yield
+    except StoreUnavailable as error:
+        _log.warning("sweep: its result could not be written: %s", error.message)
 
 
 def _report(flaws: Iterable[ListFlaw]) -> SweepReport:
@@ -78,6 +119,10 @@ def _report(flaws: Iterable[ListFlaw]) -> SweepReport:
         missing=Counter(flaw.kind for flaw in once if flaw.is_missing),
         dangling=Counter(flaw.kind for flaw in once if not flaw.is_missing),
     )
+
+
+def _by_name(found: Mapping[ListKind, int]) -> dict[str, int]:
+    return {kind.value: count for kind, count in found.items()}
 
 
 def _counts(found: Mapping[ListKind, int]) -> str:

@@ -49,14 +49,6 @@ class RunViews:
         self._history = history
         self._told = told
 
-    def probe(self) -> None:
-        """Send Redis a small request. Raise StoreUnavailable if it does not answer."""
-        self._index.newest(1)
-
-    def live_count(self) -> int:
-        """Count the runs that the clock looks at."""
-        return len(self._index.live())
-
     def newest(self, limit: int) -> list[RunSummary]:
         """Return summaries of the newest runs, newest first. Index entries without a run are left out."""
         found = map(self._summary, self._index.newest(limit))

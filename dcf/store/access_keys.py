@@ -1,14 +1,17 @@
 """API keys in Redis: one record per key, with a digest in place of the key, and one sorted set that lists them.
 
-Every request looks its key up, in one round trip, so that all servers refuse a revoked key at once.
+Every request looks its key up, in one command that also counts the request, so that all servers refuse a revoked key at
+once and together keep its rates.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hmac import compare_digest
+from typing import Final
 
 from dcf.core.access import (
+    KEY_CALLER,
     SECRET_BYTES,
     ApiKey,
     Caller,
@@ -18,16 +21,51 @@ from dcf.core.access import (
     key_id_of,
     key_text,
     read_key,
+    why_refused,
     write_key,
 )
+from dcf.core.quotas import DEFAULTS, Account, Amount, Quotas, with_own
 from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store import keys
-from dcf.store.connection import Connections
+from dcf.store.connection import Command, Connections
 from dcf.store.documents import Documents, Verdict, micros
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 
 _ID_BYTES = 6
+
+_ADMIT: Final = """
+local clock = redis.call('TIME')
+local found = redis.call('JSON.GET', KEYS[1], '$')
+if not found then return {clock, false, 0, '0', '', 1} end
+local record = cjson.decode(found)[1]
+if record.digest ~= ARGV[1] then return {clock, found, 0, '0', '', 1} end
+local own = record.quotas or {}
+local function of(name, standard) return own[name] or tonumber(standard) end
+local now = tonumber(clock[1]) + tonumber(clock[2]) / 1000000
+local held = redis.call('HMGET', KEYS[2], 'calls', 'events', 'at')
+local passed = math.max(0, now - (tonumber(held[3]) or 0))
+local function refilled(left, rate, burst) return math.min(burst, (tonumber(left) or burst) + passed * rate) end
+local rates = {of('calls_per_s', ARGV[2]), of('events_per_s', ARGV[4])}
+local calls = refilled(held[1], rates[1], of('calls_burst', ARGV[3]))
+local events = refilled(held[2], rates[2], of('events_burst', ARGV[5]))
+local stored = tonumber(redis.call('HGET', KEYS[3], 'bytes')) or 0
+if calls < 1 then return {clock, found, stored, tostring((1 - calls) / rates[1]), 'calls', 1} end
+if events < 0 then return {clock, found, stored, tostring(-events / rates[2]), 'events', 1} end
+redis.set_repl(redis.REPL_NONE)
+local text = function(amount) return string.format('%.6f', amount) end
+local wrote = redis.pcall('HSET', KEYS[2], 'calls', text(calls - 1), 'events', text(events), 'at', text(now))
+if type(wrote) == 'table' then return {clock, found, stored, '0', '', 0} end
+redis.call('EXPIRE', KEYS[2], ARGV[6])
+return {clock, found, stored, '0', '', 1}
+"""
+"""Looks a key up and takes one call from its rates, if the secret is right; a call that is one too many takes nothing.
+
+What is left of a rate is written to no replica and no file: a disk would be waited for at every call, and what is lost
+is one burst. A Redis that refuses writes still answers; the call is then not counted.
+"""
+
+_RATE_LIFE_S: Final = 3600
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,14 +82,25 @@ class NewKey:
 class AccessKeys:
     """The API keys of one Redis."""
 
-    def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
+    def __init__(self, connections: Connections, *, wait_replicas: int = 0, quotas: Quotas = DEFAULTS) -> None:
         self._connections = connections
+        self._quotas = quotas
         self._documents = Documents(connections, wait_replicas=wait_replicas)
 
     def create(
-        self, scopes: tuple[Scope, ...], *, agent_id: str | None, label: str | None, life_s: int | None
+        self,
+        scopes: tuple[Scope, ...],
+        *,
+        agent_id: str | None,
+        label: str | None,
+        life_s: int | None,
+        remembered: bool = True,
+        quotas: Mapping[str, Amount] | None = None,
     ) -> NewKey:
-        """Generate a key and store its digest. The list entry is written first, so it may lack its record."""
+        """Generate a key and store its digest. The list entry is written first, so it may lack its record.
+
+        An expired key stays listed, unless it is not `remembered`.
+        """
         key_id = secrets.token_hex(_ID_BYTES)
         text = key_text(key_id, secrets.token_urlsafe(SECRET_BYTES))
         digest = digest_of(text)
@@ -69,9 +118,16 @@ class AccessKeys:
                 agent_id=agent_id,
                 label=label,
                 expires_at=None if life_s is None else now + life_s * SECOND,
+                quotas=quotas or {},
             )
             listed = ("ZADD", keys.KEY_INDEX, now, key_id)
-            return Verdict(answer=record, changed=True, write=write_key(record), announcements=(listed,))
+            return Verdict(
+                answer=record,
+                changed=True,
+                write=write_key(record),
+                life_s=None if remembered else life_s,
+                announcements=(listed,),
+            )
 
         return NewKey(record=self._documents.transact(keys.access_key(key_id), decide), text=text)
 
@@ -103,13 +159,43 @@ class AccessKeys:
             raise UnknownKey(key_id)
         return found
 
+    def delete(self, key_id: str) -> None:
+        """Remove a key and its list entry, so that nothing tells of it any more. Idempotent."""
+        self._connections.send(("DEL", keys.access_key(key_id)), ("ZREM", keys.KEY_INDEX, key_id))
+
     def admit(self, text: str) -> Caller | None:
-        """Return the caller that this key belongs to; None if the key is not valid."""
+        """Return the caller that this key belongs to, and count its call; None if the key is not valid."""
         key_id = key_id_of(text)
         if key_id is None:
             return None
-        document, now = self._documents.read(keys.access_key(key_id))
-        return admit(text, None if document is None else read_key(document), now)
+        rates = self._quotas
+        command: Command = (
+            *("EVAL", _ADMIT, 3, keys.access_key(key_id), keys.rate(key_id), keys.quota(key_id), digest_of(text)),
+            *(rates.calls_per_s, rates.calls_burst, rates.events_per_s, rates.events_burst, _RATE_LIFE_S),
+        )
+        ((clock, found, stored, wait_s, over, was_counted),) = self._connections.send(command)
+        record = None if found is None else read_key(load(found)[0])
+        if record is None:
+            return admit(text, None, micros(clock))
+        account = Account(
+            key_id=key_id,
+            quotas=with_own(rates, record.quotas),
+            stored_bytes=stored,
+            wait_s=float(wait_s),
+            over=over.decode(),
+            was_counted=bool(was_counted),
+        )
+        return admit(text, record, micros(clock), account)
+
+    def holds(self, caller: Caller) -> bool:
+        """Return True if the key that this caller came with is still valid."""
+        document, now = self._documents.read(keys.access_key(caller.name.removeprefix(KEY_CALLER)))
+        return document is not None and read_key(document).standing(now) == "active"
+
+    def why_refused(self, text: str) -> str:
+        """Return why a key of the right form is not valid."""
+        document, now = self._documents.read(keys.access_key(key_id_of(text) or ""))
+        return why_refused(text, None if document is None else read_key(document), now)
 
 
 def _revoking() -> Callable[[Json, int], Verdict[ApiKey | None]]:

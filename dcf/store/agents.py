@@ -109,7 +109,7 @@ class AgentRecords:
         if record.created_at:
             gone.append(("SET", keys.gone(agent_id), "1", "EX", _GONE_S))
         deleted, *_ = self._connections.send(
-            ("DEL", keys.agent(agent_id)), ("DEL", keys.inbox(agent_id)), ("DEL", keys.assigned(agent_id)), *gone
+            ("DEL", keys.agent(agent_id)), ("DEL", *keys.inbox_parts(agent_id)), ("DEL", keys.assigned(agent_id)), *gone
         )
         return bool(deleted) or record.created_at == 0
 

@@ -106,9 +106,10 @@ class Attempts:
         waiting = (*before, ("SET", barrier, "1", "EX", _BARRIER_LIFE_S), ("WAIT", self.wait_replicas, _WAIT_MS))
         try:
             *_, written, acknowledged = exchange(connection, waiting)
-        except CONNECTION_ERRORS as error:
+            is_confirmed = not isinstance(written, Exception) and checked(acknowledged) >= self.wait_replicas
+        except CONNECTION_ERRORS as error:  # a server that becomes a replica ends its clients' WAIT with an error
             raise Unsure from error
-        if isinstance(written, Exception) or checked(acknowledged) < self.wait_replicas:
+        if not is_confirmed:
             raise Unsure
 
     def _recover(self, *, in_doubt: bool) -> None:
@@ -118,6 +119,29 @@ class Attempts:
         except DcfError:
             if not in_doubt:
                 raise
+
+
+def commit_one(connection: Connection, command: Command) -> Reply:
+    """Commit a single command with MULTI and EXEC. Return its reply, an error too."""
+    try:
+        *queued, replies = exchange(connection, [("MULTI",), command, ("EXEC",)])
+    except CONNECTION_ERRORS as error:
+        raise Unsure from error
+    for reply in queued:
+        checked(reply)
+    results: list[Reply] | None = checked(replies)
+    if results is None:
+        raise Overtaken
+    return results[0]
+
+
+def send_one(connection: Connection, command: Command) -> Reply:
+    """Send a single command in place of a transaction. Return its reply, an error too."""
+    try:
+        _, reply = exchange(connection, [("UNWATCH",), command])
+    except CONNECTION_ERRORS as error:
+        raise Unsure from error
+    return reply
 
 
 def commit(

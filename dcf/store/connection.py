@@ -28,6 +28,7 @@ Answer = TypeVar("Answer")
 CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
 """Errors after which it is unknown whether the server did the work; `faults.PassingError` is one of them."""
 
+_OF_GROUPS = ("NOGROUP", "BUSYGROUP", "requires the key")
 _TIMEOUT_S = 5.0
 _SENTINEL_PORT = 26379
 _AsyncSentinel: Any = redis.asyncio.Sentinel  # redis-py leaves its sentinels untyped
@@ -92,15 +93,19 @@ class Connections:
         """Send one packet of idempotent commands; retried once, on a new connection."""
         return self._repeated(commands, checked)
 
+    def ask(self, *commands: Command) -> list[Reply]:
+        """Send one packet as `send` does, but return error replies instead of raising them."""
+        return self._repeated(commands)
+
     def send_to_group(self, stream: str, group: str, command: Command) -> Reply:
         """Send a command of a consumer group. If the group is missing, create it first, reading from the beginning.
 
         Return None if there is no such stream; it is not created. Entries of a lost reply are delivered again later.
         """
-        (reply,) = self._repeated([command])
+        (reply,) = self._repeated([command], _checked_but_for_group)
         if _is_missing_group(reply):
             create = ("XGROUP", "CREATE", stream, group, "0")
-            made, reply = self._repeated([create, command])
+            made, reply = self._repeated([create, command], _checked_but_for_group)
             if isinstance(made, redis.ResponseError) and "requires the key" in str(made):
                 return None
         return checked(reply)
@@ -185,6 +190,12 @@ def checked(reply: Reply) -> Reply:
     if not isinstance(reply, redis.ResponseError):
         return reply
     raise faults.reply_error(reply)
+
+
+def _checked_but_for_group(reply: Reply) -> Reply:
+    """Return the reply, or an error that tells of a missing stream or group; raise dcf's error for any other."""
+    is_error = isinstance(reply, redis.ResponseError)
+    return reply if is_error and any(text in str(reply) for text in _OF_GROUPS) else checked(reply)
 
 
 def _is_missing_group(reply: Reply) -> bool:

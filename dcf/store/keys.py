@@ -15,7 +15,9 @@
 | `cp:wf:<id>:receipts` | hash | requests that displace another's receipt: what older requests were told | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
 | `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
-| `cp:idx:inbox:<agent>` | stream | delivery of notifications; trimmed by acknowledging | a week after the last event |
+| `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
+| `cp:idx:inbox:<agent>:waiting`, `:taken` | sorted set | delivery and reading: unread events by their turn, the others by when they were handed out | with the inbox |
+| `cp:idx:inbox:<agent>:book` | hash | delivery and reading: how many events of each run and each creator of runs are unread, and whose turn it is | with the inbox |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
 | `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
@@ -25,11 +27,24 @@
 | `cp:idx:skills:<agent>` | JSON | loading and unloading: what skills the agent has, and what each of them brought | until it has none |
 | `cp:idx:workers:<id>` | JSON | creating and deleting the agents of a run: who was made for which state | with the run's retention, or a month |
 | `cp:idx:keys:<key id>` | JSON | `dcf keys`: scopes, agent, expiry and the digest of an API key, never the key | for ever |
+| `cp:idx:rate:<key id>` | hash | every request of an API key: what is left of its rates | an hour |
+| `cp:idx:quota:<owner>` | hash | writes of an API key: the bytes of all that it holds | while it holds anything |
+| `cp:idx:quota:docs:<owner>` | sorted set | the JSON tools: documents by expiry; the owner is a key's id, or `local` | with its documents |
+| `cp:idx:quota:runs:<owner>` | sorted set | writes of an API key: runs that it wrote to, by when | until a sweep finds the run gone |
+| `cp:idx:quota:live:<owner>` | sorted set | creating a run (before it): runs that may be live, by when | until the quota is asked for |
+| `cp:idx:quota:part:<owner>:<run>` | hash | writes of an API key to a run (before them): bytes by what they are | with the entry of the run |
+| `cp:idx:quota:inbox:<owner>` | sorted set | notifying: entries in inboxes that may be there, by when | a week |
+| `cp:idx:docs` | hash | the JSON tools: of each document its owner, bytes and life | with its document |
 | `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
 | `cp:idx:sweep` | string | the process that sweeps the indexes for wrong entries, so that no other does | an hour |
 | `cp:idx:time` | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
-| `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after | the last 100 000 entries |
+| `cp:idx:probe` | string | health reports: the small write that shows whether Redis takes writes | a minute |
+| `cp:idx:seen` | sorted set | servers, every few seconds: agents by when they last called a tool | the last 1000, a week after the last call |
+| `cp:idx:platform` | string | processes whose circuit breaker is open: since when, and the latest error | two minutes after the last |
+| `cp:idx:swept` | string | the sweep of the indexes, at its end: what it found | for ever |
+| `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after; refused calls, failed log-ins | as its indexes say |
+| `cp:idx:audit:<author>` | sorted set | the same: entries of one key, of operators, of the refusals of a key, of log-ins | the last 10 000 of a key, 100 000 of operators, 1 000 refusals of a key, 10 000 log-ins |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
 Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a run has; nothing else lists them.
@@ -53,10 +68,15 @@ RUNS = "cp:idx:runs"
 LIVE = "cp:idx:live"
 KEY_INDEX = "cp:idx:keys"
 AUDIT_TRAIL = "cp:idx:audit"
+DOCUMENTS = "cp:idx:docs"
 BARRIER = "cp:idx:barrier"
 SWEEP = "cp:idx:sweep"
 DUE = "cp:idx:due:"
 SERVER_TIME = "cp:idx:time"
+PROBE = "cp:idx:probe"
+SEEN = "cp:idx:seen"
+PLATFORM = "cp:idx:platform"
+SWEPT = "cp:idx:swept"
 
 
 _DUE_SHARDS: Final = 8
@@ -97,6 +117,12 @@ def receipt_field(path: str, request: str) -> str:
 def inbox(agent_id: str) -> str:
     """Return the key of an agent's inbox: its events until it acknowledges them."""
     return f"cp:idx:inbox:{agent_id}"
+
+
+def inbox_parts(agent_id: str) -> tuple[str, str, str, str]:
+    """Return the keys of an agent's inbox: the events, the order of unread and of handed-out ones, and the counts."""
+    key = inbox(agent_id)
+    return key, f"{key}:waiting", f"{key}:taken", f"{key}:book"
 
 
 def sent(agent_id: str, thing: str) -> str:
@@ -143,6 +169,31 @@ def edit(key: str, request: str) -> str:
 def access_key(key_id: str) -> str:
     """Return the key of the record of an API key."""
     return f"cp:idx:keys:{key_id}"
+
+
+def rate(key_id: str) -> str:
+    """Return the key of what is left of the rates of an API key."""
+    return f"cp:idx:rate:{key_id}"
+
+
+def quota(owner: str, of: Literal["docs", "runs", "live", "inbox", "part"] | None = None) -> str:
+    """Return the key of what an owner holds: all bytes, or what it holds of one kind."""
+    return f"cp:idx:quota:{owner}" if of is None else f"cp:idx:quota:{of}:{owner}"
+
+
+def quota_parts(owner: str, workflow_id: str) -> str:
+    """Return the key of what an owner holds of a run, by what it is."""
+    return f"{quota(owner, 'part')}:{workflow_id}"
+
+
+def data_of(workflow_id: str) -> str:
+    """Return what the keys of a run's inputs, outputs and items begin with."""
+    return f"dp:wf:{workflow_id}:"
+
+
+def audit_share(author: str) -> str:
+    """Return the key of the index of an author's entries in the audit trail."""
+    return f"{AUDIT_TRAIL}:{author}"
 
 
 def turn(agent_id: str) -> str:

@@ -10,19 +10,23 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from dcf.core.listings import ListFlaw, ListKind, dangling, lists_of_run
+from dcf.core.vitals import SweepResult, Trouble
 from dcf.store import keys
 from dcf.store.agents import indexes_of
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
+from dcf.store.quotas import NEVER, forget_document, forget_run
 from dcf.values.instants import SECOND, from_text
-from dcf.values.json_text import Json, load
+from dcf.values.json_text import Json, dump, load
 
 _PAGE: Final = 500
 _GRACE: Final = 60 * SECOND
 _ASSIGNED_GRACE_S: Final = 24 * 3600
 """Seconds that an entry may wait for its run: agents may be created long before it."""
+
+_NONE: Final[Mapping[str, int]] = {}
 
 Flaws: TypeAlias = tuple[ListFlaw, ...]
 
@@ -57,6 +61,19 @@ class Listings:
         (taken,) = self._connections.send(("SET", keys.SWEEP, "1", "NX", "EX", seconds))
         return taken is not None
 
+    def record(
+        self,
+        missing: Mapping[str, int] = _NONE,
+        dangling: Mapping[str, int] = _NONE,
+        *,
+        repaired: bool = False,
+        trouble: Trouble | None = None,
+    ) -> None:
+        """Write down what a check of all pages found, or why it could not be made, for health reports."""
+        (clock,) = self._connections.send(("TIME",))
+        found = SweepResult(at=micros(clock), missing=missing, dangling=dangling, repaired=repaired, trouble=trouble)
+        self._connections.send(("SET", keys.SWEPT, dump(found.as_json())))
+
     def _entries(self, index: str, listed: "_List", *, repair: bool) -> Iterator[Flaws]:
         """Check an index from its end, so that removals do not shift the entries still to be read."""
         (size,) = self._connections.send(("ZCARD", index))
@@ -81,6 +98,10 @@ def _ask(connection: Connection, commands: list[Command]) -> list[Reply]:
 def _remedy(flaw: ListFlaw) -> Command:
     if flaw.is_missing:
         return ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
+    if flaw.kind is ListKind.DOCUMENTS:
+        return forget_document(flaw.index.removeprefix(keys.quota("", "docs")), flaw.name)
+    if flaw.kind is ListKind.CHARGES:
+        return forget_run(flaw.index.removeprefix(keys.quota("", "runs")), flaw.name)
     return ("EVAL", UNLIST, 1, flaw.index, flaw.name, flaw.score + 1)  # unless it was written again meanwhile
 
 
@@ -114,6 +135,13 @@ _FAMILIES: Final[Mapping[str, _List]] = {
         kind=ListKind.ASSIGNMENTS,
         key_of=_meta_of,
         judged_before=lambda now: now // SECOND - _ASSIGNED_GRACE_S,
+    ),
+    # A document is written with its entry, whose score is when it expires.
+    keys.quota("", "docs"): _List(kind=ListKind.DOCUMENTS, key_of=str, judged_before=lambda _: NEVER + 1),
+    keys.quota("", "runs"): _List(
+        kind=ListKind.CHARGES,
+        key_of=_meta_of,
+        judged_before=lambda now: (now - _GRACE) // SECOND,
     ),
 }
 """Kinds of indexes with many keys, by key prefix."""

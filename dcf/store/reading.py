@@ -4,7 +4,7 @@ A reply is found by its command and a document by its key, so the functions are 
 paths are read unless all of it is requested, since meta grows with the workflow.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from dcf.asl.state_paths import name_of
@@ -30,6 +30,7 @@ _META_PATHS: Final = (
     "$.created_at",
     "$.started_at",
     "$.planner_agent_id",
+    "$.created_by",
     "$.max_attempts",
     "$.clock_due_at",
 )
@@ -38,7 +39,7 @@ _META_PATHS: Final = (
 class Replies:
     """The replies to one packet, by command."""
 
-    def __init__(self, commands: list[Command], keys: list[str], replies: list[Reply]) -> None:
+    def __init__(self, commands: list[Command], keys: list[str], replies: Sequence[Reply]) -> None:
         self._by_command = dict(zip(commands, replies, strict=True))
         found = self._by_command[_mget(keys)] if keys else ()
         self._by_key = dict(zip(keys, found, strict=True))
@@ -96,7 +97,7 @@ class Reading:
         snapshot = Snapshot(now=int(seconds) * SECOND + int(micros), **rows)
         return snapshot if self._page is None else with_page(snapshot, found.of(self._page))
 
-    def guards(self, replies: list[Reply], changes: Changes) -> dict[str, bytes]:
+    def guards(self, replies: Sequence[Reply], changes: Changes) -> dict[str, bytes]:
         """Return documents that the changes rest on and that are not watched, by key, as they were read.
 
         Those are the changed states of a page, and the scopes around them. They were not known when WATCH was sent.

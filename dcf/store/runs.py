@@ -3,18 +3,21 @@
 First packet: WATCH, TIME and the reads. Second packet: index entries, MULTI, the changes, EXEC. `attempts` retries it.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, TypeVar
 
 from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
 from dcf.store.attempts import Attempts, commit
-from dcf.store.connection import Command, Connection, Connections, checked, exchange
+from dcf.store.authors import current_account
+from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.keys import RunKeys, decode_state
+from dcf.store.quotas import charge, refusal_in, reservation
 from dcf.store.reading import Reading
 from dcf.store.writing import announcements, commit_commands, read_counts
 from dcf.values.json_text import Json, load
+from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
@@ -61,6 +64,19 @@ class RunStore:
         reading = Reading(self.keys(workflow_id), reads)
         return self._attempts.until_done(lambda connection: self._once(connection, reading, decide))
 
+    def create(
+        self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]], size: Callable[[], int]
+    ) -> Committed[Answer | Refusal]:
+        """Like `commit`, for a run that is to be created; `size` is asked for the bytes of its workflow and its input.
+
+        Refuse a run beyond the quotas of the caller's key, in the packet that reads whether the run is there.
+        """
+        reading, account = Reading(self.keys(workflow_id), reads), current_account()
+        if account is None:
+            return self._attempts.until_done(lambda connection: self._once(connection, reading, decide))
+        reserve = reservation(reading.run, size(), account)
+        return self._attempts.until_done(lambda connection: self._reserved(connection, reading, decide, reserve))
+
     def read(self, workflow_id: str, reads: Reads) -> Snapshot:
         """Return the snapshot that a decision would get, without WATCH."""
         reading = Reading(self.keys(workflow_id), reads)
@@ -92,11 +108,33 @@ class RunStore:
         """Return the snapshot with the time that a test may have set."""
         return snapshot if self._clock is None else replace(snapshot, now=self._clock(snapshot.now))
 
+    def _reserved(
+        self,
+        connection: Connection,
+        reading: Reading,
+        decide: Callable[[Snapshot], Decision[Answer]],
+        reserve: Command,
+    ) -> Committed[Answer | Refusal]:
+        reply, *replies = exchange(connection, [reserve, *reading.opening()])
+        refusal = refusal_in(reply)
+        if refusal is None:
+            return self._decided(connection, reading, decide, replies)
+        self._attempts.let_go(connection, reading.run.barrier)
+        return Committed(answer=refusal)
+
     def _once(
         self, connection: Connection, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
-        replies = [checked(reply) for reply in exchange(connection, reading.opening())]
-        snapshot = reading.snapshot(replies)
+        return self._decided(connection, reading, decide, exchange(connection, reading.opening()))
+
+    def _decided(
+        self,
+        connection: Connection,
+        reading: Reading,
+        decide: Callable[[Snapshot], Decision[Answer]],
+        replies: Sequence[Reply],
+    ) -> Committed[Answer]:
+        snapshot = reading.snapshot([checked(reply) for reply in replies])
         deciding = partial(decide, self._timed(snapshot))
         decision = self._attempts.result_of(connection, reading.run.barrier, deciding)
         if decision.changes is None:
@@ -105,9 +143,10 @@ class RunStore:
         if self._before_commit is not None:
             self._before_commit()
         commands = commit_commands(reading.run, decision.changes)
-        entered = announcements(reading.run, decision.changes, snapshot)
-        guards = reading.guards(replies, decision.changes)
-        results = commit(connection, commands, entered, guards)
+        announced, account = announcements(reading.run, decision.changes, snapshot), current_account()
+        if account is not None:
+            announced.append(charge(reading.run, commands, len(decision.changes.events), account))
+        results = commit(connection, commands, announced, reading.guards(replies, decision.changes))
         self._attempts.confirm(connection, reading.run.barrier)
         counts = read_counts(reading.run, decision.changes, commands, results)
         return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts)

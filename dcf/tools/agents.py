@@ -22,7 +22,7 @@ from dcf.tools.registry import (
     tool,
 )
 from dcf.values.digest import definition_sha256
-from dcf.values.identifiers import check_id
+from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.workforce.crew.names import WORKER_TAG, runs_of
 from dcf.workforce.crew.templates import read_staffing
@@ -87,6 +87,8 @@ def create_worker_agents(app: Application, args: CreateWorkerAgents) -> WorkersC
     """Create the agents of a run."""
     refuse_other("imports_base_dir", args.imports_base_dir, app.settings.agents_dir)
     tags = _tags(args.default_tags_json)
+    if args.agent_name_prefix:
+        check_name(args.agent_name_prefix, "agent_name_prefix", _MAX_TAG)
     workflow_id, document = _workflow(app, args)
     require_planner(app, workflow_id)
     agents_dir = find_directory(app.settings.agents_dir)
@@ -144,12 +146,12 @@ def _tags(given: Any) -> tuple[str, ...]:
         raise InvalidArgument(
             "default_tags_json is not an array of tags.", 'Send up to 20 texts of at most 100 characters: ["team:x"].'
         )
-    return tuple(dict.fromkeys(tags))
+    return tuple(dict.fromkeys(check_name(tag, "A tag", _MAX_TAG) for tag in tags))
 
 
 def _is_tag(tag: Json) -> bool:
     reserved = ("wf:", "state:", "role:")
-    return isinstance(tag, str) and 0 < len(tag) <= _MAX_TAG and tag.isprintable() and not tag.startswith(reserved)
+    return isinstance(tag, str) and 0 < len(tag) <= _MAX_TAG and not tag.startswith(reserved)
 
 
 def _crew(workflow_id: str, crew: MadeWorkers) -> WorkersCreated:

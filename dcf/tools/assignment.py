@@ -8,6 +8,7 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.model import RunStatus, Status
+from dcf.core.provenance import mark_of_input
 from dcf.tools.registry import AgentId, Answer, Arguments, StateName, WorkflowId, tool
 from dcf.values.json_text import dump
 from dcf.workforce.assignment import Assignment, SkillAtHand, StateAtHand
@@ -120,10 +121,16 @@ def _states(app: Application, found: Assignment) -> Iterator[dict[str, Any]]:
         if size > room:
             assert found.workflow_id is not None, "states are of a run"
             key = app.runs.input_key(found.workflow_id, one.state)
-            yield _state(one) | {"input": None, "input_left_out": _LEFT_OUT.format(size=size, key=key)}
+            yield _state(one) | _mark(one) | {"input": None, "input_left_out": _LEFT_OUT.format(size=size, key=key)}
         else:
             room -= size
-            yield _state(one) | {"input": one.given}
+            yield _state(one) | _mark(one) | {"input": one.given}
+
+
+def _mark(one: StateAtHand) -> dict[str, Any]:
+    """Return who wrote the input and the last error, if there is any of them."""
+    is_foreign = one.given is not None or one.doc.last_error is not None
+    return {"provenance": mark_of_input(one.state, one.doc)} if is_foreign else {}
 
 
 def _state(one: StateAtHand) -> dict[str, Any]:

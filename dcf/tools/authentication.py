@@ -7,7 +7,7 @@ without the scope read gets 403. The metadata names no authorization server, bec
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import anyio
@@ -26,6 +26,7 @@ from dcf.core.access import NOBODY, Caller, Scope, local_caller
 from dcf.errors import DcfError, InvalidArgument
 from dcf.settings import Settings
 from dcf.store.access_keys import AccessKeys
+from dcf.store.refusal_notes import RefusalNotes
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
@@ -38,20 +39,30 @@ _NOT_SHOWN: Final = "(not kept)"
 WhoCalls = Callable[[], Caller]
 
 
+class AdmittedToken(AccessToken):
+    """The SDK's AccessToken with dcf's caller; the caller's account says whether this call is one too many."""
+
+    caller: Any
+
+
 @dataclass(frozen=True, slots=True)
 class KeyVerifier:
-    """Looks up bearer tokens. No other class sees the key itself."""
+    """Looks up bearer tokens, once for each request, and so counts the requests. No other class sees the key itself."""
 
     keys: AccessKeys
+    refusals: RefusalNotes
     threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(_LOOKUPS))
 
     async def verify_token(self, token: str) -> AccessToken | None:
         """Return the caller of this key as the SDK's AccessToken; None for an invalid key."""
         caller = await anyio.to_thread.run_sync(self.keys.admit, token, limiter=self.threads)
         if caller is None:
+            await anyio.to_thread.run_sync(self.refusals.failed_login, token, limiter=self.threads)
             return None
         scopes = sorted(map(str, caller.scopes))
-        return AccessToken(token=_NOT_SHOWN, client_id=caller.name, scopes=scopes, subject=caller.agent_id)
+        return AdmittedToken(
+            token=_NOT_SHOWN, client_id=caller.name, scopes=scopes, subject=caller.agent_id, caller=caller
+        )
 
 
 class Unavailable:
@@ -77,9 +88,9 @@ class Unavailable:
 def who_called_over_http() -> Caller:
     """Return the caller whose key came with the current request."""
     token = get_access_token()
-    if token is None:
-        return NOBODY
-    return Caller(name=token.client_id, scopes=frozenset(map(Scope, token.scopes)), agent_id=token.subject)
+    caller = token.caller if isinstance(token, AdmittedToken) else NOBODY
+    assert isinstance(caller, Caller), "the verifier puts it there"
+    return caller
 
 
 def the_local_user(settings: Settings) -> WhoCalls:

@@ -41,7 +41,7 @@ def require(scope: Scope, what: str) -> None:
 
 def scope_hint(scope: Scope) -> str:
     """Return how to get a key with a scope."""
-    return f"Use a key with the scope '{scope}'; an operator makes one with `dcf keys create --scope {scope}`."
+    return f"Use a key with the scope '{scope}'; an operator makes it: `dcf keys create --scope {scope} --agent-id ID`."
 
 
 def require_planner(app: Application, workflow_id: str) -> None:

@@ -12,8 +12,6 @@ from functools import cached_property, partial
 
 import anyio
 import anyio.to_thread
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from dcf.application import Application
 from dcf.core.access import Caller
@@ -21,25 +19,26 @@ from dcf.errors import (
     DcfError,
     Forbidden,
     InternalError,
-    InvalidArgument,
     InvalidDefinition,
     PlatformUnavailable,
     RateLimited,
     TooLarge,
 )
 from dcf.store.authors import authored_by
+from dcf.tools.argument_checks import check_arguments
 from dcf.tools.callers import calling, scope_hint
-from dcf.tools.examples import example_of
+from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter
-from dcf.tools.registry import ID_PATTERN, ID_RULE, Answer, Arguments, ToolSpec, printable
+from dcf.tools.registry import Answer, Arguments, ToolSpec, printable
 from dcf.values.json_text import Json, dump
+from dcf.values.names import escaped
 
 log = logging.getLogger(__name__)
 
 _LONGEST_ECHO = 80
 _LONGEST_SUBJECT = 300
 _PROBLEMS_SHOWN = 50
-_TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
+_LONGEST_PATH = 10_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,21 +55,46 @@ class Reply:
 
 
 async def call(
-    spec: ToolSpec, application: Application, arguments: Mapping[str, Json], caller: Caller, meter: Meter
+    spec: ToolSpec,
+    application: Application,
+    arguments: Mapping[str, Json],
+    caller: Caller,
+    meter: Meter,
+    watch: KeyWatch | None = None,
 ) -> Reply:
-    """Run the tool for this caller; a synchronous tool runs on a worker thread."""
+    """Run the tool for this caller; a synchronous tool runs on a worker thread.
+
+    With a `watch`, a tool that waits is broken off when the caller's key is revoked.
+    """
     try:
         with meter.turn(caller) as threads:
             _authorize(spec, caller)
-            checked = _speaking(spec, caller, _check(spec, arguments))
-            with calling(caller), authored_by(caller.name):
-                answer = await _run(spec, application, checked, threads)
+            checked = _speaking(spec, caller, await check_arguments(spec, arguments, threads))
+            _note_work(spec, application, checked, caller)
+            with calling(caller), authored_by(caller.name, caller.account):
+                if watch is not None and inspect.iscoroutinefunction(spec.run):
+                    answer = await watch.during(caller, partial(_run, spec, application, checked, threads))
+                else:
+                    answer = await _run(spec, application, checked, threads)
         return _within(spec, application, Reply(payload=answer.payload()))
     except DcfError as error:
+        if isinstance(error, Forbidden):
+            await _note_refusal(spec, application, error, arguments, caller)
         return Reply(payload=_failure(spec, error, arguments), broken=True)
     except Exception:  # a bug in dcf must not show internals to a caller
         log.exception("tool %s failed", spec.name)
         return Reply(payload=_failure(spec, InternalError(), arguments), broken=True)
+
+
+async def _note_refusal(
+    spec: ToolSpec, application: Application, error: Forbidden, arguments: Mapping[str, Json], caller: Caller
+) -> None:
+    """Record in the audit trail that a call was refused, and which run and agent it named."""
+    about = {name: arguments.get(name) for name in ("workflow_id", spec.acts_as or "agent_id")}
+    named = {name: value for name, value in about.items() if isinstance(value, str)}
+    note = application.refusals.refused(caller, spec.name, error, named)
+    if note is not None:
+        await anyio.to_thread.run_sync(note)
 
 
 async def _run(
@@ -120,67 +144,19 @@ def _speaking(spec: ToolSpec, caller: Caller, checked: Arguments) -> Arguments:
     return checked.model_copy(update={spec.acts_as: caller.agent_id})
 
 
+def _note_work(spec: ToolSpec, application: Application, checked: Arguments, caller: Caller) -> None:
+    """Note for health reports that the calling agent works; nothing is sent."""
+    agent_id = caller.agent_id if spec.acts_as is None else getattr(checked, spec.acts_as)
+    if agent_id is not None:
+        application.activity.saw(agent_id)
+
+
 def _within(spec: ToolSpec, application: Application, reply: Reply) -> Reply:
     """Raise TooLarge for an answer beyond the limit, but only for read-only tools, which can be called again."""
     limit = application.settings.max_result_bytes
     if spec.read_only and len(reply.text.encode()) > limit:
         raise TooLarge(f"The answer is larger than {limit} bytes.", "Ask for less: fewer states, or a smaller limit.")
     return reply
-
-
-def _check(spec: ToolSpec, arguments: Mapping[str, Json]) -> Arguments:
-    try:
-        return spec.arguments.model_validate(dict(arguments))
-    except ValidationError as error:
-        raise _explained(spec, error) from None
-
-
-def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
-    """Return an error naming the wrong argument and what is expected, unknown names first; never repeats a value."""
-    found = error.errors(include_input=False, include_url=False, include_context=False)
-    first = min(found, key=lambda one: one["type"] != "extra_forbidden")
-    name = printable(str(first["loc"][0])[:_LONGEST_ECHO])
-    if first["type"] == "extra_forbidden":
-        known = ", ".join(spec.arguments.model_fields)
-        return InvalidArgument(f"There is no argument '{name}'.", f"The arguments are: {known}.")
-    wanted = spec.arguments.model_json_schema()["properties"][name]
-    return InvalidArgument(f"{_wrong(first, name, wanted)}.", _told(spec, name, wanted))
-
-
-def _told(spec: ToolSpec, name: str, wanted: Mapping[str, Json]) -> str | None:
-    """Return an argument's description and an example; for ids also their format, in the schema a pattern."""
-    branches = wanted.get("anyOf", [wanted])
-    rule = f"It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else None
-    value = example_of(spec, name)
-    example = None if value is None else f"For example {dump({name: value})}."
-    return " ".join(filter(None, (wanted.get("description"), rule, example))) or None
-
-
-def _wrong(error: ErrorDetails, name: str, wanted: Mapping[str, Json]) -> str:
-    if error["type"] == "missing":
-        return f"The argument {name} is missing"
-    if error["type"] == "string_pattern_mismatch":
-        return f"{name} has the wrong form"
-    if error["type"] == "string_unicode":
-        return f"{name} holds a string that is not valid Unicode"
-    return f"{name} must be {_expected(wanted)}"
-
-
-def _expected(schema: Mapping[str, Json]) -> str:
-    """Describe in words what a JSON Schema allows, without null: leaving an argument out is simpler."""
-    if "anyOf" in schema:
-        return " or ".join(_expected(branch) for branch in schema["anyOf"] if branch.get("type") != "null")
-    if "const" in schema:
-        return f"'{schema['const']}'"
-    if "enum" in schema:
-        return "one of " + ", ".join(schema["enum"])
-    if schema.get("type") in {"integer", "number"}:
-        kind = "a whole number" if schema["type"] == "integer" else "a number"
-        return f"{kind} between {schema['minimum']:g} and {schema['maximum']:.0f}" if "minimum" in schema else kind
-    if schema.get("type") == "string":
-        longest = f" of at most {schema['maxLength']} characters" if "maxLength" in schema else ""
-        return ("a non-empty string" if schema.get("minLength") else "a string") + longest
-    return _TYPE_WORDS[schema["type"]]
 
 
 def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> dict[str, Json]:
@@ -191,7 +167,12 @@ def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> 
     payload = answer.payload()
     if isinstance(error, InvalidDefinition):
         payload["problems"] = [
-            {"path": found.path, "code": found.code, "message": found.message, "hint": found.hint}
+            {
+                "path": escaped(found.path, _LONGEST_PATH),
+                "code": found.code,
+                "message": found.message,
+                "hint": found.hint,
+            }
             for found in error.problems[:_PROBLEMS_SHOWN]
         ]
     return payload

@@ -12,6 +12,7 @@ from dcf.core.codec import write_lease
 from dcf.core.inspection import public_state
 from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
+from dcf.core.provenance import mark_of_input, marked
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known
 from dcf.tools.paging import Cursor, Limit, Room
@@ -74,6 +75,7 @@ class ControlPlaneRead(Answer):
     inputs: dict[str, Any] = Field(default_factory=dict)
     outputs: dict[str, Any] = Field(default_factory=dict)
     readiness: dict[str, bool] | None = None
+    provenance: dict[str, Any] | None = None
     next_cursor: str | None = None
 
 
@@ -99,6 +101,7 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
         inputs=states.inputs,
         outputs=states.outputs,
         readiness=states.readiness if args.compute_readiness else None,
+        provenance=marked("the agents of this run"),
         next_cursor=states.next_cursor,
     )
 
@@ -257,7 +260,8 @@ def _claimed(app: Application, args: UpdateWorkflowControlPlane, answer: Updated
             doc = found.doc
     if args.owner_agent_id not in {None, doc.lease.owner_agent_id}:
         return None
-    return {"state": claimed.state, "lease": write_lease(doc.lease), "input": given}
+    lease = write_lease(doc.lease)
+    return {"state": claimed.state, "lease": lease, "provenance": mark_of_input(claimed.state, doc), "input": given}
 
 
 def _output(app: Application, args: UpdateWorkflowControlPlane) -> Json:

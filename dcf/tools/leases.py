@@ -12,11 +12,13 @@ from dcf.core.access import Scope
 from dcf.core.answers import Leased, NothingReady, StateRefusal
 from dcf.core.codec import write_lease
 from dcf.core.inspection import holder_state, public_state
+from dcf.core.provenance import mark_of_input
 from dcf.core.refusals import nothing_ready
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known
 from dcf.tools.callers import require
 from dcf.tools.registry import AgentId, Answer, Arguments, LeaseToken, StateName, Ttl, WorkflowId, refused, tool
+from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 
@@ -42,13 +44,19 @@ class AcquireStateLease(Arguments):
 
 
 class LeaseAnswer(Answer):
-    """The lease and the state as they are now. `input` is what the state is to work on."""
+    """The lease and the state as they are now."""
 
     workflow_id: str | None = None
     state: str | None = None
-    ready: bool | None = None
     lease: dict[str, Any] | None = None
     updated_state: dict[str, Any] | None = None
+
+
+class LeaseGranted(LeaseAnswer):
+    """The lease and the state as they are now. `input` is what to work on; `provenance` says who wrote it."""
+
+    ready: bool | None = None
+    provenance: dict[str, Any] | None = None
     input: Any = None
 
 
@@ -57,10 +65,10 @@ class LeaseAnswer(Answer):
     scope=Scope.WORK,
     profiles=("worker",),
     arguments=AcquireStateLease,
-    answer=LeaseAnswer,
+    answer=LeaseGranted,
     idempotent=False,
 )
-def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseAnswer:
+def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseGranted:
     """Acquire the lease on one state."""
     if not args.require_ready:
         raise InvalidArgument("require_ready=false is not possible: a state that is not ready has no input.")
@@ -79,8 +87,8 @@ def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseAnswe
     answer = app.control_plane.acquire(args.workflow_id, request)
     if isinstance(answer, Refusal):
         ready = answer.doc.is_ready if isinstance(answer, StateRefusal) else None
-        return _refused_lease(answer, args.workflow_id, args.state, ready=ready)
-    return _leased(answer, args.workflow_id, ready=True)
+        return _refused_grant(answer, args.workflow_id, args.state, ready=ready)
+    return _granted(answer, args.workflow_id)
 
 
 class ClaimReadyState(Arguments):
@@ -103,23 +111,23 @@ class ClaimReadyState(Arguments):
     scope=Scope.WORK,
     profiles=("worker",),
     arguments=ClaimReadyState,
-    answer=LeaseAnswer,
+    answer=LeaseGranted,
     idempotent=False,
 )
-def claim_ready_state(app: Application, args: ClaimReadyState) -> LeaseAnswer:
+def claim_ready_state(app: Application, args: ClaimReadyState) -> LeaseGranted:
     """Acquire the lease on the next ready state."""
     wish = lease.Acquire(
         state="", owner=args.owner_agent_id, token=args.lease_token or new_token(), ttl_s=args.lease_ttl_s
     )
     answer = app.control_plane.claim(args.workflow_id, wish)
     if isinstance(answer, Refusal):
-        return _refused_lease(answer, args.workflow_id, None)
+        return _refused_grant(answer, args.workflow_id, None)
     if isinstance(answer, NothingReady):
-        return _refused_lease(nothing_ready(answer.examined), args.workflow_id, None)
+        return _refused_grant(nothing_ready(answer.examined), args.workflow_id, None)
     if answer.given is None:
         found = app.runs.read(args.workflow_id, (answer.state,), whole_meta=False)
         answer = replace(answer, given=known(found.states[answer.state].given))
-    return _leased(answer, args.workflow_id, ready=True)
+    return _granted(answer, args.workflow_id)
 
 
 class RenewStateLease(Arguments):
@@ -152,7 +160,13 @@ def renew_state_lease(app: Application, args: RenewStateLease) -> LeaseAnswer:
     answer = app.control_plane.renew(args.workflow_id, request)
     if isinstance(answer, Refusal):
         return _refused_lease(answer, args.workflow_id, args.state)
-    return _leased(answer, args.workflow_id)
+    return LeaseAnswer(
+        status=answer.outcome,
+        workflow_id=args.workflow_id,
+        state=args.state,
+        lease=write_lease(answer.doc.lease),
+        updated_state=holder_state(answer.doc),
+    )
 
 
 class ReleaseStateLease(Arguments):
@@ -206,26 +220,28 @@ def new_token() -> str:
     return f"lease-{secrets.token_hex(16)}"
 
 
-def _leased(answer: Leased, workflow_id: str, *, ready: bool | None = None) -> LeaseAnswer:
-    return LeaseAnswer(
+def _granted(answer: Leased, workflow_id: str) -> LeaseGranted:
+    return LeaseGranted(
         status=answer.outcome,
         workflow_id=workflow_id,
         state=answer.state,
-        ready=ready,
+        ready=True,
         lease=write_lease(answer.doc.lease),
         updated_state=holder_state(answer.doc),
+        provenance=mark_of_input(answer.state, answer.doc),
         input=answer.given,
     )
 
 
-def _refused_lease(refusal: Refusal, workflow_id: str, state: str | None, *, ready: bool | None = None) -> LeaseAnswer:
+def _refused_grant(refusal: Refusal, workflow_id: str, state: str | None, *, ready: bool | None = None) -> LeaseGranted:
+    return refused(LeaseGranted, refusal, workflow_id=workflow_id, state=state, ready=ready, **_held(refusal))
+
+
+def _refused_lease(refusal: Refusal, workflow_id: str, state: str) -> LeaseAnswer:
+    return refused(LeaseAnswer, refusal, workflow_id=workflow_id, state=state, **_held(refusal))
+
+
+def _held(refusal: Refusal) -> dict[str, Json]:
+    """Return the state as it is, where the refusal has it."""
     shown = public_state(refusal.doc) if isinstance(refusal, StateRefusal) else None
-    return refused(
-        LeaseAnswer,
-        refusal,
-        workflow_id=workflow_id,
-        state=state,
-        ready=ready,
-        lease=None if shown is None else shown["lease"],
-        updated_state=shown,
-    )
+    return {"lease": None if shown is None else shown["lease"], "updated_state": shown}

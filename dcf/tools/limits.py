@@ -1,19 +1,24 @@
-"""Rate limits for each caller: calls per second and concurrent calls.
+"""Limits for each caller: its rates, as the look-up of its key has counted them, and its concurrent calls.
 
-Counts are kept in this process only. A limit protects the server that enforces it, and a request to Redis for every
-call would cost more than most calls. The local user has no limit: who starts the server can also stop it.
+The rates of a key are counted in Redis, once for all servers (`store/access_keys.py`). Concurrent calls are counted in
+this process, which they protect; so are the calls that Redis could not count. The local user has no limit: who starts
+the server can also stop it.
 """
 
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 import anyio
+from mcp.server.context import CallNext, ServerRequestContext
+from mcp.shared.exceptions import MCPError
 
 from dcf.core.access import Caller
+from dcf.core.quotas import Account
 from dcf.errors import RateLimited
 from dcf.settings import Settings
 
@@ -22,12 +27,16 @@ _CALLERS = 10_000
 
 _BUSY_RETRY_S = 1.0
 
+_CALL: Final = "tools/call"
+_REFUSED: Final = -32029
+"""JSON-RPC code of a refused request, of the range that is left to servers."""
+
 _THREADS = 16
 """Concurrent calls of one caller; its other calls wait for these, and other callers do not."""
 
 
 @dataclass(slots=True)
-class _Account:
+class _Turns:
     tokens: float
     at: float
     running: int = 0
@@ -36,13 +45,13 @@ class _Account:
 
 @dataclass(slots=True)
 class Meter:
-    """A token bucket and a count of running calls for each caller."""
+    """A count of running calls for each caller, and a token bucket for the calls that Redis did not count."""
 
     rate_per_s: float
     burst: int
     concurrency: int
     monotonic: Callable[[], float] = time.monotonic
-    _accounts: OrderedDict[str, _Account] = field(default_factory=OrderedDict)
+    _accounts: OrderedDict[str, _Turns] = field(default_factory=OrderedDict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
@@ -54,26 +63,27 @@ class Meter:
         if caller.local:
             yield None
             return
-        account = self._admit(caller.name)
+        refuse_excess(caller)
+        account = self._admit(caller.name, counts=caller.account is None or not caller.account.was_counted)
         try:
             yield account.threads
         finally:
             with self._lock:
                 account.running -= 1
 
-    def _admit(self, name: str) -> _Account:
+    def _admit(self, name: str, *, counts: bool) -> _Turns:
         with self._lock:
             now = self.monotonic()
-            account = self._accounts.setdefault(name, _Account(tokens=self.burst, at=now))
+            account = self._accounts.setdefault(name, _Turns(tokens=self.burst, at=now))
             self._accounts.move_to_end(name)
             account.tokens = min(self.burst, account.tokens + (now - account.at) * self.rate_per_s)
             account.at = now
             if account.running >= self.concurrency:
                 raise RateLimited(f"More than {self.concurrency} calls at once.", retry_after_s=_BUSY_RETRY_S)
-            if account.tokens < 1:
+            if counts and account.tokens < 1:
                 wait = round((1 - account.tokens) / self.rate_per_s, 3)
                 raise RateLimited(f"More than {self.rate_per_s:g} calls a second.", retry_after_s=max(wait, 0.001))
-            account.tokens -= 1
+            account.tokens -= 1 if counts else 0
             account.running += 1
             self._forget()
             return account
@@ -84,6 +94,40 @@ class Meter:
             name, account = next(iter(self._accounts.items()))
             if account.running == 0:
                 del self._accounts[name]
+
+
+def refuse_excess(caller: Caller) -> None:
+    """Raise RateLimited where the look-up of the caller's key found this call to be one too many."""
+    account = caller.account
+    if account is None or not account.over:
+        return
+    raise RateLimited(_told(account), retry_after_s=max(round(account.wait_s, 3), 0.001))
+
+
+def _told(account: Account) -> str:
+    quotas = account.quotas
+    if account.over == "events":
+        return f"More than {quotas.events_per_s:g} events of runs a second, over all servers."
+    return f"More than {quotas.calls_per_s:g} calls a second, over all servers."
+
+
+class Metering:
+    """Middleware that refuses what is no call of a known tool: those are refused with the tool's own answer."""
+
+    def __init__(self, tools: Iterable[str], who_calls: Callable[[], Caller]) -> None:
+        self._tools = frozenset(tools)
+        self._who_calls = who_calls
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+        """Pass the request on, or raise the protocol's error with the code and the wait as its data."""
+        is_own = ctx.method == _CALL and (ctx.params or {}).get("name") in self._tools
+        if ctx.request_id is not None and not is_own:  # a notification has no answer in which to refuse it
+            try:
+                refuse_excess(self._who_calls())
+            except RateLimited as error:
+                told = {"code": error.code, "retry_after_s": error.retry_after_s, "hint": error.hint}
+                raise MCPError(_REFUSED, f"{error.code}: {error.message}", told) from None
+        return await call_next(ctx)
 
 
 def meter_of(settings: Settings) -> Meter:

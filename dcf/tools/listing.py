@@ -1,7 +1,7 @@
 """Caches the answer to `tools/list`: it depends on the caller's scopes only and never changes in a process.
 
 Building and validating the list costs the SDK ten times as much as sending it. Middleware is provisional in the
-SDK, so no other module uses it.
+SDK, so no other module but `key_watch` uses it.
 """
 
 from collections.abc import Iterable, Mapping

@@ -14,13 +14,15 @@ from dcf.ports import Undelivered
 from dcf.runs.notifications import Target
 from dcf.runs.standing import StateView
 from dcf.store.inbox import Message
-from dcf.tools.callers import require, require_part, require_planner
+from dcf.tools.callers import current_caller, require, require_part, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 
-_MAX_PAYLOAD = 16 * 1024
+MAX_PAYLOAD = 4 * 1024
 _STREAM_ID_LIMIT = 2**64
+_LONGEST_CLEANING_S = 2.0
+"""Seconds beyond the requested wait in which outdated events are dropped."""
 
 _OWED: Final = "Nothing is to be done: what is owed is delivered by itself."
 _HINTS: Final[Mapping[Undelivered | None, str]] = {
@@ -36,7 +38,7 @@ class _AwaitedEvent(Arguments):
 
     reason: str | None = Field(default=None, max_length=200, description="Why, in a word; default: what happened.")
     payload_json: Any = Field(
-        default=None, description="Extra JSON for the receiver, at most 16 KB; it is shown as untrusted data."
+        default=None, description="Extra JSON for the receiver, at most 4 KiB; it is marked as untrusted data."
     )
     message_role: Role = Field(default="system", description="Role of the message, where the platform has roles.")
     async_message: bool = Field(default=True, description="Delivery never waits for the receiver's work.")
@@ -77,6 +79,10 @@ def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> W
     payload = _payload(args.payload_json)
     if not args.include_only_ready:
         raise InvalidArgument("include_only_ready=false is not possible: only ready states are announced.")
+    account = current_caller().account
+    full = app.usage.may_notify(account)
+    if full is not None:
+        return refused(WorkersNotified, full, workflow_id=args.workflow_id, source_state=args.source_state)
     if args.source_state is None:
         require(Scope.PLAN, "Starting a run")
         require_planner(app, args.workflow_id)
@@ -86,6 +92,7 @@ def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> W
     else:
         require_part(app, args.workflow_id, args.source_state)
     targets = app.notifications.notify_next(args.workflow_id, args.source_state, reason=args.reason, payload=payload)
+    app.usage.notified(account, [(one.agent_id, one.delivery.message_id) for one in targets if one.sent])
     failed = [target for target in targets if not target.sent and not target.skipped_not_ready]
     sent = sum(target.sent for target in targets)
     answer = WorkersNotified(
@@ -146,9 +153,14 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
     if found is None or found.doc.status.value in skip or not found.ready:
         word, why = _why_skipped(found, skip)
         return answer.model_copy(update={"status": word, "skipped": True, "skip_reason": why})
+    account = current_caller().account
+    full = app.usage.may_notify(account)
+    if full is not None:
+        return refused(ReadyNotified, full, workflow_id=args.workflow_id, state=args.state)
     target = app.notifications.notify(
         args.workflow_id, args.state, reason=args.reason or "notify_if_ready", payload=payload
     )
+    app.usage.notified(account, [(target.agent_id, target.delivery.message_id)] if target.sent else [])
     if not target.sent:
         reason = "no_agent_assigned" if target.agent_id is None else "send_failed"
         return answer.model_copy(update=_not_delivered([target]) | {"skipped": True, "skip_reason": reason})
@@ -208,13 +220,18 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
 
 
 async def _next_that_is_true(app: Application, agent_id: str, timeout_s: float) -> Message | None:
-    """Wait for an event that still applies; drop those whose state was completed or taken, or whose run is over."""
+    """Wait for an event that still applies; drop those whose state was completed or taken, or whose run is over.
+
+    Many may have to be dropped: then this ends before it found one, and the next call goes on.
+    """
     until = anyio.current_time() + timeout_s
     while True:
         message = await app.reader.next(agent_id, max(0.0, until - anyio.current_time()))
         if message is None or await anyio.to_thread.run_sync(app.notifications.is_current, message.event):
             return message
         await anyio.to_thread.run_sync(app.inbox.acknowledge, agent_id, message.message_id)
+        if anyio.current_time() > until + _LONGEST_CLEANING_S:
+            return None
 
 
 def _message_id(text: str) -> str:
@@ -224,7 +241,7 @@ def _message_id(text: str) -> str:
 
 
 def _payload(value: Json) -> Json:
-    return None if value is None else parse(value, name="payload_json", max_bytes=_MAX_PAYLOAD)
+    return None if value is None else parse(value, name="payload_json", max_bytes=MAX_PAYLOAD)
 
 
 def _shown(target: Target) -> dict[str, Json]:

@@ -1,5 +1,6 @@
 """Tools of the planner: create a run and finalize it. They only parse arguments, call, and format the answer."""
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -8,16 +9,18 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.codec import read_meta
 from dcf.core.creation import Create
-from dcf.core.definition import read_definition
+from dcf.core.definition import Definition, read_definition
 from dcf.core.finalization import Finalize
 from dcf.core.model import RunStatus
 from dcf.errors import DcfError, InvalidArgument
-from dcf.tools.callers import require_planner
+from dcf.tools.callers import current_caller, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
+from dcf.values.open_tasks import open_tasks_warning
 from dcf.values.refusal import Refusal
 
+_ASSIGN: Final = "Name agents in agents_map_json, or call create_worker_agents."
 _WORKFLOW: Final[Json] = {"asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
 
 
@@ -60,6 +63,7 @@ class ControlPlaneCreated(Answer):
     existing_keys: list[str] | None = None
     meta_sample: dict[str, Any] | None = None
     problems: list[dict[str, str]] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list)
 
 
 @tool(
@@ -88,6 +92,7 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
         planner_agent_id=args.planner_agent_id,
         retention_s=args.expiry_secs,
         max_attempts=args.max_attempts,
+        created_by=current_caller().name,
     )
     answer = app.control_plane.create(request)
     if isinstance(answer, Refusal):
@@ -103,7 +108,14 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
         created_keys=[] if answer.existed else keys,
         existing_keys=keys if answer.existed else [],
         meta_sample=dict(answer.meta),
+        warnings=_warnings(definition, answer.meta),
     )
+
+
+def _warnings(definition: Definition, meta: Mapping[str, Json]) -> list[str]:
+    """Return the warning about Tasks that nobody is assigned to, if there are any."""
+    warning = open_tasks_warning([name for name in definition.skills if not meta["agents"].get(name)], _ASSIGN)
+    return [] if warning is None else [warning]
 
 
 def _input(app: Application, given: Any) -> Json:

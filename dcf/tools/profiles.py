@@ -14,6 +14,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     authoring,
     execution,
     files,
+    health,
     leases,
     notification,
     planning,

@@ -10,15 +10,17 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.provenance import marked
 from dcf.core.run_edits import Hand
 from dcf.errors import InvalidArgument
 from dcf.runs.editing import Changed, Operation, Wish
 from dcf.tools.callers import current_caller
+from dcf.tools.json_arguments import PATH_TEXT, AsText, Fraction, Life, Path, Plain, RedisKey, given, keep_s, number
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, refused, tool
 from dcf.values import json_edits
 from dcf.values.json_pages import page
 from dcf.values.json_paths import MISSING, JsonSteps, find, parse_path, spell
-from dcf.values.json_text import Json, dump, parse
+from dcf.values.json_text import Json, dump
 from dcf.values.refusal import Refusal
 
 _PAGE: Final = 32 * 1024
@@ -44,22 +46,6 @@ _DONE: Final = {
     "json_copy": "copied",
     "json_move": "moved",
 }
-
-RedisKey = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=2000,
-        description="Key of the document, as doc:notes or cp:wf:RUN:meta.",
-        examples=["doc:notes"],
-    ),
-]
-_PATH: Final = "Where: $.a.b, $['any name'], $.list[0] or $.list[-1]; $ is the whole document."
-Path = Annotated[str, Field(max_length=2000, description=_PATH, examples=["$.status"])]
-_NATIVE: Final = 10**18
-Plain = Annotated[int, Field(ge=-_NATIVE, le=_NATIVE)]
-Fraction = Annotated[float, Field(ge=-_NATIVE, le=_NATIVE)]
-AsText = Annotated[bool, Field(description="Take it as plain text, not as JSON.")]
 
 
 class Change(Arguments):
@@ -92,21 +78,22 @@ _changes = partial(tool, toolset="redis_json", scope=Scope.WORK, answer=Document
 class JsonCreate(Change):
     """Create a JSON document of your own, for notes or data that no workflow state holds.
 
-    An existing key is refused unless overwrite=true.
+    An existing key is refused unless overwrite=true. It expires after its last write, by default in 30 days.
     """
 
     redis_key: str = Field(default="", max_length=300, description="Key of the document; left out, one is drawn.")
     initial_json: Any = Field(default="{}", description="The document.")
     key_prefix: str = Field(default="doc:", max_length=100, description="Beginning of the key that is drawn.")
     overwrite: bool = Field(default=False, description="Replace a document that exists.")
+    expires_in_s: Life = None
 
 
 @_changes(profiles=("operator",), arguments=JsonCreate, destructive=True, idempotent=False, audit=("redis_key",))
 def json_create(app: Application, args: JsonCreate) -> DocumentAnswer:
     """Create a document."""
-    document = _given(app, args.initial_json, "initial_json")
+    document = given(app, args.initial_json, "initial_json")
     key = args.redis_key or f"{args.key_prefix}{_drawn(args.request_id)}"
-    wish = _wish(args, "json_create", (), document, key=key)
+    wish = _wish(args, "json_create", (), document, key=key, keep_s=keep_s(app, args.expires_in_s))
     answer = app.documents.create(wish, document, overwrite=args.overwrite)
     return _presented(answer, wish)
 
@@ -118,7 +105,7 @@ class JsonRead(Arguments):
     """
 
     redis_key: RedisKey
-    path: str = Field(default="$", max_length=2000, description=_PATH)
+    path: str = Field(default="$", max_length=2000, description=PATH_TEXT)
     pretty: bool = Field(default=False, description="Indent value_json.")
     cursor: int = Field(default=0, ge=0, le=2**31, description="Where to go on: next_cursor of the last answer.")
 
@@ -132,6 +119,7 @@ class DocumentRead(Answer):
     found: bool = False
     value_json: str | None = None
     length: int | None = None
+    provenance: dict[str, Any] | None = None
     next_cursor: int | None = None
 
 
@@ -165,6 +153,7 @@ def json_read(app: Application, args: JsonRead) -> DocumentRead:
         found=True,
         value_json=_written(part.value, longest, pretty=args.pretty),
         length=part.total,
+        provenance=marked("whoever wrote this document"),
         next_cursor=part.cursor,
     )
 
@@ -181,14 +170,16 @@ class JsonSet(Change):
     )
     as_text: AsText = False
     agent_id: AgentId | None = Field(default=None, description="Your agent id, if you plan the run.")
+    expires_in_s: Life = None
 
 
 @_changes(profiles=("planner", "operator"), arguments=JsonSet, destructive=True, audit=_AT)
 def json_set(app: Application, args: JsonSet) -> DocumentAnswer:
     """Set a value."""
     steps = parse_path(args.path)
-    value = _given(app, args.value_json, "value_json", as_text=args.as_text)
-    return _change(app, args, steps, value, partial(json_edits.set_value, steps=steps, value=value), "json_set")
+    value = given(app, args.value_json, "value_json", as_text=args.as_text)
+    wish = _wish(args, "json_set", steps, value, key=args.redis_key, keep_s=keep_s(app, args.expires_in_s))
+    return _presented(app.documents.change(wish, partial(json_edits.set_value, steps=steps, value=value)), wish)
 
 
 class JsonEnsure(Change):
@@ -203,7 +194,7 @@ class JsonEnsure(Change):
 def json_ensure(app: Application, args: JsonEnsure) -> DocumentAnswer:
     """Set a default value."""
     steps = parse_path(args.path)
-    value = _given(app, args.default_json, "default_json", as_text=args.as_text)
+    value = given(app, args.default_json, "default_json", as_text=args.as_text)
     return _change(app, args, steps, value, partial(json_edits.ensure, steps=steps, default=value), "json_ensure")
 
 
@@ -222,7 +213,7 @@ class JsonAppend(Change):
 def json_append(app: Application, args: JsonAppend) -> DocumentAnswer:
     """Append to an array or a string."""
     steps = parse_path(args.path)
-    value = _given(app, args.value_json, "value_json", as_text=args.as_text)
+    value = given(app, args.value_json, "value_json", as_text=args.as_text)
     operate = partial(json_edits.append, steps=steps, value=value, spread=args.spread)
     return _change(app, args, steps, value, operate, "json_append")
 
@@ -239,7 +230,7 @@ class JsonMerge(Change):
 def json_merge(app: Application, args: JsonMerge) -> DocumentAnswer:
     """Merge an object into a value."""
     steps = parse_path(args.path)
-    patch = _given(app, args.patch_json, "patch_json")
+    patch = given(app, args.patch_json, "patch_json")
     if not isinstance(patch, dict):
         raise InvalidArgument("patch_json must be an object.", "To replace a value use json_set.")
     return _change(app, args, steps, patch, partial(json_edits.merge, steps=steps, patch=patch), "json_merge")
@@ -257,12 +248,12 @@ class JsonIncrement(Change):
 @_changes(profiles=("operator",), arguments=JsonIncrement, idempotent=False, audit=_AT)
 def json_increment(app: Application, args: JsonIncrement) -> DocumentAnswer:
     """Increment a number."""
-    steps, delta = parse_path(args.path), _number(args.delta)
+    steps, delta = parse_path(args.path), number(args.delta)
     return _change(app, args, steps, delta, partial(json_edits.increment, steps=steps, delta=delta), "json_increment")
 
 
 class JsonDelete(Change):
-    """Remove one value of a document; for $ the document becomes {}.
+    """Remove one value of a document; $ deletes the whole document and its key.
 
     Elements after a removed one move up; where nothing is, changed is false.
     """
@@ -321,7 +312,7 @@ def _change(
     return _presented(app.documents.change(wish, operate), wish)
 
 
-def _wish(args: Change, operation: str, steps: JsonSteps, value: Json, *, key: str) -> Wish:
+def _wish(args: Change, operation: str, steps: JsonSteps, value: Json, *, key: str, keep_s: int | None = None) -> Wish:
     caller, agent_id = current_caller(), getattr(args, "agent_id", None)
     may_plan = Scope.PLAN in caller.scopes
     asked = args.model_dump(exclude=_NOT_ASKED)
@@ -333,6 +324,7 @@ def _wish(args: Change, operation: str, steps: JsonSteps, value: Json, *, key: s
         hand=Hand(who=agent_id or caller.name, is_operator=may_write_runs(), agent_id=agent_id if may_plan else None),
         digest=digest,
         request_id=args.request_id,
+        keep_s=keep_s,
     )
 
 
@@ -360,26 +352,6 @@ def _written(value: Json, longest: int, *, pretty: bool) -> str:
     """Write a value as JSON text, indented unless that makes it too long."""
     indented = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) if pretty else ""
     return indented if 0 < len(indented) <= longest else dump(value)
-
-
-def _given(app: Application, value: Any, name: str, *, as_text: bool = False) -> Json:
-    if as_text:
-        if not isinstance(value, str):
-            raise InvalidArgument(f"{name} is not text, as as_text=true says.", "Leave out as_text, or send a string.")
-        value = dump(value)
-    return parse(value, name=name, max_bytes=app.documents.max_bytes)
-
-
-def _number(delta: str | float) -> json_edits.Number:
-    given: Json = delta
-    if isinstance(delta, str):
-        try:
-            given = parse(delta.strip(), name="delta")
-        except InvalidArgument:
-            given = None
-    if isinstance(given, bool) or not isinstance(given, int | float):
-        raise InvalidArgument("delta must be a numeric value.", 'Send a number, as 1 or "1" or "-0.5".')
-    return given
 
 
 def _ends(args: Transfer) -> tuple[JsonSteps, JsonSteps]:

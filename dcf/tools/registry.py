@@ -26,7 +26,9 @@ ID_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 STATE_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 ID_RULE = "1 to 64 letters, digits, '_', '.' or '-', beginning with a letter or digit"
 
-Toolset = Literal["planning", "execution", "notification", "agents", "skills", "authoring", "redis_json", "files"]
+Toolset = Literal[
+    "planning", "execution", "notification", "agents", "skills", "authoring", "redis_json", "files", "operations"
+]
 """The subjects of tools, in the order in which clients see them."""
 
 Profile = Literal["worker", "planner", "operator"]

@@ -3,17 +3,19 @@
 Only an invalid schema is an error of the caller. Whatever the document is, the answer is a Validation.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from dcf.core.definition import check_names
 from dcf.errors import InvalidArgument
 from dcf.validation.graph import check_graph
 from dcf.validation.imports import Imported, load_imports
-from dcf.validation.references import References, check_references
+from dcf.validation.references import References, check_references, tasks_of
 from dcf.validation.schema import check_schema, schema_text
 from dcf.validation.verdict import Finding, Validation, found, in_order
 from dcf.values.json_text import Json, parse_workflow
+from dcf.values.open_tasks import open_tasks_warning
 
 MAX_DOCUMENT: Final = 1024 * 1024
 _MARKS_OF_A_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "af_imports", "skill_imports"})
@@ -44,10 +46,17 @@ def validate_document(
     imported = load_imports(fields, places, skills_base_dir)
     references = check_references(fields.get("asl"), imported)
     graph, doubts, summary = check_graph(fields["asl"], "/asl") if "asl" in fields else ([], [], {})
-    problems = [*form, *_embedded(fields), *imported.problems, *references.problems, *_not_said_before(form, graph)]
+    problems = [
+        *form,
+        *_embedded(fields),
+        *_names(fields),
+        *imported.problems,
+        *references.problems,
+        *_not_said_before(form, graph),
+    ]
     return Validation(
         problems=in_order(problems),
-        warnings=(*imported.warnings, *references.warnings, *doubts),
+        warnings=(*imported.warnings, *references.warnings, *doubts, *_open_tasks(fields.get("asl"))),
         schema_errors=tuple(schema_text(finding) for finding in form),
         resolution=_resolution(imported, references),
         graph=summary,
@@ -72,7 +81,7 @@ def validate(definition: Json) -> dict[str, Any]:
     elif _binds_agents(document):
         form = check_schema(document)
         graph = check_graph(document["asl"], "/asl")[0] if "asl" in document else []
-        verdict = Validation(problems=in_order([*form, *_not_said_before(form, graph)]))
+        verdict = Validation(problems=in_order([*form, *_names(document), *_not_said_before(form, graph)]))
     else:
         verdict = _machine_verdict(document)
     shown = verdict.as_json()
@@ -111,7 +120,8 @@ def _is_named_machine(document: Mapping[str, Json]) -> bool:
 def _machine_verdict(machine: Json) -> Validation:
     is_named = isinstance(machine, dict) and _is_named_machine(machine)
     problems, doubts, summary = check_graph(machine["asl"], "/asl") if is_named else check_graph(machine)
-    return Validation(problems=in_order(problems), warnings=tuple(doubts), graph=summary)
+    names = _names(machine) if is_named else []
+    return Validation(problems=in_order([*names, *problems]), warnings=tuple(doubts), graph=summary)
 
 
 def _read(workflow: Json) -> tuple[Json, Finding | None]:
@@ -129,6 +139,18 @@ def _embedded(document: Mapping[str, Json]) -> list[Finding]:
         return []
     message = f"Agents inside the document ({_EMBEDDED}) are not supported."
     return [found("imports", f"/{_EMBEDDED}", "embedded_agents", message, "Put them into a .af file and import it.")]
+
+
+def _open_tasks(machine: Json) -> Iterator[str]:
+    """Yield the warning about Tasks that are bound to no agent, if there are any."""
+    unbound = [name for _, name, task in tasks_of(machine, "/asl") if not isinstance(task.get("AgentBinding"), dict)]
+    warning = open_tasks_warning(unbound, "Bind it with AgentBinding, or name agents when the run is created.")
+    if warning is not None:
+        yield warning
+
+
+def _names(document: Mapping[str, Json]) -> list[Finding]:
+    return [found("static", one.path, one.code, one.message, one.hint) for one in check_names(document)]
 
 
 def _not_said_before(form: Iterable[Finding], graph: Iterable[Finding]) -> list[Finding]:

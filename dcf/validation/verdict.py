@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from dcf.errors import Problem
 from dcf.values.json_text import Json
+from dcf.values.names import escaped
 
 Stage = Literal["input", "schema", "imports", "references", "static", "graph"]
 
@@ -21,6 +22,7 @@ _ORDER: Final = tuple(EXIT_CODES)
 """The stages in order; when the input cannot be parsed no other stage runs."""
 
 MAX_FINDINGS: Final = 1_000
+_LONGEST_PATH: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,9 +32,9 @@ class Finding(Problem):
     stage: Stage
 
     def as_json(self) -> dict[str, Json]:
-        """Return the object that answers show."""
+        """Return the object that answers show; in its path, what cannot be seen is escaped."""
         return {
-            "path": self.path,
+            "path": escaped(self.path, _LONGEST_PATH),
             "code": self.code,
             "message": self.message,
             "hint": self.hint,

@@ -4,6 +4,7 @@ import re
 
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
+from dcf.values.names import escaped, hidden_in
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 
@@ -24,10 +25,24 @@ def check_id(value: str, name: str) -> str:
     return value
 
 
+def check_name(value: str, name: str, longest: int) -> str:
+    """Return `value` if people can read it as a name; otherwise raise InvalidArgument."""
+    hidden = hidden_in(value)
+    if hidden is not None:
+        raise InvalidArgument(
+            f"{name} '{escaped(value)}' has a character that nobody sees ({hidden}).", "Leave the character out."
+        )
+    if not 0 < len(value) <= longest:
+        raise InvalidArgument(f"{name} has not between 1 and {longest} characters.", "Choose another.")
+    return value
+
+
 def check_state(value: str, name: str = "state") -> str:
     """Return `value` if it can be a state's name or path; otherwise raise InvalidArgument."""
-    if not value or len(value) > MAX_STATE_PATH or not value.isprintable():
-        raise InvalidArgument(f"{name} is not a valid state name.", "Use a name from meta.states.")
+    hidden = hidden_in(value)
+    if not value or len(value) > MAX_STATE_PATH or hidden is not None:
+        why = f": it has a character that nobody sees ({hidden})" if hidden else ""
+        raise InvalidArgument(f"{name} is not a valid state name{why}.", "Use a name from meta.states.")
     return value
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dcf.core.finalization import Finalize
+from dcf.core.health import Topic
 from dcf.core.lease import Acquire
 from dcf.core.model import Status
 from dcf.core.progress import Update
@@ -205,22 +206,25 @@ def test_the_clock_goes_on_until_it_is_stopped(seed: Seed, world: World, environ
 
 
 def test_doctor_says_in_words_what_it_found(dcf_alone: Dcf) -> None:
-    lines = dcf_alone("doctor").stdout.splitlines()
-    assert len(lines) == 7
-    assert all(line[0] in "✔!" and line.endswith(".") for line in lines)
-    (warning,) = (line for line in lines if line.startswith("!"))
-    assert "everysec: a killed redis-server or a power loss may take the last two seconds" in warning
-    assert "DCF_APPENDFSYNC=always" in warning
-    lines = dcf_alone("doctor", DCF_APPENDFSYNC="always").stdout.splitlines()
-    assert all(line.startswith("✔") for line in lines)
-    report = json.loads(dcf_alone("doctor", "--json").stdout)
-    assert "DCF_APPENDFSYNC=always" in report["warnings"][0]
-    assert "ReJSON" in report["modules"]
+    found = dcf_alone("doctor")
+    lines = found.stdout.splitlines()
+    assert all(len(line) <= 80 for line in lines)
+    marks = {line.split()[0]: line.split()[1:3] for line in lines[1:] if re.match(r"\w+ +[✔!✘] ", line)}
+    assert list(marks) == [topic.value for topic in Topic]
+    assert marks.pop("durability") == ["!", "warning"]
+    assert all(mark == ["✔", "ok"] for mark in marks.values())
+    said = " ".join(found.stdout.split())
+    assert "everysec: a killed redis-server or a power loss may take the last two seconds of work." in said
+    assert "→ Set DCF_APPENDFSYNC=always to lose nothing." in said
+    assert "✔ ok" in found.stdout
+    assert "!" not in dcf_alone("doctor", DCF_APPENDFSYNC="always").stdout
+    assert "ReJSON" in json.loads(dcf_alone("doctor", "--json").stdout)["modules"]
 
 
 def test_doctor_on_a_redis_of_ones_own_names_its_own_setting(dcf: Dcf) -> None:
-    warnings = json.loads(dcf("doctor", "--json").stdout)["warnings"]
-    assert any("Set appendfsync always in its configuration" in warning for warning in warnings)
+    checks = json.loads(dcf("doctor", "--json").stdout)["checks"]
+    (found,) = (one for one in checks if one["topic"] == "durability")
+    assert found["remedy"] == "Set appendfsync always in its configuration to lose nothing."
 
 
 def test_doctor_tells_of_a_run_that_no_list_has_and_mends_it_when_told_to(dcf_alone: Dcf, tmp_path: Path) -> None:
@@ -234,17 +238,16 @@ def test_doctor_tells_of_a_run_that_no_list_has_and_mends_it_when_told_to(dcf_al
             world.ask("ZREM", key, run)
         world.connections.close()
     assert not listed()
-    said = "Lists are wrong: missing on lists: runs 1, live runs 1; on lists, but not there: nothing."
-    assert f"! {said} dcf doctor --repair mends them." in dcf_alone("doctor").stdout
-    assert json.loads(dcf_alone("doctor", "--json").stdout)["lists"] == {
-        "missing": {"runs": 1, "live_runs": 1},
-        "dangling": {},
-        "repaired": False,
-    }
+    report = json.loads(dcf_alone("doctor", "--json").stdout)
+    (found,) = (one for one in report["checks"] if one["topic"] == "lists")
+    assert (found["level"], found["remedy"]) == ("warning", "dcf doctor --repair mends them.")
+    assert "are wrong: missing on lists: runs 1, live runs 1; on lists, but not there: nothing." in found["sentence"]
+    assert (report["lists"]["missing"], report["lists"]["repaired"]) == ({"runs": 1, "live_runs": 1}, False)
     assert not listed()
-    assert "This was mended: missing on lists: runs 1, live runs 1;" in dcf_alone("doctor", "--repair").stdout
+    mended = " ".join(dcf_alone("doctor", "--repair").stdout.split())
+    assert "and this was mended: missing on lists: runs 1, live runs 1;" in mended
     assert listed()
-    assert "The lists name every run, agent and API key, and nothing else." in dcf_alone("doctor").stdout
+    assert "they name every run, agent and API key, and nothing else." in " ".join(dcf_alone("doctor").stdout.split())
 
 
 # serve and worker, as programs that start them see them

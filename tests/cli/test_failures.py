@@ -243,7 +243,7 @@ def test_a_wrong_setting_names_its_variable(dcf: Dcf) -> None:
 def test_an_address_that_cannot_be_listened_on(dcf: Dcf, host: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        assert dcf("keys", "create").exit_code == 0
+        assert dcf("keys", "create", "--any-agent").exit_code == 0
         command = ("serve", "--transport", "http", "--host", host, "--port", port)
         told(dcf(*command, DCF_MCP_ALLOWED_HOSTS="dcf.example"), 2, "Cannot listen on", str(port))
 
@@ -304,9 +304,9 @@ def test_a_redis_that_is_full_is_told_apart_from_one_that_will_not_do(dcf: Dcf, 
     with redis_server(tmp_path) as port, redis.Redis(port=port) as admin:
         url = f"redis://127.0.0.1:{port}"
         admin.config_set("maxmemory", 1)
-        told(dcf("keys", "create", "--scope", "read", REDIS_URL=url), 4, "store_unavailable", "memory is full (OOM)")
+        told(dcf("keys", "create", "--any-agent", REDIS_URL=url), 4, "store_unavailable", "memory is full (OOM)")
         admin.config_set("maxmemory", 0)
-        assert dcf("keys", "create", "--scope", "read", REDIS_URL=url).exit_code == 0
+        assert dcf("keys", "create", "--any-agent", REDIS_URL=url).exit_code == 0
 
 
 def test_a_redis_without_the_json_module(dcf: Dcf, short_directory: Path) -> None:

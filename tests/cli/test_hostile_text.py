@@ -74,7 +74,8 @@ def test_an_output(dcf: Dcf, seed: Seed, text: str) -> None:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_names_in_a_list(dcf: Dcf, seed: Seed, world: World, text: str) -> None:
-    run_id = seed(name=f"x{text}")
+    run_id = seed()
+    world.ask("JSON.SET", f"cp:wf:{run_id}:meta", "$.workflow_name", json.dumps(f"x{text}"))
     world.ask("JSON.SET", f"cp:wf:{run_id}:meta", "$.created_at", json.dumps(text))
     line = dcf("ls", "--limit", 1).stdout.split("\n")[1]
     assert line.startswith(run_id)

@@ -108,9 +108,11 @@ def dcf(container: Container, *arguments: str | Path) -> dict[str, object]:
 
 
 def test_dcf_finds_nothing_to_warn_of(deployed: Container) -> None:
-    found = dcf(deployed, "doctor")
-    assert found["warnings"] == []
-    assert (found["appendonly"], found["appendfsync"], found["maxmemory_policy"]) == (True, "always", "noeviction")
+    found = dcf(deployed, "doctor", "--strict")
+    assert (found["level"], found["warnings"], found["failing"]) == ("ok", 0, 0)
+    memory, durability = dict(found["memory"]), dict(found["durability"])  # type: ignore[call-overload]
+    assert (memory["limit"], memory["policy"]) == (512 * 1024**2, "noeviction")
+    assert (durability["appendonly"], durability["appendfsync"]) == (True, "always")
 
 
 @pytest.mark.processes

@@ -2,19 +2,27 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import redis
-from redis.exceptions import NoPermissionError
+from redis.exceptions import AuthenticationError, NoPermissionError
 
+from dcf.store.connection import Connections, open_pool
+from lab.redis_servers import LabRedis, Users
 from tests.deployment.files import ROOT
+from tests.support.machines import chain
 from tests.support.restricted import USERS, RestrictedRedis, rendered
+from tests.support.world import World
 
 LINES = {
     line.split()[1]: line.split()
     for line in rendered(USERS.read_text("utf-8"), dict.fromkeys(("dcf", "operator"), "x")).splitlines()
 }
 GRANTED = {user: [word[1:] for word in words if word.startswith("+")] for user, words in LINES.items()}
+WHO_MAY_COME = [user for user, words in LINES.items() if "on" in words]
+"""All but `default`, whose rights only Redis itself uses, to read its log."""
+
 KEY = "cp:wf:r1:meta"
 
 NEVER = [
@@ -51,15 +59,38 @@ def may(admin: redis.Redis, user: str, *command: str) -> bool:
     return reply == "OK"
 
 
-@pytest.mark.parametrize("user", LINES)
+@pytest.mark.parametrize("user", WHO_MAY_COME)
 @pytest.mark.parametrize("command", NEVER)
 def test_nobody_may(admin: redis.Redis, user: str, command: str) -> None:
     assert not may(admin, user, *command.split())
 
 
+def test_without_a_name_nobody_gets_in(server: RestrictedRedis) -> None:
+    assert set(LINES) - set(WHO_MAY_COME) == {"default"}
+    assert {"off", "resetpass"} <= set(LINES["default"])
+    for login in ("", "default:@", "default:any@"):
+        with redis.Redis.from_url(f"unix://{login}{server.socket}") as client, pytest.raises(AuthenticationError):
+            client.get(KEY)
+
+
+def test_a_restart_with_these_users_loses_nothing(tmp_path: Path) -> None:
+    """Redis reads its log as the user `default`, and drops each transaction that this user may not carry out."""
+    users = Users.drawn()
+    with LabRedis(tmp_path, "--appendonly", "yes", "--appendfsync", "always", users=users) as found:
+        world = World(connections=Connections(open_pool(f"redis://{users.login()}127.0.0.1:{found.port}")))
+        run = world.create(chain("A", "B"), agents={"B": "b"})
+        world.do(run, "A", output={"x": 1})
+        world.notifications.deliver(run)
+        before = world.docs(run), world.events(run), world.messages("b")
+        found.kill()
+        found.start()
+        assert (world.docs(run), world.events(run), world.messages("b")) == before
+        world.connections.close()
+
+
 @pytest.mark.parametrize(("command", "one"), NOT_FOR_EVERYONE.items())
 def test_only_one_may(admin: redis.Redis, command: str, one: str) -> None:
-    assert [user for user in LINES if may(admin, user, *command.split())] == [one]
+    assert [user for user in WHO_MAY_COME if may(admin, user, *command.split())] == [one]
 
 
 @pytest.mark.parametrize("key", STRANGE)
@@ -68,14 +99,14 @@ def test_other_keys_are_nobodys(admin: redis.Redis, key: str) -> None:
     wishes += [["SET", key, "1"], ["JSON.SET", key, "$", "1"], ["JSON.MSET", KEY, "$", "1", key, "$", "1"]]
     wishes += [["DEL", KEY, key], ["EVAL", "return 1", "1", key], ["WATCH", key], ["XADD", key, "*", "a", "b"]]
     wishes += [["XREADGROUP", "GROUP", "g", "c", "STREAMS", key, ">"], ["EXPIRE", key, "1"]]
-    assert [(user, wish) for user in LINES for wish in wishes if may(admin, user, *wish)] == []
+    assert [(user, wish) for user in WHO_MAY_COME for wish in wishes if may(admin, user, *wish)] == []
 
 
 @pytest.mark.parametrize("key", OWN)
 def test_the_keys_of_dcf_are_for_dcf_and_for_looking(admin: redis.Redis, key: str) -> None:
     read, written = ["JSON.GET", key, "$"], ["JSON.SET", key, "$", "1"]
-    assert [user for user in LINES if may(admin, user, *read)] == ["dcf", "operator"]
-    assert [user for user in LINES if may(admin, user, *written)] == ["dcf"]
+    assert [user for user in WHO_MAY_COME if may(admin, user, *read)] == ["dcf", "operator"]
+    assert [user for user in WHO_MAY_COME if may(admin, user, *written)] == ["dcf"]
 
 
 @pytest.mark.parametrize("name", GRANTED["operator"])

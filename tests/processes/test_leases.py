@@ -40,7 +40,7 @@ def test_a_slow_function_keeps_its_lease(shared_server: Server, shared_site: Sit
     assert state_of(tools, run_id, "ValidateOrder")["attempts"] == 1
     events = [event for event in shared_site.events(run_id) if event["state"] == "ValidateOrder"]
     assert effective(events) == {"ValidateOrder": 1}
-    assert sum(event["type"] == "LeaseRenewed" for event in events) >= 3
+    assert sum(event["type"] == "LeaseRenewed" for event in events) == 1, "of many renewals the first is told"
     tools.call("finalize_workflow", workflow_id=run_id)
 
 

@@ -143,6 +143,26 @@ def test_a_claim_inside_a_scope_that_ends_meanwhile_is_not_granted(real: World) 
     assert real.event_types(run, "Both/0/Slow").count("LeaseAcquired") == 0
 
 
+@pytest.mark.parametrize("claims", [True, False], ids=["by a claim", "by name"])
+def test_a_claim_that_is_beaten_to_a_state_whose_timeout_comes_first_does_not_take_it_too(
+    real: World, claims: bool
+) -> None:
+    """The clock must look at it at the same time before and after the grant, so its timer stays as it is."""
+    run = real.create(workflow({"A": {"Type": "Task", "TimeoutSeconds": 5, "End": True}}))
+    others: list[object] = []
+
+    def somebody_is_faster() -> None:
+        if not others:
+            others.append(real.claim(run, "fast") if claims else real.try_acquire(run, "A", "fast"))
+
+    slow = World(connections=real.connections)
+    slow.plane = ControlPlane(RunStore(real.connections, before_commit=somebody_is_faster), real.index)
+    assert isinstance(slow.claim(run, "slow"), NothingReady)
+    assert isinstance(others[0], Leased)
+    assert real.doc(run, "A").lease.owner_agent_id == "fast"
+    assert real.event_types(run).count("LeaseAcquired") == 1
+
+
 @pytest.mark.parametrize("number", [0, 31, 32, 63, 64, 79])
 def test_the_one_state_that_is_mine_is_found_on_whatever_page_it_stands(real: World, number: int) -> None:
     mine = f"S{number}"

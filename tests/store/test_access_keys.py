@@ -8,12 +8,13 @@ from dcf.core.access import Scope
 from dcf.errors import UnknownKey
 from dcf.store.access_keys import AccessKeys
 from dcf.store.connection import Connections, open_pool
+from dcf.store.keys import access_key
 from tests.support.redis_contents import everything_in, value_of
 from tests.support.servers import redis_server
 
 
-def test_a_new_key_admits_until_it_is_revoked(connections: Connections) -> None:
-    keys = AccessKeys(connections)
+def test_a_new_key_admits_until_it_is_revoked(real_connections: Connections) -> None:
+    keys = AccessKeys(real_connections)
     made = keys.create((Scope.READ,), agent_id="me", label="for a test", life_s=3600)
     caller = keys.admit(made.text)
     assert caller is not None
@@ -36,8 +37,30 @@ def test_keys_are_listed_with_what_they_grant(connections: Connections) -> None:
     assert keys.any_active()
 
 
-def test_another_secret_with_a_known_id_admits_nobody(connections: Connections) -> None:
-    keys = AccessKeys(connections)
+def test_a_deleted_key_admits_nobody_and_is_not_listed(real_connections: Connections) -> None:
+    keys = AccessKeys(real_connections)
+    made = keys.create((Scope.READ,), agent_id=None, label=None, life_s=60)
+    caller = keys.admit(made.text)
+    assert caller is not None
+    assert keys.holds(caller)
+    for _ in range(2):
+        keys.delete(made.record.key_id)
+    assert keys.admit(made.text) is None
+    assert not keys.holds(caller)
+    assert made.record not in keys.all()[0]
+
+
+def test_a_key_that_is_not_remembered_goes_with_its_time(real_connections: Connections, onlooker: Connections) -> None:
+    keys = AccessKeys(real_connections)
+    kept = keys.create((Scope.READ,), agent_id=None, label=None, life_s=60)
+    passing = keys.create((Scope.READ,), agent_id=None, label=None, life_s=60, remembered=False)
+    ttl = [onlooker.send(("TTL", access_key(made.record.key_id)))[0] for made in (kept, passing)]
+    assert ttl[0] == -1
+    assert 0 < ttl[1] <= 60
+
+
+def test_another_secret_with_a_known_id_admits_nobody(real_connections: Connections) -> None:
+    keys = AccessKeys(real_connections)
     one, two = (keys.create((Scope.READ,), agent_id=None, label=None, life_s=None) for _ in range(2))
     mixed = f"dcf_{one.record.key_id}_{two.text.split('_', 2)[2]}"
     assert keys.admit(mixed) is None

@@ -16,6 +16,7 @@ from dcf.settings import Settings
 from dcf.store import embedded
 from dcf.store.connection import Connections, open_async_client, open_pool
 from dcf.store.inspection import inspect_server
+from dcf.store.vitals import VitalSigns
 from dcf.values.json_text import dump
 from tests.support.machines import chain
 from tests.support.proxy import Fault, Proxy
@@ -100,7 +101,7 @@ def test_a_user_without_the_rights_is_told_so_and_may_still_lack_config(tmp_path
     options = ("--user", "limited", "on", f">{CANARY}", "~*", "&*", "+@all", "-config", "--user", "reader", "on")
     with redis_server(tmp_path, *options, f">{CANARY}", "~*", "+@read", "+@connection", "+@transaction") as port:
         limited = on(f"redis://limited:{CANARY}@127.0.0.1:{port}")
-        assert inspect_server(limited.connections).appendfsync is None
+        assert VitalSigns(limited.connections).read().durability.fsync is None
         run = limited.create(chain("A"))
         reader = on(f"redis://reader:{CANARY}@127.0.0.1:{port}")
         error = problem(lambda: reader.index.retire(run))
@@ -263,28 +264,13 @@ def test_a_password_with_escaped_characters_reaches_the_master_behind_a_sentinel
 # What kind of server it is
 
 
-def test_the_embedded_server_is_fit_and_warns_of_the_last_second(short_directory: Path) -> None:
+def test_the_embedded_server_is_fit(short_directory: Path) -> None:
     with embedded.start(short_directory / "fit") as server:
         connections = Connections(open_pool(server.url))
         facts = inspect_server(connections)
         connections.close()
     assert facts.version.startswith("8.")
     assert {"ReJSON", "search"} <= set(facts.modules)
-    assert (facts.appendonly, facts.appendfsync, facts.maxmemory_policy) == (True, "everysec", "noeviction")
-    assert [warning.partition(":")[0] for warning in facts.warnings] == ["appendfsync is everysec"]
-
-
-def test_a_volatile_server_warns_of_everything_that_may_be_lost(tmp_path: Path) -> None:
-    with redis_server(tmp_path, "--maxmemory-policy", "allkeys-lru") as port:
-        world = on(f"redis://127.0.0.1:{port}")
-        first = inspect_server(world.connections)
-        world.ask("CONFIG", "SET", "appendonly", "yes")
-        world.ask("CONFIG", "SET", "appendfsync", "always")
-        world.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
-        second = inspect_server(world.connections)
-        world.connections.close()
-    assert [warning.split()[0] for warning in first.warnings] == ["appendonly", "maxmemory-policy"]
-    assert second.warnings == ()
 
 
 def test_an_application_that_cannot_use_its_server_leaves_no_connection_open(

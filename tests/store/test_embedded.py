@@ -20,7 +20,10 @@ from redis.retry import Retry
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.store import embedded
+from dcf.store.connection import Command, Connections, open_pool
 from dcf.store.embedded import EmbeddedServer, start
+from dcf.store.private_directories import socket_directory
+from dcf.store.redis_program import share_of_memory
 
 USER = """
 import pathlib, sys
@@ -113,12 +116,58 @@ def test_it_starts_with_json_search_and_an_append_only_file(tmp_path: Path) -> N
         assert setting(server, "save") == ""
 
 
+def test_it_may_use_half_of_the_memory_unless_told_otherwise(tmp_path: Path) -> None:
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    with start(tmp_path / "half") as server:
+        assert 0 < int(setting(server, "maxmemory")) <= machine // 2
+    for told in (0, 100_000_000):
+        with start(tmp_path / f"told-{told}", maxmemory=told) as server:
+            assert int(setting(server, "maxmemory")) == told
+
+
+def test_a_container_has_half_of_its_limit(tmp_path: Path) -> None:
+    limit, none = tmp_path / "memory.max", tmp_path / "no.limit"
+    limit.write_text("1048576\n")
+    none.write_text("max\n")
+    assert share_of_memory([limit, none, tmp_path / "missing"]) == 512 * 1024
+    assert share_of_memory([none]) == share_of_memory([])
+
+
+def test_a_server_whose_memory_is_full_says_so_and_lives(tmp_path: Path) -> None:
+    with start(tmp_path, maxmemory=20_000_000) as server:
+        connections = Connections(open_pool(server.url))
+        writes: list[Command] = [("SET", f"key:{number}", "v" * 1_000_000) for number in range(100)]
+        with pytest.raises(StoreUnavailable, match="its memory is full"):
+            connections.send(*writes)
+        assert connections.send(("EXISTS", "key:0")) == [1], "nothing was dropped"
+        connections.close()
+
+
 def test_it_is_reachable_by_its_owner_only(tmp_path: Path) -> None:
     with start(tmp_path / "data") as server:
         assert setting(server, "port") == "0"
         assert (tmp_path / "data").stat().st_mode & 0o777 == 0o700
         assert (tmp_path / "data" / "redis.sock").stat().st_mode & 0o777 == 0o700
         assert append_only_file(server).stat().st_mode & 0o077 == 0
+
+
+def test_an_open_data_directory_is_closed_to_others(tmp_path: Path) -> None:
+    stopped_with(tmp_path / "data", keys=3)
+    for directory in (tmp_path / "data", tmp_path / "new"):
+        directory.mkdir(exist_ok=True)
+        directory.chmod(0o755)
+        with start(directory):
+            assert directory.stat().st_mode & 0o777 == 0o700
+
+
+def test_an_open_directory_with_other_files_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir(mode=0o755)
+    (tmp_path / "photos" / "cat.jpg").touch()
+    with pytest.raises(StoreUnavailable, match="is open to other users") as refusal:
+        start(tmp_path / "photos")
+    assert "chmod 700" in refusal.value.hint
+    assert (tmp_path / "photos").stat().st_mode & 0o777 == 0o755
+    assert [path.name for path in (tmp_path / "photos").iterdir()] == ["cat.jpg"]
 
 
 def test_a_directory_with_odd_characters_works(tmp_path: Path) -> None:
@@ -132,7 +181,7 @@ def test_a_directory_with_a_long_path_works(tmp_path: Path) -> None:
         client.set("k", "v")
         assert second.url == server.url
     assert list(home.glob("appendonlydir/*"))
-    embedded._private_directory(home).rmdir()
+    socket_directory(home).rmdir()
 
 
 @pytest.mark.parametrize("squat", ["open to all", "a link"])
@@ -141,7 +190,7 @@ def test_a_socket_directory_that_is_not_private_is_refused(
 ) -> None:
     home = tmp_path / ("long" * 40)
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path))
-    place = embedded._private_directory(home)
+    place = socket_directory(home)
     place.chmod(0o755)
     if squat == "a link":
         place.rename(tmp_path / "elsewhere")

@@ -194,6 +194,24 @@ def test_waiting_for_an_event_meets_the_same_trouble(tmp_path: Path, trouble: st
         asyncio.run(look())
 
 
+@pytest.mark.parametrize("trouble", ["OOM", "READONLY"])
+@pytest.mark.parametrize("delivered", [False, True], ids=["nothing yet", "before"])
+def test_taking_notifications_meets_the_same_trouble(tmp_path: Path, trouble: str, delivered: bool) -> None:
+    """The first who takes any makes the group of those who do, which is a write."""
+    found = TROUBLES[trouble]
+    with server_for(tmp_path, found) as (url, server):
+        world = on(url)
+        run = world.create(chain("A"), agents={"A": "a"})
+        if delivered:
+            world.outbox.take(run, "anybody")
+        world.plane.kick_off(run, "start")
+        found.begin(server)
+        with pytest.raises(StoreUnavailable) as raised:
+            world.outbox.take(run, "anybody")
+        assert raised.value.message == found.said
+        world.connections.close()
+
+
 def test_a_cluster_that_serves_no_keys_is_unavailable(tmp_path: Path) -> None:
     with redis_server(tmp_path, "--cluster-enabled", "yes") as port:
         world = on(f"redis://127.0.0.1:{port}")

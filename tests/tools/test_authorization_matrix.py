@@ -5,6 +5,7 @@ Generated from the registry: a new tool is called here by itself, with every arg
 
 import secrets
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -13,6 +14,7 @@ import redis
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.quotas import Account, Quotas
 from dcf.tools.registry import TOOLS
 from tests.support.skill_manifests import manifest
 from tests.tools.access import ask, key_of, smallest
@@ -115,6 +117,33 @@ async def test_on_ones_own_run_the_scope_of_the_tool_decides(
         assert answer.code == "forbidden", f"{name} without {scope}: {answer.text[:300]}"
     answer = await ask(app, key_of(*needed, agent_id=MINE), name, **arguments)
     assert answer.code != "forbidden" or name in _OPERATORS, answer.text
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS))
+async def test_a_key_that_calls_too_often_changes_nothing_whatever_its_scopes(
+    app: Application, raw_redis: redis.Redis, name: str
+) -> None:
+    mine = await Site(app, raw_redis, MINE).open()
+    before = mine.kept()
+    over = Account(key_id="0123456789ab", quotas=Quotas(), wait_s=2.5, over="calls")
+    caller = replace(key_of(*Scope), account=over)
+    answer = await ask(app, caller, name, **mine.arguments(name, "meta", MINE))
+    assert (answer.code, answer["retry_after_s"]) == ("rate_limited", 2.5)
+    assert mine.kept() == before
+
+
+@pytest.mark.parametrize("tool", ["json_create", "json_set"])
+@pytest.mark.parametrize("known", CALLERS)
+async def test_only_the_scope_operate_makes_a_document_that_never_expires(
+    app: Application, raw_redis: redis.Redis, known: str, tool: str
+) -> None:
+    key, scopes = f"doc:{secrets.token_hex(6)}", (Scope.WORK, *CALLERS[known])
+    await ask(app, key_of(*Scope), "json_create", redis_key=key, initial_json={})
+    wish: dict[str, Any] = {"overwrite": True} if tool == "json_create" else {"path": "$", "value_json": {}}
+    answer = await ask(app, key_of(*scopes), tool, redis_key=key, expires_in_s="never", **wish)
+    may = Scope.OPERATE in scopes
+    assert answer.code == ("ok" if may else "forbidden")
+    assert (raw_redis.ttl(key) == -1) == may
 
 
 _NEEDED_TOO = {"json_set": (Scope.PLAN,), "json_merge": (Scope.PLAN,)}

@@ -29,6 +29,9 @@ pytestmark = pytest.mark.anyio
 
 LOCAL = local_caller(operator=False)
 METER = meter_of(Settings())
+OFFERED = {name: spec for name, spec in TOOLS.items() if spec.scope in LOCAL.scopes}
+"""What the local user may call at all."""
+
 DEEP_TEXT = "[" * 100 + "]" * 100
 DEEP: Any = json.loads(DEEP_TEXT)
 LARGE = "x" * 300_000
@@ -83,7 +86,7 @@ def _bad_values(name: str, schema: dict[str, Any]) -> Iterator[Any]:
 
 
 def _cases() -> Iterator[Any]:
-    for name, spec in sorted(TOOLS.items()):
+    for name, spec in sorted(OFFERED.items()):
         if spec.toolset in {"authoring", "redis_json", "files"}:
             continue  # tests/authoring, and test_redis_json, test_files, test_document_fuzz: what is bad there depends
         for argument in spec.arguments.model_fields:
@@ -125,7 +128,7 @@ def dump(application: Application) -> Iterator[Callable[[], object]]:
     client: Any = redis.Redis.from_url(application.redis_url)
 
     def everything() -> object:
-        keys = sorted(set(client.keys()) - {AUDIT_TRAIL.encode()})
+        keys = sorted(key for key in client.scan_iter() if not key.startswith(AUDIT_TRAIL.encode()))
         documents = {key for key in keys if client.type(key) == b"ReJSON-RL"}
         return [
             (key, client.execute_command("JSON.GET", key) if key in documents else client.dump(key)) for key in keys
@@ -215,7 +218,7 @@ _JSON = st.recursive(
 @st.composite
 def _calls(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """A tool and arguments of any kind: a right call with some of its arguments replaced, or others added."""
-    tool = draw(st.sampled_from(sorted(TOOLS)))
+    tool = draw(st.sampled_from(sorted(OFFERED)))
     names = st.sampled_from(sorted(TOOLS[tool].arguments.model_fields)) | st.text(max_size=8)
     sent = draw(st.dictionaries(names, _JSON | st.sampled_from(BAD_TEXTS + BAD_JSON), max_size=4))
     arguments = (_arguments(tool, "any-input") if draw(st.booleans()) else {}) | sent

@@ -117,7 +117,7 @@ async def test_a_used_token_does_not_bring_another_agent_the_next_lease(alone: A
 async def test_one_agent_neither_reads_nor_acknowledges_the_events_of_another(alone: Application, run: str) -> None:
     for more in ({}, {"ack_message_id": "1-1"}):
         await _refused(alone, A, "await_workflow_event", "forbidden", agent_id="agent-b", timeout_s=0, **more)
-    foreign = alone.inbox.put("agent-b", f"{run}:A:1:nudge", {"workflow_id": run, "target_state": "A"})
+    foreign = alone.inbox.put("agent-b", f"{run}:A:1:nudge", {"workflow_id": run, "target_state": "A"}).message_id
     own = await _ok(alone, B, "await_workflow_event", agent_id="agent-b", timeout_s=0)
     assert own["message_id"] == foreign
     await _ok(alone, A, "await_workflow_event", agent_id="agent-a", timeout_s=0, ack_message_id=foreign)

@@ -18,6 +18,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from dcf.core.access import Caller, Scope
+from dcf.store.audit_trail import AuditFilter
 from dcf.tools.registry import TOOLS
 from tests.tools.access import ask, smallest
 from tests.tools.calls import Tools
@@ -162,3 +163,21 @@ async def test_a_secret_that_is_sent_in_the_wrong_place_is_not_repeated(
     assert mark not in logged(caplog)
     made = [key for key in raw_redis.scan_iter() if mark.encode() in key]
     assert not made or argument in _NAMES | {"redis_key", "key_prefix"}
+
+
+@pytest.mark.parametrize(("name", "argument"), _cases())
+async def test_a_secret_in_a_call_that_is_refused_is_not_in_the_audit_trail(
+    walled: Any, caplog: pytest.LogCaptureFixture, name: str, argument: str
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    mark = secrets.token_hex(16)
+    for number, secret in enumerate(
+        (f"dcf_0123456789ab_{mark}00000000000", f"redis://:{mark}@redis:6379/0", f"lease-{mark}")
+    ):
+        powerless = Caller(name=f"key:{mark[:10]}{number:02}", scopes=frozenset(), agent_id="agent-a")
+        answer = await ask(walled, powerless, name, **smallest(name) | {argument: secret})
+        assert answer.code == "forbidden"
+        (entry,) = walled.audit.newest(10, AuditFilter(by=powerless.name))
+        assert (entry.kind, entry.change) == ("refusal", name)
+        assert mark not in str(entry.about)
+    assert mark not in logged(caplog)

@@ -46,7 +46,7 @@ def test_the_process_says_that_it_lives(url: str) -> None:
     response = httpx2.get(f"{url}/healthz")
     assert (response.status_code, response.json()["ok"]) == (200, True)
     ready = httpx2.get(f"{url}/readyz")
-    assert (ready.status_code, ready.json()) == (200, {"ok": True, "problem": None})
+    assert (ready.status_code, ready.json()["ok"]) == (200, True)
 
 
 def test_a_server_without_its_redis_lives_and_is_not_ready(tmp_path: Path) -> None:
@@ -58,9 +58,13 @@ def test_a_server_without_its_redis_lives_and_is_not_ready(tmp_path: Path) -> No
             assert httpx2.get(f"{url}/healthz").status_code == 200
             response = httpx2.get(f"{url}/readyz")
             assert response.status_code == 503
-            assert response.json()["ok"] is False
-            assert response.json()["problem"].startswith("store_unavailable: Redis cannot be reached: ")
-            assert str(tmp_path) not in response.text, "anybody may ask"
+            assert response.json() == {
+                "ok": False,
+                "level": "failing",
+                "failing": 1,
+                "warnings": 0,
+                "checks": {"redis": "failing"},
+            }
             answered = _answered(_post(url, _request("read_workflow_control_plane", '{"workflow_id":"r"}')))
             assert answered["result"]["isError"] is True
             assert answered["result"]["structuredContent"]["code"] == "store_unavailable"

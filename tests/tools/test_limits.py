@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -11,6 +12,7 @@ from mcp.client import Client
 
 from dcf.application import Application
 from dcf.core.access import Scope, local_caller
+from dcf.core.quotas import Account, Quotas
 from dcf.errors import RateLimited
 from dcf.tools.limits import Meter
 from dcf.tools.server import build_http_app, build_server
@@ -114,6 +116,19 @@ def test_callers_that_stay_away_are_forgotten(clock: _Clock) -> None:
     for number in range(10_050):
         _turn(meter, f"key:{number}")
     assert len(meter._accounts) == 10_000
+
+
+def test_calls_that_redis_counted_are_not_counted_again_and_others_are(meter: Meter) -> None:
+    counted = replace(READER, account=Account(key_id="0123456789ab", quotas=Quotas()))
+    uncounted = replace(counted, account=Account(key_id="0123456789ab", quotas=Quotas(), was_counted=False))
+    for _ in range(10):
+        with meter.turn(counted):
+            pass
+    for _ in range(3):
+        with meter.turn(uncounted):
+            pass
+    with pytest.raises(RateLimited), meter.turn(uncounted):
+        pass
 
 
 async def test_too_many_calls_are_told_so_and_when_to_come_again(alone: Application, meter: Meter) -> None:

@@ -1,5 +1,6 @@
 """The table of limits in the README: every row is what the settings say, and has tests that cross it."""
 
+import itertools
 import re
 from collections.abc import Callable
 from itertools import pairwise
@@ -7,17 +8,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import redis
 
+from dcf.application import Application
 from dcf.asl import parsing, pausing
 from dcf.core.access import Scope
-from dcf.errors import RateLimited
 from dcf.settings import Settings
-from dcf.tools.limits import meter_of
+from dcf.store import audit_trail, inbox, keys
+from dcf.tools import notification
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
 from tests.runs import test_long_chains
-from tests.tools import test_http, test_limits
-from tests.tools.access import key_of
+from tests.store import test_audit_trail, test_fair_inbox
+from tests.tools import test_bodies, test_connections, test_floods, test_http, test_limits, test_quotas
 from tests.tools.calls import Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -47,36 +50,63 @@ async def test_a_page_has_a_thousand_states_at_most(tools: Tools, run_id: str) -
         await tools.refused("invalid_argument", tool, **more, limit=1001)
 
 
-def test_a_key_has_two_hundred_calls_at_once_and_a_hundred_a_second_after_that() -> None:
-    meter, caller = meter_of(Settings()), key_of(Scope.READ)
-    clock = _Clock()
-    meter.monotonic = clock
-    for _ in range(200):
-        _turn(meter, caller)
-    with pytest.raises(RateLimited):
-        _turn(meter, caller)
-    clock.now += 1
-    for _ in range(100):
-        _turn(meter, caller)
-    with pytest.raises(RateLimited):
-        _turn(meter, caller)
+def test_a_key_has_two_hundred_calls_at_once_and_a_hundred_a_second_after_that(
+    application: Application, raw_redis: redis.Redis
+) -> None:
+    key = application.keys.create((Scope.READ,), agent_id=None, label=None, life_s=60)
+    begun = _server_time(raw_redis)
+    assert _admitted(application, key.text) in range(200, 202 + int(100 * (_server_time(raw_redis) - begun)))
+    begun = _server_time(raw_redis)
+    raw_redis.hset(keys.rate(key.record.key_id), "at", str(begun - 1))
+    assert _admitted(application, key.text) in range(100, 102 + int(100 * (_server_time(raw_redis) - begun)))
 
 
-class _Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
+def _server_time(raw_redis: redis.Redis) -> float:
+    clock: Any = raw_redis.time()
+    return float(clock[0]) + float(clock[1]) / 1e6
 
 
-def _turn(meter: Any, caller: Any) -> None:
-    with meter.turn(caller):
-        pass
+def _admitted(application: Application, text: str) -> int:
+    """How many calls a key has before one is too many."""
+    for number in itertools.count():
+        caller = application.keys.admit(text)
+        assert caller is not None
+        assert caller.account is not None
+        if caller.account.over:
+            return number
+    raise AssertionError
 
 
 PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "an HTTP request": (DEFAULTS["max_body_bytes"].default, test_http.test_a_body_beyond_four_mebibytes_is_refused),
+    "JSON values of an HTTP request": (
+        DEFAULTS["max_request_values"].default,
+        test_bodies.test_a_request_with_more_than_two_hundred_thousand_values_is_not_parsed,
+    ),
+    "bodies of HTTP requests that one server holds, beyond 64 KiB of each": (
+        DEFAULTS["max_bodies_bytes"].default,
+        test_bodies.test_all_keys_together_hold_no_more_than_the_limit,
+    ),
+    "those of one key": (
+        DEFAULTS["max_caller_bodies_bytes"].default,
+        test_bodies.test_one_key_holds_a_part_of_the_bodies_and_no_more,
+    ),
+    "seconds until the headers of a request have arrived": (
+        DEFAULTS["header_timeout_s"].default,
+        test_connections.test_headers_that_do_not_come_in_time_are_given_up,
+    ),
+    "seconds until its body has arrived, or its answer is taken": (
+        DEFAULTS["body_timeout_s"].default,
+        test_connections.test_a_body_that_does_not_come_in_time_is_given_up,
+    ),
+    "connections of one server": (
+        DEFAULTS["max_connections"].default,
+        test_connections.test_a_new_connection_takes_the_place_of_the_one_that_waited_longest,
+    ),
+    "connections from one address": (
+        DEFAULTS["max_connections_per_peer"].default,
+        test_connections.test_one_address_cannot_take_all_connections,
+    ),
     "a workflow document": (
         DEFAULTS["max_document_bytes"].default,
         test_limits.test_a_workflow_beyond_the_limit_is_too_large,
@@ -103,11 +133,43 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         test_limits.test_a_page_is_cut_between_states_where_it_would_grow_too_large,
     ),
     "states or skills of one page": (LIMIT["maximum"], test_a_page_has_a_thousand_states_at_most),
-    "calls of one key, by one server": (
+    "the payload of a notification": (
+        notification.MAX_PAYLOAD,
+        test_floods.test_a_payload_beyond_four_kibibytes_is_refused_and_nobody_is_told,
+    ),
+    "unread events of runs of one creator in an inbox": (
+        inbox.MOST_UNREAD,
+        test_fair_inbox.test_one_creator_has_only_so_many_unread_events_and_others_still_have_room,
+    ),
+    "entries of one key in the audit trail, two for a change": (
+        audit_trail.KEPT,
+        test_audit_trail.test_no_key_pushes_out_what_others_did,
+    ),
+    "requests of one key, over all servers": (
         int(DEFAULTS["rate_per_s"].default),
         test_a_key_has_two_hundred_calls_at_once_and_a_hundred_a_second_after_that,
     ),
-    "calls of one key that run at the same time": (
+    "events of runs by one key, over all servers": (
+        int(DEFAULTS["quota_events_per_s"].default),
+        test_quotas.test_too_many_events_make_a_key_wait,
+    ),
+    "bytes that one key holds": (
+        DEFAULTS["quota_stored_bytes"].default,
+        test_quotas.test_many_writers_at_once_stay_within_the_quota,
+    ),
+    "documents that one key holds": (
+        DEFAULTS["quota_documents"].default,
+        test_quotas.test_documents_are_counted_once_over_three_servers,
+    ),
+    "live runs that one key created": (
+        DEFAULTS["quota_live_runs"].default,
+        test_quotas.test_live_runs_are_counted_once_over_three_servers,
+    ),
+    "entries in inboxes by one key's notifications": (
+        DEFAULTS["quota_inbox_entries"].default,
+        test_quotas.test_entries_in_inboxes_are_counted_until_they_are_acknowledged,
+    ),
+    "calls of one key that run at the same time, by one server": (
         DEFAULTS["max_concurrency"].default,
         test_limits.test_only_so_many_calls_of_a_caller_run_at_once,
     ),

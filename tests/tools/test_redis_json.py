@@ -289,8 +289,17 @@ async def test_a_delete_says_whether_there_was_something(tools: Tools, key: str)
     nothing = await tools.ok("json_delete", redis_key=key, path="a")
     assert (gone["status"], gone["changed"]) == ("deleted", True)
     assert (nothing["status"], nothing["changed"]) == ("unchanged", False)
-    emptied = await tools.ok("json_delete", redis_key=key, path="$")
-    assert emptied["doc_json"] == "{}"
+
+
+async def test_a_document_that_is_deleted_is_gone(tools: Tools, key: str, raw_redis: redis.Redis) -> None:
+    await made(tools, key, {"a": 1})
+    gone = await tools.ok("json_delete", redis_key=key, path="$", request_id="r")
+    assert (gone["status"], gone["changed"], gone["doc_json"]) == ("deleted", True, None)
+    assert not raw_redis.exists(key)
+    assert (await tools.ok("json_delete", redis_key=key, path="$", request_id="r"))["repeated"]
+    await tools.refused("not_found", "json_delete", redis_key=key, path="$")
+    await tools.refused("not_found", "json_read", redis_key=key)
+    await made(tools, key, {"a": 2})
 
 
 async def test_one_and_true_and_a_fraction_are_different_values(tools: Tools, key: str) -> None:
@@ -316,11 +325,42 @@ async def test_a_repeated_request_is_applied_once_and_told_the_same(tools: Tools
     assert drawn[0]["redis_key"] == drawn[1]["redis_key"]
 
 
-async def test_a_document_keeps_its_expiry(tools: Tools, key: str, raw_redis: redis.Redis) -> None:
-    await made(tools, key, {})
-    raw_redis.expire(key, 1000)
-    await tools.ok("json_set", redis_key=key, path="a", value_json="1")
-    assert 0 < int(raw_redis.ttl(key)) <= 1000
+MONTH = 30 * 24 * 3600
+
+
+@pytest.mark.parametrize(("wish", "life"), [({}, MONTH), ({"expires_in_s": 1000}, 1000)], ids=["default", "asked for"])
+async def test_every_write_renews_the_life_of_a_document(
+    tools: Tools, key: str, raw_redis: redis.Redis, wish: dict[str, int], life: int
+) -> None:
+    await tools.ok("json_create", redis_key=key, initial_json={}, **wish)
+    assert life - 100 < int(raw_redis.ttl(key)) <= life
+    raw_redis.expire(key, 500)
+    await tools.ok("json_increment", redis_key=key, path="$.n", delta=1)
+    assert life - 100 < int(raw_redis.ttl(key)) <= life
+
+
+async def test_a_life_is_changed_without_changing_the_document(tools: Tools, key: str, raw_redis: redis.Redis) -> None:
+    await made(tools, key, {"a": 1})
+    answer = await tools.ok("json_set", redis_key=key, path="$.a", value_json=1, expires_in_s=50)
+    assert not answer["changed"]
+    assert 0 < int(raw_redis.ttl(key)) <= 50
+
+
+async def test_only_an_operator_makes_a_document_that_never_expires(
+    tools: Tools, operator: Tools, key: str, raw_redis: redis.Redis
+) -> None:
+    answer = await tools.refused("forbidden", "json_create", redis_key=key, initial_json={}, expires_in_s="never")
+    assert "operator" in answer.error
+    await operator.ok("json_create", redis_key=key, initial_json={}, expires_in_s="never")
+    await tools.ok("json_set", redis_key=key, path="$.a", value_json=1)
+    assert raw_redis.ttl(key) == -1
+    await tools.ok("json_set", redis_key=key, path="$.a", value_json=1, expires_in_s=60)
+    assert 0 < int(raw_redis.ttl(key)) <= 60
+
+
+@pytest.mark.parametrize("life", [0, -1, 366 * 24 * 3600, "soon"])
+async def test_a_life_that_is_none_is_refused(tools: Tools, key: str, life: object) -> None:
+    await tools.refused("invalid_argument", "json_create", redis_key=key, initial_json={}, expires_in_s=life)
 
 
 async def test_a_key_of_another_type_is_named_and_left_alone(tools: Tools, key: str, raw_redis: redis.Redis) -> None:

@@ -225,8 +225,9 @@ async def _listed(application: Application) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-async def listed(application: Application) -> dict[str, dict[str, Any]]:
-    return {tool["name"]: tool for tool in await _listed(application)}
+async def listed(replica: Callable[..., Application]) -> dict[str, dict[str, Any]]:
+    """The tools of a caller who may call all of them."""
+    return {tool["name"]: tool for tool in await _listed(replica(allow_operator=True))}
 
 
 def _parts(schema: Any) -> Iterator[dict[str, Any]]:
@@ -243,7 +244,8 @@ async def test_the_list_fits_its_budget(listed: dict[str, dict[str, Any]]) -> No
     assert len(json.dumps(list(listed.values()), separators=(",", ":"))) < BUDGET
 
 
-async def test_the_order_is_always_the_same_and_follows_the_toolsets(application: Application) -> None:
+async def test_the_order_is_always_the_same_and_follows_the_toolsets(replica: Callable[..., Application]) -> None:
+    application = replica(allow_operator=True)
     first, second = await _listed(application), await _listed(application)
     assert first == second
     toolsets = [TOOLS[tool["name"]].toolset for tool in first]
@@ -297,7 +299,7 @@ async def test_the_hints_say_what_a_tool_may_do(name: str, listed: dict[str, dic
         "openWorldHint": False,
     }
     if spec.read_only:
-        assert spec.scope is Scope.READ
+        assert spec.scope is (Scope.OPERATE if spec.toolset == "operations" else Scope.READ)
         assert spec.idempotent
         assert not spec.destructive
 
@@ -344,7 +346,7 @@ async def test_the_answers_have_the_fields_of_the_seed(name: str, listed: dict[s
 async def test_a_server_may_serve_a_part_of_the_tools(
     replica: Callable[..., Application], toolsets: tuple[str, ...], read_only: bool, names: set[str]
 ) -> None:
-    application = replica(toolsets=toolsets, read_only=read_only)
+    application = replica(toolsets=toolsets, read_only=read_only, allow_operator=True)
     assert {tool["name"] for tool in await _listed(application)} == names
 
 

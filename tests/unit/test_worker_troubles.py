@@ -70,23 +70,29 @@ def test_the_result_is_discarded_when_the_lease_was_lost_during_the_work(caplog:
 
 # A finished result, while the server or its Redis is in trouble
 
-TROUBLE = [
+TROUBLE: list[DcfError | Answer] = [
     ServerUnreachable("The dcf server did not answer."),
     ToolCallFailed("store_unavailable", "Redis refuses writes: its memory is full (OOM)."),
     ToolCallFailed("unknown_outcome", "It is not known whether the write took effect."),
     ToolCallFailed("conflict", "Others kept changing the same documents."),
     ToolCallFailed("rate_limited", "This key calls too often."),
+    {"code": "quota_exceeded", "error": "quota_exceeded: The quota stored_bytes of this key is used up."},
 ]
 
 
-@pytest.mark.parametrize("trouble", TROUBLE, ids=lambda error: error.code)
-def test_a_finished_result_is_kept_until_it_is_taken(trouble: DcfError, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("trouble", TROUBLE, ids=lambda one: one.code if isinstance(one, DcfError) else one["code"])
+def test_a_finished_result_is_kept_until_it_is_taken(
+    trouble: DcfError | Answer, caplog: pytest.LogCaptureFixture
+) -> None:
     worked: list[Any] = []
-    troubles: list[DcfError] = [trouble] * 3
+    troubles = [trouble] * 3
 
     def write(**_: Any) -> Answer:
         if troubles:
-            raise troubles.pop()
+            told = troubles.pop()
+            if isinstance(told, DcfError):
+                raise told
+            return told
         return {"run_status": "succeeded"}
 
     tools = FakeTools(acquire_state_lease={"input": 1}, update_workflow_control_plane=write)
@@ -95,7 +101,8 @@ def test_a_finished_result_is_kept_until_it_is_taken(trouble: DcfError, caplog: 
     assert len(written) == 4
     assert all(one == written[0] for one in written), "the same request, so that it is applied once"
     assert worked == [1]
-    assert caplog.text.count(f"{RUN}/A: the result is kept and sent again: {trouble.message}") == 3
+    why = trouble.message if isinstance(trouble, DcfError) else trouble["error"]
+    assert caplog.text.count(f"{RUN}/A: the result is kept and sent again: {why}") == 3
     assert tools.names[-1] == "release_state_lease"
 
 

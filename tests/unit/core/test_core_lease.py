@@ -52,7 +52,7 @@ def test_a_ready_state_is_leased_to_who_asks_first() -> None:
     assert granted.given == {"x": 1}
     assert decision.changes is not None
     assert decision.changes.states == {"A": granted.doc}
-    assert decision.changes.timers == {"A": EXPIRY}
+    assert decision.changes.timers == {"A": EXPIRY + 1}, "claims WATCH the timers: a grant always changes one"
     (event,) = decision.changes.events
     assert (event.type, event.state) == ("LeaseAcquired", "A")
     assert event.data == {"epoch": NOW, "owner": "ann", "attempt": 1}
@@ -239,6 +239,17 @@ def test_renewing_moves_the_expiry_and_nothing_else() -> None:
     assert renewed.doc == replace(held(), lease=replace(held().lease, ts=later, expires_at=later + TTL * SECOND))
     assert decision.changes is not None
     assert decision.changes.timers == {"A": later + TTL * SECOND}
+
+
+def test_many_renewals_add_few_events_to_the_history() -> None:
+    """The first, and then one each time the lease has lasted twice as long: 1, 2, 4, 8 minutes, and so on."""
+    doc, told, request = held(), [], Renew(state="A", token="t1", reject_if_expired=False)
+    for second in range(10, 24 * 3600, 10):
+        decision = renew(snapshot(doc, now=NOW + second * SECOND), request)
+        assert decision.changes is not None
+        told += [second for _ in decision.changes.events]
+        doc = leased(decision.answer).doc
+    assert told == [10, *(60 * 2**number for number in range(11))]
 
 
 def test_renewing_may_change_the_length() -> None:

@@ -1,0 +1,157 @@
+"""The facts that a health report is made of, as they were read from Redis at one moment.
+
+`store.vitals` reads them and `core.health` judges them. Times are the Redis server's, in microseconds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Self
+
+from dcf.errors import DcfError, StoreUnavailable
+from dcf.values.json_text import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trouble:
+    """Why Redis does not do what was asked of it, and what an operator can do: a sentence each."""
+
+    message: str
+    remedy: str
+
+    @classmethod
+    def of(cls, error: DcfError) -> Self:
+        """Return what an error of the store tells an operator."""
+        return cls(message=error.message, remedy=error.remedy if isinstance(error, StoreUnavailable) else error.hint)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryUse:
+    """Bytes used, their limit (0: none), and what Redis does at the limit (`maxmemory-policy`)."""
+
+    used: int
+    limit: int
+    policy: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Durability:
+    """What of its data Redis keeps on disk, and whether the last tries succeeded.
+
+    `fsync` and `snapshots` (appendfsync and save) are None if this user may not read settings.
+    """
+
+    log: bool
+    fsync: str | None
+    snapshots: str | None
+    log_written: bool
+    log_rewritten: bool
+    snapshot_written: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicaSeen:
+    """A connected replica: whether it is in step, the seconds since it was last heard of, the bytes it lacks."""
+
+    online: bool
+    lag_s: int
+    behind: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overdue:
+    """What is due for longest and was not handled: its run, its state (None: the run's deadline), and since when."""
+
+    workflow_id: str
+    state: str | None
+    since: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockFacts:
+    """`looked_at`: when any clock looked last. `live` runs are on its list; `examined` of them were read for the rest.
+
+    `running`: those of them that are not over.
+    """
+
+    looked_at: int | None
+    live: int
+    examined: int
+    running: int
+    overdue: Overdue | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sighting:
+    """When an agent was last seen: it called a tool."""
+
+    agent_id: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlatformTrouble:
+    """The agent platform does not answer: since when, how many calls in a row, the latest error in words."""
+
+    since: int
+    failures: int
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SweepResult:
+    """What a check of the lists found: entries missing and dangling, by kind of list, and whether they were mended.
+
+    `trouble` is why it could not be made: Redis does not let its user list keys, or a key is of a foreign type.
+    """
+
+    at: int
+    missing: Mapping[str, int]
+    dangling: Mapping[str, int]
+    repaired: bool
+    trouble: Trouble | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {
+            "at": self.at,
+            "missing": dict(self.missing),
+            "dangling": dict(self.dangling),
+            "repaired": self.repaired,
+            "trouble": None if self.trouble is None else asdict(self.trouble),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vitals:
+    """Everything that was read.
+
+    `refusal` says why a small write was refused. `confirmed` is how many replicas confirmed it within a moment (None if
+    none is waited for). `seen` has the agents seen last, latest first, and `seen_count` counts all that are remembered.
+    """
+
+    now: int
+    redis_version: str
+    refusal: Trouble | None
+    memory: MemoryUse
+    durability: Durability
+    is_replica: bool
+    replicas: tuple[ReplicaSeen, ...]
+    confirmed: int | None
+    clock: ClockFacts
+    seen: tuple[Sighting, ...] = ()
+    seen_count: int = 0
+    platform: PlatformTrouble | None = None
+    swept: SweepResult | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """What the settings of this process ask for. `fsync` is None for a Redis that dcf does not start itself.
+
+    `is_remote`: agents live on a platform, not in inboxes in Redis.
+    """
+
+    fsync: str | None
+    wait_replicas: int
+    pulse_interval_s: float
+    is_remote: bool

@@ -1,0 +1,64 @@
+"""Notes which agents call this process and whether the agent platform answers it, and writes that down now and then.
+
+A call of a tool only adds a name to a set in memory. The clock's thread writes the names every few seconds, so that a
+health report of any process tells who works. Nothing is decided by it.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+from dcf.errors import DcfError, StoreUnavailable
+from dcf.runs.breaker import Breaker
+from dcf.store.activity import MOST_SEEN, ActivityRecords
+
+_log = logging.getLogger(__name__)
+
+EVERY_S: Final = 5.0
+"""Seconds between two writes of one process."""
+
+
+class Activity:
+    """What this process has seen since it last wrote; `breaker` is the one before a remote platform."""
+
+    def __init__(
+        self,
+        records: ActivityRecords,
+        breaker: Breaker | None = None,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._records = records
+        self._breaker = breaker
+        self._monotonic = monotonic
+        self._seen: set[str] = set()
+        self._next = 0.0
+        self._is_told = False
+
+    def saw(self, agent_id: str) -> None:
+        """Note that the agent called a tool. Thread-safe, and sends nothing."""
+        if len(self._seen) < MOST_SEEN:
+            self._seen.add(agent_id)
+
+    def write(self) -> None:
+        """Write what was noted, if it is time; called by the clock's thread at each look."""
+        if self._monotonic() < self._next:
+            return
+        self._next = self._monotonic() + EVERY_S
+        seen, self._seen = self._seen, set()
+        try:
+            if seen:
+                self._records.saw(tuple(seen))
+            self._write_platform()
+        except StoreUnavailable:
+            raise
+        except DcfError as error:  # these records are for people; the clock goes on without them
+            _log.warning("activity: %s: %s", error.code, error.message)
+
+    def _write_platform(self) -> None:
+        trouble = None if self._breaker is None else self._breaker.trouble()
+        if trouble is not None:
+            self._records.platform_fails(for_s=trouble.for_s, failures=trouble.failures, error=trouble.error)
+        elif self._is_told:
+            self._records.platform_answers()
+        self._is_told = trouble is not None

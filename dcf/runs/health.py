@@ -1,0 +1,129 @@
+"""The health report: what `/readyz`, `dcf doctor`, the tool `read_health`, `dcf serve` and `dcf run` tell.
+
+They all read it here, so that they agree. It reads facts, lets `core.health` judge them, and decides nothing itself.
+"""
+
+import logging
+from dataclasses import asdict, dataclass
+
+from dcf import __version__
+from dcf.core.health import SETUP, HealthFinding, Level, judge, unreachable, worst
+from dcf.core.vitals import Expected, Trouble, Vitals
+from dcf.errors import InternalError, StoreUnavailable, StoreUnsuitable
+from dcf.store.vitals import VitalSigns
+from dcf.values.instants import seconds, to_text
+from dcf.values.json_text import Json
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthReport:
+    """What was found, and the facts behind it (None: Redis does not answer)."""
+
+    findings: tuple[HealthFinding, ...]
+    vitals: Vitals | None = None
+
+    @property
+    def level(self) -> Level:
+        """The worst level of all findings."""
+        return worst(finding.level for finding in self.findings)
+
+    @property
+    def is_ready(self) -> bool:
+        """False if calls of tools fail now."""
+        return not any(finding.stops_calls for finding in self.findings)
+
+    def not_as_asked(self) -> tuple[HealthFinding, ...]:
+        """Return what is wrong with how Redis is set up, except what the settings ask for."""
+        return tuple(
+            finding
+            for finding in self.findings
+            if finding.topic in SETUP and finding.level is not Level.OK and not finding.as_asked
+        )
+
+    def summary(self) -> dict[str, Json]:
+        """Return what anybody may know: levels and counts, no sentence and no name."""
+        topics = dict.fromkeys(finding.topic for finding in self.findings)
+        levels = {
+            topic.value: worst(finding.level for finding in self.findings if finding.topic is topic).value
+            for topic in topics
+        }
+        return {"ok": self.is_ready, "level": self.level.value, **self._counts(), "checks": levels}
+
+    def as_json(self) -> dict[str, Json]:
+        """Return everything, for operators."""
+        found: dict[str, Json] = {"dcf": __version__, "ok": self.is_ready, "level": self.level.value, **self._counts()}
+        found["checks"] = [finding.as_json() for finding in self.findings]
+        return found | ({} if self.vitals is None else _facts(self.vitals))
+
+    def _counts(self) -> dict[str, Json]:
+        levels = [finding.level for finding in self.findings]
+        return {"failing": levels.count(Level.FAILING), "warnings": levels.count(Level.WARNING)}
+
+
+class Health:
+    """Makes health reports of one Redis, against what the settings ask for."""
+
+    def __init__(self, signs: VitalSigns, expected: Expected) -> None:
+        self._signs = signs
+        self._expected = expected
+
+    def report(self) -> HealthReport:
+        """Return how everything is at this moment; a Redis that does not answer is a finding too."""
+        try:
+            vitals = self._signs.read()
+        except (StoreUnavailable, StoreUnsuitable) as error:
+            return silent(Trouble.of(error))
+        return HealthReport(findings=judge(vitals, self._expected), vitals=vitals)
+
+    def checked(self) -> HealthReport:
+        """Return the report; a defect of dcf makes it a finding and stands in the log."""
+        try:
+            return self.report()
+        except Exception:  # noqa: BLE001 - who asks whether a server is ready must get an answer
+            _log.exception("the health report could not be made")
+            return silent(Trouble.of(InternalError()))
+
+
+def silent(trouble: Trouble) -> HealthReport:
+    """Return the report on a Redis that does not answer."""
+    return HealthReport(findings=unreachable(trouble))
+
+
+def _facts(vitals: Vitals) -> dict[str, Json]:
+    durability, clock = vitals.durability, vitals.clock
+    overdue = clock.overdue
+    return {
+        "checked_at": to_text(vitals.now),
+        "redis_version": vitals.redis_version,
+        "memory": asdict(vitals.memory),
+        "durability": {
+            "appendonly": durability.log,
+            "appendfsync": durability.fsync,
+            "save": durability.snapshots,
+            "log_written": durability.log_written,
+            "log_rewritten": durability.log_rewritten,
+            "snapshot_written": durability.snapshot_written,
+        },
+        "replicas": [asdict(one) for one in vitals.replicas],
+        "clock": {
+            "looked_at": None if clock.looked_at is None else to_text(clock.looked_at),
+            "late_s": 0.0 if overdue is None else seconds(vitals.now - overdue.since),
+            "overdue": None
+            if overdue is None
+            else {"workflow_id": overdue.workflow_id, "state": overdue.state, "since": to_text(overdue.since)},
+            "live_runs": clock.live,
+            "examined_runs": clock.examined,
+            "running_runs": clock.running,
+        },
+        "agents": [
+            {"agent_id": one.agent_id, "seen_at": to_text(one.at), "ago_s": seconds(max(0, vitals.now - one.at))}
+            for one in vitals.seen
+        ],
+        "agents_seen": vitals.seen_count,
+        "platform": None
+        if vitals.platform is None
+        else asdict(vitals.platform) | {"since": to_text(vitals.platform.since)},
+        "lists": None if vitals.swept is None else vitals.swept.as_json() | {"at": to_text(vitals.swept.at)},
+    }

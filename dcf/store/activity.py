@@ -1,0 +1,45 @@
+"""Remembers which agents were seen when, and that the agent platform does not answer: for health reports only.
+
+Nothing is decided by these records. They are written every few seconds at most, never by a call of a tool.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from dcf.store import keys
+from dcf.store.connection import Command, Connections
+from dcf.store.documents import micros
+from dcf.values.instants import SECOND
+from dcf.values.json_text import dump
+
+MOST_SEEN: Final = 1000
+"""Agents that are remembered; the ones not seen for longest are forgotten first."""
+
+_SEEN_LIFE_S: Final = 7 * 24 * 3600
+_TROUBLE_LIFE_S: Final = 120
+
+
+class ActivityRecords:
+    """The records in Redis."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def saw(self, agent_ids: Collection[str]) -> None:
+        """Record that these agents were seen now, in two packets however many they are."""
+        clock, spare = self._connections.send(("TIME",), ("ZRANGE", keys.SEEN, 0, -MOST_SEEN - 1))
+        now = micros(clock)
+        entries = [part for agent_id in agent_ids for part in (now, agent_id)]
+        forget: list[Command] = [("ZREM", keys.SEEN, *spare)] if spare else []
+        self._connections.send(*forget, ("ZADD", keys.SEEN, *entries), ("EXPIRE", keys.SEEN, _SEEN_LIFE_S))
+
+    def platform_fails(self, *, for_s: float, failures: int, error: str) -> None:
+        """Record that the platform has not answered for so long; the record expires unless it is written again."""
+        (clock,) = self._connections.send(("TIME",))
+        since = micros(clock) - int(for_s * SECOND)
+        found = dump({"since": since, "failures": failures, "error": error})
+        self._connections.send(("SET", keys.PLATFORM, found, "EX", _TROUBLE_LIFE_S))
+
+    def platform_answers(self) -> None:
+        """Remove the record that it does not."""
+        self._connections.send(("DEL", keys.PLATFORM))

@@ -1,0 +1,172 @@
+"""The three changes of an inbox as Lua scripts: put an event in, take the next one out, remove one.
+
+Each is one atomic step, because an inbox has several writers and readers at once, any of which may die. The scripts
+decide the order; `inbox` calls them.
+
+An inbox is a stream of events with three keys beside it. `waiting` orders the events that nobody has taken by their
+rank, `taken` orders the others by when they were handed out, and `book` has the counts. The rank makes runs, and the
+creators of runs, take turns: it is the rank handed out last (or the last one of the same run, if that is higher), plus
+the number of runs of the same creator with events here. So a creator's first event comes next but a few, and whoever
+adds a thousandth run moves in it a thousand times as slowly: with n runs a creator gets at most about ln(n) + 1 turns
+for one of another.
+"""
+
+from typing import Final
+
+_FORGET: Final = """
+local stream, waiting, taken, book = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+
+local function less(field)
+  local left = redis.call('HINCRBY', book, field, -1)
+  if left <= 0 then
+    redis.call('HDEL', book, field)
+  end
+  return left
+end
+
+local function fields_of(id)
+  local found, fields = redis.call('XRANGE', stream, id, id)[1], {}
+  if not found then
+    return nil
+  end
+  for at = 1, #found[2], 2 do
+    fields[found[2][at]] = found[2][at + 1]
+  end
+  return fields
+end
+
+local function forget(id)
+  redis.call('ZREM', waiting, id)
+  redis.call('ZREM', taken, id)
+  local fields = fields_of(id)
+  if not fields then
+    return 0
+  end
+  redis.call('XDEL', stream, id)
+  if fields.lane then
+    if less('unread:' .. fields.lane) <= 0 then
+      redis.call('HDEL', book, 'last:' .. fields.lane)
+      less('lanes:' .. fields.sender)
+    end
+    less('size:' .. fields.sender)
+  end
+  return 1
+end
+"""
+"""Removes an event and its counts. Part of every script."""
+
+PUT: Final = (
+    _FORGET
+    + """
+local sent, gone = KEYS[5], KEYS[6]
+local event_id, sender, lane, event = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local most, life_s, sent_life_s = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
+
+if redis.call('EXISTS', gone) == 1 then
+  return {'gone', ''}
+end
+local older, known = string.match(redis.call('GET', sent) or '', '^(%S+) (.*)$')
+if known == event_id then
+  return {'duplicate', older}
+end
+if redis.call('EXISTS', stream) == 0 then
+  redis.call('DEL', waiting, taken, book)
+end
+local oldest_ms = redis.call('TIME')[1] * 1000 - life_s * 1000
+for _, entry in ipairs(redis.call('XRANGE', stream, '-', '+', 'COUNT', 10)) do
+  if tonumber(string.match(entry[1], '^%d+')) < oldest_ms then
+    forget(entry[1])
+  end
+end
+local replaces = older and fields_of(older)
+if not replaces and tonumber(redis.call('HGET', book, 'size:' .. sender) or 0) >= most then
+  return {'full', ''}
+end
+local rank = replaces and redis.call('ZSCORE', waiting, older)
+if replaces then
+  forget(older)
+end
+redis.call('HINCRBY', book, 'size:' .. sender, 1)
+if redis.call('HINCRBY', book, 'unread:' .. lane, 1) == 1 then
+  redis.call('HINCRBY', book, 'lanes:' .. sender, 1)
+end
+local last = tonumber(redis.call('HGET', book, 'last:' .. lane) or 0)
+if not rank then
+  local now = tonumber(redis.call('HGET', book, 'rank') or 0)
+  rank = math.max(now, last) + (redis.call('HGET', book, 'lanes:' .. sender) or 1)
+end
+redis.call('HSET', book, 'last:' .. lane, string.format('%.0f', math.max(last, rank)))
+local id = redis.call('XADD', stream, '*', 'event', event, 'lane', lane, 'sender', sender)
+redis.call('ZADD', waiting, rank, id)
+for at = 1, 4 do
+  redis.call('EXPIRE', KEYS[at], life_s)
+end
+redis.call('SET', sent, id .. ' ' .. event_id, 'EX', sent_life_s)
+return {'put', id}
+"""
+)
+"""KEYS: the inbox's four, what was sent last about the same thing, whether the agent is gone.
+
+ARGV: the event's id, its sender, its lane (the sender's run), the event, the most events of one sender, seconds that
+an event is kept, seconds that it is remembered. Returns put, duplicate, full or gone, and the id of the message.
+"""
+
+TAKE: Final = (
+    _FORGET
+    + """
+local visibility_ms, looked_s, life_s = ARGV[1], ARGV[2], ARGV[3]
+local clock = redis.call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+
+local function again()
+  local late = redis.call('ZRANGE', taken, '-inf', now - visibility_ms, 'BYSCORE', 'LIMIT', 0, 1)[1]
+  -- or it was handed out before the server's clock stepped back
+  return late or redis.call('ZRANGE', taken, '(' .. now, '+inf', 'BYSCORE', 'LIMIT', 0, 1)[1]
+end
+
+local function fresh()
+  return redis.call('ZRANGE', waiting, 0, 0)[1]
+end
+
+if redis.call('EXISTS', stream) == 0 then
+  redis.call('XDEL', stream, redis.call('XADD', stream, '*', 'seen', ''))
+end
+if redis.call('XLEN', stream) == 0 then
+  redis.call('EXPIRE', stream, looked_s, 'NX')
+  redis.call('EXPIRE', stream, looked_s, 'GT')
+  return {'', '0-0'}
+end
+while true do
+  local first, second = again, fresh
+  if redis.call('HGET', book, 'turn') == 'fresh' then
+    first, second = fresh, again
+  end
+  local id = first() or second()
+  if not id then
+    return {'', redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1][1]}
+  end
+  local rank = redis.call('ZSCORE', waiting, id)
+  local fields = fields_of(id)
+  if fields then
+    if rank then
+      redis.call('HSET', book, 'rank', rank, 'turn', 'again')
+    else
+      redis.call('HSET', book, 'turn', 'fresh')
+    end
+    redis.call('ZREM', waiting, id)
+    redis.call('ZADD', taken, now, id)
+    redis.call('EXPIRE', taken, life_s)
+    redis.call('EXPIRE', book, life_s)
+    return {id, fields.event}
+  end
+  forget(id)
+end
+"""
+)
+"""KEYS: the inbox's four. ARGV: the visibility timeout in ms, seconds that an inbox is kept without events, and with.
+
+Returns the id and the event of the message; or an empty id, and after which id to wait for the next event.
+"""
+
+REMOVE: Final = _FORGET + "return forget(ARGV[1])"
+"""KEYS: the inbox's four. ARGV: the id of the message. Returns 1 if it was there."""

@@ -1,0 +1,175 @@
+"""The Lua scripts that count what API keys hold. Each is atomic, so what it counts always agrees with its entries.
+
+They build keys of owners from the prefixes that they are given, because a write also gives back to an earlier owner.
+They send nothing themselves: `quotas` makes commands of them.
+"""
+
+from typing import Final
+
+_GIVE_BACK: Final = """
+local function give_back(register, quota, docs, name)
+  local record = redis.call('HGET', register, name)
+  if not record then return end
+  local owner, size = string.match(record, '^(%S+) (%d+)')
+  redis.call('HDEL', register, name)
+  redis.call('ZREM', docs .. owner, name)
+  if redis.call('HINCRBY', quota .. owner, 'bytes', -tonumber(size)) <= 0 then
+    redis.call('HDEL', quota .. owner, 'bytes')
+  end
+end
+"""
+
+_FREE_RUNS: Final = """
+local function free_run(quota, runs, part, run)
+  local size = 0
+  for _, one in ipairs(redis.call('HVALS', part .. ':' .. run)) do size = size + tonumber(one) end
+  redis.call('ZREM', runs, run)
+  redis.call('DEL', part .. ':' .. run)
+  if redis.call('HINCRBY', quota, 'bytes', -size) <= 0 then redis.call('HDEL', quota, 'bytes') end
+end
+local function free_runs(quota, runs, part, before, after, now)
+  if now - (tonumber(redis.call('HGET', quota, 'looked')) or 0) < 10 then return end
+  for _, run in ipairs(redis.call('ZRANGE', runs, '-inf', now - 60, 'BYSCORE', 'LIMIT', 0, 500)) do
+    if redis.call('EXISTS', before .. run .. after) == 0 then free_run(quota, runs, part, run) end
+  end
+  redis.call('HSET', quota, 'looked', now)
+end
+"""
+"""Gives back what is held of runs that are gone: asked for before a refusal, every ten seconds at most.
+
+A run that was entered in the last minute may be about to be created.
+"""
+
+WRITE_DOCUMENT: Final = (
+    _GIVE_BACK
+    + _FREE_RUNS
+    + """
+local document, receipt, register = KEYS[1], KEYS[2], KEYS[3]
+local owner, text, wish = ARGV[1], ARGV[2], ARGV[3]
+local most_documents, most_bytes = tonumber(ARGV[7]), tonumber(ARGV[8])
+local quota, docs = ARGV[9], ARGV[10]
+local account, mine = quota .. owner, docs .. owner
+local now = tonumber(redis.call('TIME')[1])
+for _, name in ipairs(redis.call('ZRANGE', mine, '-inf', now, 'BYSCORE', 'LIMIT', 0, 100)) do
+  if redis.call('EXISTS', name) == 0 then give_back(register, quota, docs, name) end
+end
+local record = redis.call('HGET', register, document)
+local before, was_mine, life = 0, 0, tonumber(ARGV[4])
+if record then
+  local its_owner, size, its_life = string.match(record, '^(%S+) (%d+) (%d+)')
+  life = tonumber(its_life)
+  if its_owner == owner then before, was_mine = tonumber(size), 1 end
+end
+if wish ~= '' then life = tonumber(wish) end
+if most_documents >= 0 and text ~= '' then
+  local count = redis.call('ZCARD', mine)
+  if was_mine == 0 and count >= most_documents then return {'documents', count, most_documents} end
+  local held = tonumber(redis.call('HGET', account, 'bytes')) or 0
+  if #text > before and held + #text - before > most_bytes then
+    free_runs(account, ARGV[11] .. owner, ARGV[12] .. owner, ARGV[13], ARGV[14], now)
+    held = tonumber(redis.call('HGET', account, 'bytes')) or 0
+    if held + #text - before > most_bytes then return {'stored_bytes', held, most_bytes} end
+  end
+end
+if text == '' then
+  redis.call('DEL', document)
+else
+  redis.call('JSON.SET', document, '$', text)
+  if life > 0 then redis.call('EXPIRE', document, life) else redis.call('PERSIST', document) end
+end
+give_back(register, quota, docs, document)
+if text ~= '' then
+  redis.call('HSET', register, document, owner .. ' ' .. #text .. ' ' .. life)
+  redis.call('ZADD', mine, life > 0 and now + life or 9007199254740992, document)
+  redis.call('HINCRBY', account, 'bytes', #text)
+end
+redis.call('SET', receipt, ARGV[5], 'EX', ARGV[6])
+return {}
+"""
+)
+"""Writes or deletes a document and its receipt, if the owner's quotas allow it; who writes a document owns it."""
+
+FORGET_DOCUMENT: Final = (
+    _GIVE_BACK
+    + """
+if redis.call('EXISTS', ARGV[1]) == 1 then return 0 end
+give_back(KEYS[1], ARGV[2], ARGV[3], ARGV[1])
+redis.call('ZREM', KEYS[2], ARGV[1])
+return 1
+"""
+)
+"""Gives back a document that is gone."""
+
+FORGET_RUN: Final = (
+    _FREE_RUNS
+    + """
+if redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+free_run(KEYS[1], KEYS[2], ARGV[2], ARGV[1])
+return 1
+"""
+)
+"""Gives back what is held of a run that is gone."""
+
+RESERVE_RUN: Final = (
+    _FREE_RUNS
+    + """
+local quota, runs, live, parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local run, size, most_live, most_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+if redis.call('EXISTS', KEYS[5]) == 1 then return {} end
+local now = tonumber(redis.call('TIME')[1])
+if not redis.call('ZSCORE', live, run) and redis.call('ZCARD', live) >= most_live then
+  local listed = redis.call('ZRANGE', live, '-inf', now - 60, 'BYSCORE')
+  for _, one in ipairs(listed) do
+    if not redis.call('ZSCORE', KEYS[6], one) then redis.call('ZREM', live, one) end
+  end
+  local count = redis.call('ZCARD', live)
+  if count >= most_live then return {'live_runs', count, most_live} end
+end
+local before = tonumber(redis.call('HGET', parts, 'workflow')) or 0
+local function held() return tonumber(redis.call('HGET', quota, 'bytes')) or 0 end
+if held() + size - before > most_bytes then
+  free_runs(quota, runs, ARGV[5], ARGV[6], ARGV[7], now)
+  if held() + size - before > most_bytes then return {'stored_bytes', held(), most_bytes} end
+end
+redis.call('ZADD', live, now, run)
+redis.call('ZADD', runs, now, run)
+redis.call('HSET', parts, 'workflow', size)
+redis.call('HINCRBY', quota, 'bytes', size - before)
+return {}
+"""
+)
+"""Enters a run that is to be created, if the quotas of the key allow it. A run that is there costs nothing more."""
+
+CHARGE_RUN: Final = """
+local quota, runs, parts, rate = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local events = tonumber(redis.call('HGET', rate, 'events'))
+if events then
+  redis.set_repl(redis.REPL_NONE)
+  redis.call('HSET', rate, 'events', string.format('%.6f', events - tonumber(ARGV[2])))
+  redis.set_repl(redis.REPL_ALL)
+end
+local more = 0
+for at = 3, #ARGV, 2 do
+  local before, size = tonumber(redis.call('HGET', parts, ARGV[at])) or 0, tonumber(ARGV[at + 1])
+  if size > 0 then redis.call('HSET', parts, ARGV[at], size) else redis.call('HDEL', parts, ARGV[at]) end
+  more = more + size - before
+end
+if #ARGV > 2 then redis.call('ZADD', runs, redis.call('TIME')[1], ARGV[1]) end
+if more ~= 0 then redis.call('HINCRBY', quota, 'bytes', more) end
+return 1
+"""
+"""Counts the events and the data of a commit. What was counted before under the same name is not counted again."""
+
+MAY_NOTIFY: Final = """
+local most = tonumber(ARGV[1])
+redis.call('EXPIRE', KEYS[1], ARGV[3])
+if redis.call('ZCARD', KEYS[1]) < most then return {} end
+for _, entry in ipairs(redis.call('ZRANDMEMBER', KEYS[1], 200)) do
+  local agent, id = string.match(entry, '^(.*) (%S+)$')
+  if #redis.call('XRANGE', ARGV[2] .. agent, id, id) == 0 then redis.call('ZREM', KEYS[1], entry) end
+end
+local count = redis.call('ZCARD', KEYS[1])
+if count < most then return {} end
+return {'inbox_entries', count, most}
+"""
+"""Says whether a key may notify. Before it refuses, it drops what was acknowledged of some entries, drawn by lot."""

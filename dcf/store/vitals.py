@@ -1,0 +1,205 @@
+"""Reads from Redis what a health report is made of, in two packets: a small write, its own figures, dcf's records.
+
+It judges nothing (`core.health` does). Whether writes are refused is found by writing: with a full memory, a full disk
+or too few replicas, everything that can be read still looks well.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
+
+import redis
+
+from dcf.core.model import RunStatus
+from dcf.core.vitals import (
+    ClockFacts,
+    Durability,
+    MemoryUse,
+    Overdue,
+    PlatformTrouble,
+    ReplicaSeen,
+    Sighting,
+    SweepResult,
+    Trouble,
+    Vitals,
+)
+from dcf.store import faults, keys
+from dcf.store.connection import Command, Connections, Reply
+from dcf.store.documents import micros
+from dcf.store.keys import RunKeys, decode_state
+from dcf.values.instants import from_text
+from dcf.values.json_text import Json, load
+
+MOST_RUNS: Final = 500
+"""Live runs whose earliest timer is read."""
+
+MOST_SEEN: Final = 50
+"""Agents that a report names."""
+
+_PROBE_LIFE_S: Final = 60
+_CONFIRM_MS: Final = 500
+_INFO: Final = ("server", "memory", "persistence", "replication")
+
+
+class VitalSigns:
+    """Reads the facts; `wait_replicas` is how many replicas must confirm a write before dcf answers it."""
+
+    def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
+        self._connections = connections
+        self._wait_replicas = wait_replicas
+
+    def read(self) -> Vitals:
+        """Return the facts of this moment. Raise StoreUnavailable if Redis cannot be reached."""
+        waiting: list[Command] = [("WAIT", self._wait_replicas, _CONFIRM_MS)] if self._wait_replicas else []
+        sections: list[Command] = [("INFO", section) for section in _INFO]
+        clock, written, *replies = self._connections.ask(
+            ("TIME",),
+            ("SET", keys.PROBE, "1", "EX", _PROBE_LIFE_S),
+            *waiting,
+            *sections,
+            ("CONFIG", "GET", "appendfsync"),
+            ("CONFIG", "GET", "save"),
+            ("GET", keys.SERVER_TIME),
+            ("ZCARD", keys.LIVE),
+            ("ZRANGE", keys.LIVE, 0, MOST_RUNS - 1),
+            ("ZCARD", keys.SEEN),
+            ("ZREVRANGE", keys.SEEN, 0, MOST_SEEN - 1, "WITHSCORES"),
+            ("GET", keys.PLATFORM),
+            ("GET", keys.SWEPT),
+        )
+        confirmed = _number(replies.pop(0)) if waiting else None
+        infos, (fsync, save, *rest) = replies[: len(_INFO)], replies[len(_INFO) :]
+        info = _fields(infos)
+        looked_at, live, listed = map(_checked, rest[:3])
+        seen_count, seen, platform, swept = (None if _is_error(reply) else reply for reply in rest[3:])
+        now = micros(_checked(clock))
+        return Vitals(
+            now=now,
+            redis_version=info.get("redis_version", "unknown"),
+            refusal=_refusal(written),
+            memory=MemoryUse(
+                used=int(info.get("used_memory", 0)),
+                limit=int(info.get("maxmemory", 0)),
+                policy=info.get("maxmemory_policy", "unknown"),
+            ),
+            durability=_durability(info, _setting(fsync), _setting(save)),
+            is_replica=info.get("role") == "slave",
+            replicas=tuple(_replicas(info)),
+            confirmed=confirmed,
+            clock=self._clock(looked_at, live, [name.decode() for name in listed], now),
+            seen=tuple(_sightings(seen or [])),
+            seen_count=seen_count or 0,
+            platform=None if platform is None else _platform(load(platform)),
+            swept=None if swept is None else _swept(load(swept)),
+        )
+
+    def _clock(self, looked_at: bytes | None, live: int, listed: list[str], now: int) -> ClockFacts:
+        """Read the earliest timer of each listed run, and whether the run is over."""
+        commands: list[Command] = []
+        for workflow_id in listed:
+            run = RunKeys(workflow_id)
+            commands.append(("ZRANGE", run.timers, 0, 0, "WITHSCORES"))
+            commands.append(("JSON.GET", run.meta, "$.status", "$.deadline"))
+        replies = self._connections.ask(*commands) if commands else []
+        running, overdue = 0, list[Overdue]()
+        for workflow_id, timer, meta in zip(listed, replies[::2], replies[1::2], strict=True):
+            found = _meta(meta)
+            if found.get("$.status") == RunStatus.RUNNING:
+                running += 1
+                overdue += _due(workflow_id, timer, found.get("$.deadline"), now)
+        return ClockFacts(
+            looked_at=None if looked_at is None else int(looked_at),
+            live=live,
+            examined=len(listed),
+            running=running,
+            overdue=min(overdue, key=lambda one: one.since, default=None),
+        )
+
+
+def _checked(reply: Reply) -> Reply:
+    """Return the reply; raise dcf's error for an error reply."""
+    if _is_error(reply):
+        raise faults.refusal(reply)
+    return reply
+
+
+def _is_error(reply: Reply) -> bool:
+    return isinstance(reply, redis.ResponseError)
+
+
+def _refusal(reply: Reply) -> Trouble | None:
+    return Trouble.of(faults.refusal(reply)) if _is_error(reply) else None
+
+
+def _number(reply: Reply) -> int:
+    """Return the count of replicas; 0 where WAIT is refused, as on a replica."""
+    return reply if isinstance(reply, int) else 0
+
+
+def _setting(reply: Reply) -> str | None:
+    """Return the value of a setting; None if this user may not read it."""
+    return None if _is_error(reply) or not reply else reply[1].decode()
+
+
+def _fields(sections: Iterable[Reply]) -> Mapping[str, str]:
+    lines = (line for section in sections for line in _checked(section).decode().splitlines())
+    pairs = (line.partition(":") for line in lines if not line.startswith("#"))
+    return {name: value for name, _, value in pairs}
+
+
+def _durability(info: Mapping[str, str], fsync: str | None, save: str | None) -> Durability:
+    return Durability(
+        log=info.get("aof_enabled") == "1",
+        fsync=fsync,
+        snapshots=save,
+        log_written=info.get("aof_last_write_status", "ok") == "ok",
+        log_rewritten=info.get("aof_last_bgrewrite_status", "ok") == "ok",
+        snapshot_written=info.get("rdb_last_bgsave_status", "ok") == "ok",
+    )
+
+
+def _replicas(info: Mapping[str, str]) -> Iterator[ReplicaSeen]:
+    """Read lines such as `slave0:ip=10.0.0.2,port=6379,state=online,offset=42,lag=0`."""
+    written = int(info.get("master_repl_offset", 0))
+    for number in range(int(info.get("connected_slaves", 0))):
+        fields = dict(part.partition("=")[::2] for part in info.get(f"slave{number}", "").split(","))
+        yield ReplicaSeen(
+            online=fields.get("state") == "online",
+            lag_s=int(fields.get("lag", 0)),
+            behind=max(0, written - int(fields.get("offset", 0))),
+        )
+
+
+def _sightings(found: list[bytes]) -> Iterator[Sighting]:
+    for agent_id, at in zip(found[::2], found[1::2], strict=True):
+        yield Sighting(agent_id=agent_id.decode(), at=int(float(at)))
+
+
+def _platform(found: Mapping[str, Json]) -> PlatformTrouble:
+    return PlatformTrouble(since=found["since"], failures=found["failures"], error=found["error"])
+
+
+def _swept(found: Mapping[str, Json]) -> SweepResult:
+    trouble = found.get("trouble")
+    return SweepResult(
+        at=found["at"],
+        missing=found["missing"],
+        dangling=found["dangling"],
+        repaired=found["repaired"],
+        trouble=None if trouble is None else Trouble(message=trouble["message"], remedy=trouble["remedy"]),
+    )
+
+
+def _meta(reply: Reply) -> Mapping[str, object]:
+    """Return the values by path; nothing for a run that is gone or damaged."""
+    if reply is None or _is_error(reply):
+        return {}
+    return {path: values[0] for path, values in load(reply).items() if values}
+
+
+def _due(workflow_id: str, timer: Reply, deadline: object, now: int) -> Iterator[Overdue]:
+    """Yield what of a run is due: its earliest timer, and the run's own deadline."""
+    if isinstance(timer, list) and timer and float(timer[1]) <= now:
+        yield Overdue(workflow_id=workflow_id, state=decode_state(timer[0].decode()), since=int(float(timer[1])))
+    ends = from_text(deadline)
+    if ends is not None and ends <= now:
+        yield Overdue(workflow_id=workflow_id, state=None, since=ends)

@@ -1,0 +1,117 @@
+"""Checks the arguments of a tool call, and says in words what is wrong with them.
+
+Nothing here costs more for arguments made to be costly than for others of their length: names that a tool does not
+have are counted before pydantic sees them (it builds an error for each), and large arguments are checked beside the
+event loop, so that other requests are answered meanwhile.
+"""
+
+from collections.abc import Mapping
+
+import anyio
+import anyio.to_thread
+from pydantic import ValidationError
+from pydantic_core import ErrorDetails
+
+from dcf.errors import InvalidArgument
+from dcf.tools.examples import example_of
+from dcf.tools.registry import ID_PATTERN, ID_RULE, Arguments, ToolSpec, printable
+from dcf.values.json_text import Json, dump
+
+_LONGEST_ECHO = 80
+_TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
+
+_SMALL = 1000
+"""Values in arguments that are checked on the event loop; that takes less than a millisecond."""
+_CHARACTERS = 64
+"""Characters of a string that count as one value."""
+
+
+async def check_arguments(
+    spec: ToolSpec, arguments: Mapping[str, Json], threads: anyio.CapacityLimiter | None
+) -> Arguments:
+    """Return the arguments as the tool's model; raise InvalidArgument, which names what is wrong.
+
+    Large ones are checked on one of the caller's threads.
+    """
+    if is_large(arguments):
+        return await anyio.to_thread.run_sync(_check, spec, arguments, limiter=threads)
+    return _check(spec, arguments)
+
+
+def is_large(arguments: Mapping[str, Json]) -> bool:
+    """Return True if looking at all of the arguments takes long; looks at a few of them only."""
+    left, pending = _SMALL, [dict(arguments)] if len(arguments) < _SMALL else []
+    while pending and left > 0:
+        value = pending.pop()
+        if isinstance(value, str):
+            left -= len(value) // _CHARACTERS
+        elif isinstance(value, dict | list):
+            left -= len(value)
+            if left > 0:
+                pending.extend(value.values() if isinstance(value, dict) else value)
+    return left <= 0 or len(arguments) >= _SMALL
+
+
+def _check(spec: ToolSpec, arguments: Mapping[str, Json]) -> Arguments:
+    _refuse_unknown(spec, arguments)
+    try:
+        return spec.arguments.model_validate(dict(arguments))
+    except ValidationError as error:
+        raise _explained(spec, error) from None
+
+
+def _refuse_unknown(spec: ToolSpec, arguments: Mapping[str, Json]) -> None:
+    """Raise for names that the tool does not have: the first is told, the others are only counted."""
+    known = spec.arguments.model_fields
+    first = next((name for name in arguments if name not in known), None)
+    if first is None:
+        return
+    others = sum(name not in known for name in arguments) - 1
+    more = f", nor {others} more that were sent" if others else ""
+    raise InvalidArgument(
+        f"There is no argument '{printable(first[:_LONGEST_ECHO])}'{more}.", f"The arguments are: {', '.join(known)}."
+    )
+
+
+def _explained(spec: ToolSpec, error: ValidationError) -> InvalidArgument:
+    """Return an error naming the wrong argument and what is expected; never repeats a value."""
+    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    name = str(first["loc"][0])
+    wanted = spec.arguments.model_json_schema()["properties"][name]
+    return InvalidArgument(f"{_wrong(first, name, wanted)}.", _told(spec, name, wanted))
+
+
+def _told(spec: ToolSpec, name: str, wanted: Mapping[str, Json]) -> str | None:
+    """Return an argument's description and an example; for ids also their format, in the schema a pattern."""
+    branches = wanted.get("anyOf", [wanted])
+    rule = f"It has {ID_RULE}." if any(one.get("pattern") == ID_PATTERN for one in branches) else None
+    value = example_of(spec, name)
+    example = None if value is None else f"For example {dump({name: value})}."
+    return " ".join(filter(None, (wanted.get("description"), rule, example))) or None
+
+
+def _wrong(error: ErrorDetails, name: str, wanted: Mapping[str, Json]) -> str:
+    if error["type"] == "missing":
+        return f"The argument {name} is missing"
+    if error["type"] == "string_pattern_mismatch":
+        return f"{name} has the wrong form"
+    if error["type"] == "string_unicode":
+        return f"{name} holds a string that is not valid Unicode"
+    return f"{name} must be {_expected(wanted)}"
+
+
+def _expected(schema: Mapping[str, Json]) -> str:
+    """Describe in words what a JSON Schema allows, without null: leaving an argument out is simpler."""
+    if "anyOf" in schema:
+        return " or ".join(_expected(branch) for branch in schema["anyOf"] if branch.get("type") != "null")
+    if "const" in schema:
+        return f"'{schema['const']}'"
+    if "enum" in schema:
+        return "one of " + ", ".join(schema["enum"])
+    if schema.get("type") in {"integer", "number"}:
+        kind = "a whole number" if schema["type"] == "integer" else "a number"
+        return f"{kind} between {schema['minimum']:g} and {schema['maximum']:.0f}" if "minimum" in schema else kind
+    if schema.get("type") == "string":
+        longest = f" of at most {schema['maxLength']} characters" if "maxLength" in schema else ""
+        return ("a non-empty string" if schema.get("minLength") else "a string") + longest
+    return _TYPE_WORDS[schema["type"]]

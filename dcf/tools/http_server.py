@@ -1,0 +1,66 @@
+"""The HTTP server: uvicorn with dcf's limits on connections and on the time that a request may take to arrive."""
+
+import socket
+import sys
+from functools import partial
+from typing import Any, Final
+
+import uvicorn
+from starlette.types import ASGIApp
+
+from dcf.settings import Settings
+from dcf.tools.http_connections import SPARE, ConnectionLimit, Deadlines, LimitedProtocol
+
+if sys.platform != "win32":
+    import resource
+
+_AT_ONCE: Final = 16
+"""Connections accepted before those accepted earlier are looked at. asyncio takes as many as the backlog otherwise,
+and runs out of files before any limit counts them."""
+_QUEUED: Final = 512
+"""Connections that the kernel keeps until they are accepted."""
+_OWN_FILES: Final = 96
+"""Open files besides connections: the log, Redis, SPARE connections, and those that are just being accepted."""
+_FILES_EACH: Final = 2
+"""A connection, and one to Redis for its request."""
+
+assert _OWN_FILES > SPARE + 3 * _AT_ONCE
+
+
+class HttpServer(uvicorn.Server):
+    """uvicorn for one app, with the limits of the settings."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, **options: Any) -> None:
+        limited = partial(
+            LimitedProtocol,
+            limit=connection_limit(settings),
+            deadlines=Deadlines(headers_s=settings.header_timeout_s, body_s=settings.body_timeout_s),
+        )
+        protocol: Any = limited  # uvicorn calls it, whatever it is
+        super().__init__(uvicorn.Config(app, http=protocol, ws="none", backlog=_AT_ONCE, **options))
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start to listen, with the queue that the kernel should keep."""
+        await super().startup(sockets)
+        for listener in sockets or ():
+            listener.listen(_QUEUED)
+
+
+def connection_limit(settings: Settings) -> ConnectionLimit:
+    """Return the limit of the settings, or a smaller one where this process may not open so many files."""
+    wanted, per_peer = settings.max_connections, settings.max_connections_per_peer
+    total = max(1, min(wanted, (_files_for(_OWN_FILES + _FILES_EACH * wanted) - _OWN_FILES) // _FILES_EACH))
+    return ConnectionLimit(total=total, per_peer=max(1, per_peer * total // wanted))
+
+
+def _files_for(needed: int) -> int:
+    """Return how many files this process may open; raise its own limit as far as allowed, if it needs more."""
+    if sys.platform == "win32":
+        return needed
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return needed
+    wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    return max(soft, wanted)

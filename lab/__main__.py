@@ -1,0 +1,94 @@
+"""`python -m lab KIND`: random workflows under faults of a kind, judged by rules. See lab/README.md."""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+
+from lab.kind import Kind
+from lab.kinds import KINDS
+from lab.record import RECORDS, Total, record, table, versions_of
+from lab.session import BATCH, Batch, Outcome
+from lab.telling import story_of, write_story
+
+_STORIES = Path(tempfile.gettempdir()) / "dcf-lab-stories"
+_NEVER = 1e9
+_REPEATS = 5
+
+
+def main() -> int:
+    """Try kinds of faults; 1 if a rule was broken."""
+    arguments = _arguments()
+    home = Path(tempfile.mkdtemp(prefix="dcf-lab-"))
+    totals, redis_version = list[Total](), "?"
+    try:
+        for name in KINDS if arguments.all else [arguments.kind]:
+            with KINDS[name](home / name, acl=arguments.acl, http=arguments.http) as kind:
+                totals.append(_try(kind, arguments))
+                redis_version = kind.client().info("server")["redis_version"]
+    finally:
+        shutil.rmtree(home, ignore_errors=True)
+    print(table(totals))
+    if arguments.record is not None:
+        arguments.record.write_text(record(totals, versions_of(redis_version)))
+    return 0 if all(total.is_clean for total in totals) else 1
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
+    parser.add_argument("kind", nargs="?", choices=list(KINDS), help="what is struck")
+    parser.add_argument("--all", action="store_true", help="every kind, one after the other")
+    parser.add_argument("--runs", type=int, help=f"runs of each kind, in batches of {BATCH} (default: one batch)")
+    parser.add_argument("--seconds", type=float, help="begin no batch of a kind after so many seconds")
+    parser.add_argument("--seed", type=int, help="begin with the batch that has this seed (default: 0)")
+    parser.add_argument("--alone", action="store_true", help="only the run of --seed, with the strikes of its batch")
+    parser.add_argument("--acl", action="store_true", help="dcf is the Redis user of deploy/redis/users.acl")
+    parser.add_argument("--http", action="store_true", help="workers call over HTTP, with API keys")
+    parser.add_argument("--stories", type=Path, default=_STORIES, help="where the stories of broken rules are written")
+    today = RECORDS / f"{datetime.now(UTC):%Y-%m-%d}.md"
+    parser.add_argument("--record", type=Path, nargs="?", const=today, help="write the figures to a file")
+    found = parser.parse_args()
+    if (found.kind is None) is not found.all:
+        parser.error("name a kind, or --all")
+    if found.alone and found.seed is None:
+        parser.error("--alone needs --seed")
+    if found.runs is None:
+        found.runs = BATCH if found.seconds is None else _NEVER
+    return found
+
+
+def _try(kind: Kind, arguments: argparse.Namespace) -> Total:
+    """Run batches of a kind until there are enough."""
+    ways = [way for way in ("acl", "http") if getattr(arguments, way)]
+    total = Total(name=" ".join([kind.name, *ways]))
+    until = time.monotonic() + (arguments.seconds or _NEVER)
+    start = (arguments.seed or 0) // BATCH * BATCH
+    if arguments.alone:
+        for _ in range(_REPEATS):
+            _add(total, Batch(kind, range(start, start + BATCH), only=arguments.seed).run(), arguments)
+        return total
+    while total.runs < arguments.runs and time.monotonic() < until:
+        _add(total, Batch(kind, range(start, start + BATCH)).run(), arguments)
+        start += BATCH
+    return total
+
+
+def _add(total: Total, found: Outcome, arguments: argparse.Namespace) -> None:
+    """Add a batch, say how it went, and tell the stories of the runs that broke rules."""
+    total.add(found)
+    went = f"{found.runs} runs, {found.strikes} strikes, {found.calls} calls, {found.seconds:.1f} s"
+    print(f"{total.name}: {went}, {len(found.violations)} violations", flush=True)
+    for complaint in found.complaints:
+        print(f"  {complaint}")
+    for _, group in groupby(sorted(found.violations, key=lambda one: one.seed), key=lambda one: one.seed):
+        violations = list(group)
+        path = write_story(arguments.stories, total.name.replace(" ", "-"), violations)
+        print(story_of(total.name, violations, brief=True), f"  the whole story: {path}", sep="\n", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,196 @@
+"""What is known of a run when it is judged: the calls of everybody, its history, its documents, and what it left."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from dcf.store import keys
+from dcf.store.keys import RunKeys, decode_state
+from lab.expectation import Expected
+from lab.recording import Call
+
+PLANNER = "the planner"
+NO_TASKS = (
+    "Pick",
+    "More",
+    "Begin",
+    "After",
+    "Give",
+    "Mend",
+    "Join",
+    "Wait",
+    "Both",
+    "Each",
+    "Shaky",
+    "Cracked",
+    "Doom",
+)
+"""First words of the states that nobody works on."""
+
+ENDINGS = ("StateSucceeded", "StateFailed", "StateRetried")
+BY_THE_CLOCK = ("States.Timeout", "States.HeartbeatTimeout", "DCF.AttemptsExhausted")
+"""Errors of states that no holder ended."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """One entry of a run's history."""
+
+    type: str
+    state: str
+    data: Mapping[str, Any]
+    number: int = 0
+    at_ms: int = 0
+
+    @property
+    def epoch(self) -> int:
+        """Return the epoch that it names, or 0."""
+        return int(self.data.get("epoch") or 0)
+
+    def told(self) -> str:
+        """Return it in one line."""
+        return f"{self.type} {self.state} {json.dumps(self.data)}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """A lease that somebody was told to have."""
+
+    state: str
+    token: str
+    epoch: int
+    call: Call
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """Everything about one run. `losses` are the times between which an acknowledged write may be gone."""
+
+    run: str
+    seed: int
+    expected: Expected
+    calls: tuple[Call, ...]
+    happenings: tuple[Happening, ...]
+    meta: Mapping[str, Any]
+    agents: frozenset[str]
+    documents: Mapping[str, Any] = field(default_factory=dict)
+    documents_later: Mapping[str, Any] = field(default_factory=dict)
+    observed: tuple[Mapping[str, Any], ...] = ()
+    left: tuple[str, ...] = ()
+    planner_told: tuple[str, ...] = ()
+    losses: tuple[tuple[float, float], ...] = ()
+
+    @cached_property
+    def grants(self) -> tuple[Grant, ...]:
+        """Leases that callers were told of, by acquiring or with a completion."""
+        return tuple(_grants(self.calls))
+
+    @property
+    def kept_grants(self) -> tuple[Grant, ...]:
+        """Those that no power loss may have taken back."""
+        return tuple(grant for grant in self.grants if not self.may_be_lost(grant.call.end))
+
+    @cached_property
+    def epochs(self) -> Mapping[str, int]:
+        """The epoch of each token that was granted."""
+        return {grant.token: grant.epoch for grant in self.grants}
+
+    @cached_property
+    def endings(self) -> Mapping[tuple[str, int], list["Happening"]]:
+        """What ended each lease, by its state and epoch: its holder's completion, as far as the history tells."""
+        return _endings(self.happenings)
+
+    def of(self, *types: str) -> Iterator[Happening]:
+        """Return the entries of these types."""
+        return (happening for happening in self.happenings if happening.type in types)
+
+    def was_granted(self, state: str, epoch: int) -> bool:
+        """Return True if the history has this lease."""
+        return any(found.state == state and found.epoch == epoch for found in self.of("LeaseAcquired"))
+
+    def may_be_lost(self, when: float | None) -> bool:
+        """Return True if what was acknowledged then may be gone."""
+        return when is None or any(start <= when <= end for start, end in self.losses)
+
+
+def is_task(path: str) -> bool:
+    """Return True if somebody works on the state."""
+    return not path.rpartition("/")[2].startswith(NO_TASKS)
+
+
+def _grants(calls: tuple[Call, ...]) -> Iterator[Grant]:
+    for call in calls:
+        if call.op == "acquire" and call.is_ok and call.token is not None:
+            yield Grant(state=call.state, token=call.token, epoch=call.epoch or 0, call=call)
+        if call.claimed is not None and call.is_ok and call.claimed.get("epoch"):
+            found = call.claimed
+            yield Grant(state=found["state"], token=found["token"], epoch=found["epoch"], call=call)
+
+
+def _endings(happenings: tuple[Happening, ...]) -> dict[tuple[str, int], list[Happening]]:
+    """Attribute each ending to the lease held then, or last: the epoch of a completion in a scope is another."""
+    lease: dict[str, int] = {}
+    found: dict[tuple[str, int], list[Happening]] = {}
+    for happening in happenings:
+        if happening.type == "LeaseAcquired":
+            lease[happening.state] = happening.epoch
+        elif happening.type in ENDINGS and happening.data.get("error") not in BY_THE_CLOCK and is_task(happening.state):
+            found.setdefault((happening.state, lease.get(happening.state, 0)), []).append(happening)
+    return found
+
+
+# Reading what Redis has of a run
+
+
+def read_happenings(client: Any, run: str) -> tuple[Happening, ...]:
+    """Read a run's history."""
+    found = []
+    for number, (entry_id, fields) in enumerate(client.xrange(RunKeys(run).events)):
+        data = json.loads(fields.get(b"data", b"{}"))
+        state = fields.get(b"state", b"").decode()
+        at_ms = int(entry_id.partition(b"-")[0])
+        found.append(Happening(type=fields[b"type"].decode(), state=state, data=data, number=number, at_ms=at_ms))
+    return tuple(found)
+
+
+def read_meta(client: Any, run: str) -> dict[str, Any]:
+    """Read a run's meta document; empty if there is none."""
+    found = client.execute_command("JSON.GET", RunKeys(run).meta, "$")
+    return {} if found is None else dict(json.loads(found)[0])
+
+
+def read_documents(client: Any, run: str) -> dict[str, Any]:
+    """Read the documents of all states of a run, those inside scopes too."""
+    prefix = RunKeys(run).state("")
+    named = [key.decode() for key in client.scan_iter(match=f"{prefix}*", count=1000)]
+    if not named:
+        return {}
+    found = client.execute_command("JSON.MGET", *named, "$")
+    return {
+        decode_state(key.removeprefix(prefix)): json.loads(text)[0]
+        for key, text in zip(named, found, strict=True)
+        if text is not None
+    }
+
+
+def read_left(client: Any, run: str) -> tuple[str, ...]:
+    """Return what a finished run left: timers, owed notifications, claims, its place in the list of live runs."""
+    named = RunKeys(run)
+    timers = [part.decode() for part in client.zrange(named.timers, 0, -1)]
+    owed, claims = client.xlen(named.outbox), client.hlen(named.claims)
+    left = [f"a timer of {part}" for part in timers]
+    left += [f"{owed} notifications owed"] if owed else []
+    left += [f"{claims} claims"] if claims else []
+    left += ["a place in the list of live runs"] if client.zscore(keys.LIVE, run) is not None else []
+    return tuple(left)
+
+
+def read_planner_mail(client: Any, agent: str = PLANNER) -> dict[str, list[str]]:
+    """Return what types of events lie in the planner's inbox, by run."""
+    found: dict[str, list[str]] = {}
+    for _, fields in client.xrange(keys.inbox(agent)):
+        event = json.loads(fields[b"event"])
+        found.setdefault(event["workflow_id"], []).append(event["type"])
+    return found

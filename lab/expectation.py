@@ -1,0 +1,74 @@
+"""What must come of a workflow, and what a Task's worker answers: both are known before dcf does anything.
+
+What a Task answers depends only on its name and its input, so any worker gives the same answer.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+from zlib import crc32
+
+Value: TypeAlias = Any
+States: TypeAlias = dict[str, dict[str, Any]]
+
+BROKEN = "Broken"
+BUSY = "Busy"
+NEVER = "never"
+
+
+@dataclass(slots=True, kw_only=True)
+class Expected:
+    """What must come of a run. `open_ended` are scopes that break: how far those inside come is not determined.
+
+    `inputs` are the inputs that a Task's workers may see, `done` how often a state completes.
+    """
+
+    status: str = "succeeded"
+    output: Value = None
+    error: str | None = None
+    inputs: dict[str, list[Value]] = field(default_factory=dict)
+    done: Counter[str] = field(default_factory=Counter)
+    open_ended: set[str] = field(default_factory=set)
+
+    def is_determined(self, path: str) -> bool:
+        """Return True if what happens to a state does not depend on who is faster."""
+        return not any(path.startswith(f"{scope}/") for scope in self.open_ended)
+
+
+class Breaks(Exception):
+    """A state fails and nobody in its scope catches it."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+Play: TypeAlias = Callable[[Expected, str, Value], Value]
+"""Plays a piece on a value, in the scope that the prefix names; notes what is expected and returns the output."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """Some states, entered at `first` and left at `last`, which has no Next yet."""
+
+    states: States
+    first: str
+    last: str
+    play: Play
+
+
+def answer_of(name: str, given: Value) -> tuple[str, Value]:
+    """Return what a Task's worker does: ("ok", output), ("error", name of the error) or ("never", None)."""
+    word, _, rest = name.partition("_")
+    if word == "Slow":
+        return NEVER, None
+    if word == "Bad":
+        return "error", BROKEN
+    if word in {"Busy", "Crack"} and given["tries"] < int(rest.partition("_")[0]):
+        return "error", BUSY
+    output = {"n": crc32(f"{name} {json.dumps(given, sort_keys=True)}".encode()) % 1_000_003}
+    if word == "Turn":
+        output["round"] = given.get("round", 0) + 1
+    return "ok", output

@@ -1,0 +1,111 @@
+"""The calls of a worker over HTTP: tools of servers that may die, each with the worker's API key.
+
+A call is made once, at one server; the next call after a failure goes to the next server. Nothing is repeated here, so
+that every try is recorded.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from itertools import cycle
+from typing import Any
+
+from anyio.from_thread import start_blocking_portal
+
+from dcf.errors import PASSING, DcfError
+from dcf.tools.client import ToolClient
+from lab.verbs import Content, Heard
+
+
+class HttpVerbs:
+    """Calls of tools."""
+
+    def __init__(self, clients: Sequence[ToolClient]) -> None:
+        self._turns = cycle(clients)
+        self._client = next(self._turns)
+
+    def acquire(self, run: str, state: str, agent: str, token: str, ttl_s: int) -> Heard:
+        """Take a state, or any."""
+        wish = {"workflow_id": run, "owner_agent_id": agent, "lease_token": token, "lease_ttl_s": ttl_s}
+        if state:
+            return _leased(self.call("acquire_state_lease", state=state, **wish))
+        return _leased(self.call("claim_ready_state", **wish))
+
+    def renew(self, run: str, state: str, token: str) -> Heard:
+        """Extend the lease."""
+        return _leased(self.call("renew_state_lease", workflow_id=run, state=state, lease_token=token))
+
+    def release(self, run: str, state: str, token: str) -> Heard:
+        """Give the state back."""
+        found = self.call("release_state_lease", workflow_id=run, state=state, lease_token=token)
+        return Heard(code=found["code"], state=state, repeated=found.get("status") == "lease_already_clear")
+
+    def write(self, run: str, state: str, token: str, part: Any, request_id: str) -> Heard:
+        """Write a part of the output."""
+        what = {"output_json": part, "request_id": request_id}
+        return self._update(run, state, token, what)
+
+    def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None) -> Heard:
+        """Write the result."""
+        what: dict[str, Any] = (
+            {"new_status": "failed", "error_name": content["error"], "error_message": "as drawn"}
+            if "error" in content
+            else {"new_status": "succeeded", "output_json": _as_json(content["output"])}
+        )
+        claim = {} if claim_ttl_s is None else {"claim_next": True, "lease_ttl_s": claim_ttl_s}
+        return self._update(run, state, token, what | claim)
+
+    def tell(self, run: str, state: str) -> Heard:
+        """Tell the agents of the states after this one."""
+        found = self.call("notify_next_worker_agent", workflow_id=run, source_state=state)
+        return Heard(code=found["code"], state=state)
+
+    def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
+        """Call a tool at the server whose turn it is."""
+        try:
+            return self._client.call(tool, **arguments)
+        except DcfError as error:
+            if error.code in PASSING:
+                self._client = next(self._turns)
+            raise
+
+    def _update(self, run: str, state: str, token: str, what: dict[str, Any]) -> Heard:
+        found = self.call("update_workflow_control_plane", workflow_id=run, state=state, lease_token=token, **what)
+        claimed = found.get("claimed")
+        if claimed is not None:
+            lease = claimed["lease"]
+            claimed = {
+                "state": claimed["state"],
+                "token": lease["token"],
+                "epoch": lease["epoch"],
+                "given": claimed["input"],
+            }
+        epoch = ((found.get("updated_state") or {}).get("lease") or {}).get("epoch")
+        return Heard(code=found["code"], epoch=epoch, repeated=bool(found.get("repeated")), claimed=claimed)
+
+
+def _leased(found: dict[str, Any]) -> Heard:
+    if found["code"] != "ok":
+        return Heard(code=found["code"])
+    return Heard(
+        code="ok",
+        state=found["state"],
+        epoch=found["lease"]["epoch"],
+        attempt=found["updated_state"]["attempts"],
+        repeated=found["status"] == "lease_already_held",
+        given=found.get("input"),
+    )
+
+
+def _as_json(output: Any) -> Any:
+    """Return the output as an argument: a text would be read as JSON text."""
+    return f'"{output}"' if isinstance(output, str) else output
+
+
+@contextmanager
+def connected(urls: Sequence[str], api_key: str | None) -> Iterator[HttpVerbs]:
+    """Yield the calls of one worker at these servers."""
+    with start_blocking_portal() as portal, ExitStack() as stack:
+        clients = [ToolClient(portal, url, 0.0, api_key=api_key) for url in urls]
+        for client in clients:
+            stack.callback(client.close)
+        yield HttpVerbs(clients)

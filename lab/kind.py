@@ -1,0 +1,172 @@
+"""What every kind of faults has: servers that live over many batches, a way to them, strikes, an end of trouble."""
+
+import random
+import socket
+import time
+from abc import ABC, abstractmethod
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from dcf.core.access import Scope
+from dcf.store.access_keys import AccessKeys
+from lab import packets, serving
+from lab.crews import AGENTS, Crew
+from lab.packets import Controls, ProxyDuty
+from lab.process import Place, opened
+from lab.redis_servers import LabRedis, Users
+from lab.server_time import SharedTime
+from lab.serving import ServerDuty
+from tests.support.servers import free_port, listens
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class Kind(ABC):
+    """Servers that live as long as the kind is tried. `strike` does one thing wrong, `heal` leaves everything well."""
+
+    name: str
+    pause_s: tuple[float, float] = (0.05, 0.25)
+    honest: bool = False
+
+    def __init__(self, home: Path, *, acl: bool = False, http: bool = False) -> None:
+        self.home = home
+        self.users = Users.drawn() if acl else None
+        self.http = http
+        self.servers = Crew(home / "logs")
+        self.ports = (free_port(), free_port())
+        self.api_keys: Mapping[str, str] = {}
+        self.stack = ExitStack()
+        self.losses: list[tuple[float, float]] = []
+        self.struck = 0
+        home.mkdir(parents=True, exist_ok=True)
+        self.time_file = home / "time"
+        self.time = SharedTime(self.time_file)
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stack.close()
+
+    def open(self) -> None:
+        """Start the servers: one Redis, unless the kind needs others."""
+        self.redis = self.stack.enter_context(LabRedis(self.home / "redis", *self.options(), users=self.users))
+        self.stack.callback(self.servers.end)
+
+    def options(self) -> tuple[str, ...]:
+        """Return the options of the Redis."""
+        return ("--appendonly", "no")
+
+    def place(self) -> Place:
+        """Return where clocks and workers find dcf's Redis."""
+        login = "" if self.users is None else self.users.login()
+        return Place(url=f"redis://{login}127.0.0.1:{self.way_in()}?socket_timeout=0.5", time_file=self.time_file)
+
+    def way_in(self) -> int:
+        """Return the port that dcf connects to."""
+        return self.redis.port
+
+    def workplace(self) -> Place:
+        """Return where workers go: to Redis, or to servers of MCP."""
+        if not self.http:
+            return self.place()
+        urls = tuple(f"http://127.0.0.1:{port}/mcp" for port in self.ports)
+        return replace(self.place(), server_urls=urls, api_keys=self.api_keys)
+
+    def client(self) -> Any:
+        """Return a plain client of the Redis that counts."""
+        return self.redis.client()
+
+    @abstractmethod
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Do one thing wrong; what it was."""
+
+    def heal(self, crew: Crew) -> None:
+        """Leave everything well, so that all runs can end."""
+        for name in crew.names:
+            crew.thaw(name)
+
+    def begin(self) -> None:
+        """Begin a batch with an empty Redis."""
+        self.losses.clear()
+        self.struck = 0
+        self.client().flushall()
+        if self.http:
+            self._serve()
+
+    def complaints(self) -> list[str]:
+        """Return what the servers themselves complain of: commands that deploy/redis/users.acl does not give dcf."""
+        return [] if self.users is None else self.redis.refusals()
+
+    def _serve(self) -> None:
+        """Make an API key for each agent, and start the servers of MCP unless they run."""
+        with opened(self.place()) as dcf:
+            keys = AccessKeys(dcf.connections)
+            scopes = (Scope.READ, Scope.WORK)
+            made = {agent: keys.create(scopes, agent_id=agent, label=None, life_s=None) for agent in AGENTS}
+        self.api_keys = {agent: key.text for agent, key in made.items()}
+        place = replace(self.place(), api_keys=self.api_keys)
+        for port in self.ports if not self.servers.names else ():
+            self.servers.start(f"server {port}", serving.main, ServerDuty(port=port, place=place))
+        for port in self.ports:
+            wait_until(lambda port=port: _answers(port), 60)  # type: ignore[misc]
+
+
+def freeze_worker(luck: random.Random, crew: Crew) -> str:
+    """Freeze a worker process for longer than most leases last, or for a moment."""
+    name, length = _one(luck, crew, "worker"), luck.choice((0.05, 0.3, 0.9))
+    crew.freeze(name)
+    time.sleep(length)
+    crew.thaw(name)
+    return f"froze {name} for {length} s"
+
+
+def kill_worker(luck: random.Random, crew: Crew) -> str:
+    """Kill a worker process; another takes its place."""
+    name = _one(luck, crew, "worker")
+    crew.kill(name)
+    return f"killed {name}"
+
+
+def kill_clock(luck: random.Random, crew: Crew) -> str:
+    """Kill a clock process; another takes its place."""
+    name = _one(luck, crew, "clock")
+    crew.kill(name)
+    return f"killed {name}"
+
+
+def _answers(port: int) -> bool:
+    with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+        return True
+    return False
+
+
+def _one(luck: random.Random, crew: Crew, prefix: str) -> str:
+    return luck.choice([name for name in crew.names if name.startswith(prefix)])
+
+
+class BehindProxy(Kind):
+    """A kind whose clients reach Redis through a proxy of the lab."""
+
+    def open(self) -> None:
+        """Start a Redis and a proxy before it."""
+        super().open()
+        self.controls = Controls(self.home / "controls")
+        self.controls.target = self.redis.port
+        self.port = free_port()
+        self.proxies = Crew(self.home / "logs")
+        self.stack.callback(self.proxies.end)
+        self.proxies.start("proxy", packets.main, ProxyDuty(port=self.port, controls=self.home / "controls"))
+        wait_until(lambda: listens(self.port))
+
+    def way_in(self) -> int:
+        """Lead everybody through the proxy."""
+        return self.port

@@ -1,0 +1,241 @@
+"""The kinds of faults: for each the servers it needs, and what it does to them at a stroke."""
+
+import os
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+import redis
+
+from lab.crews import Crew
+from lab.kind import BehindProxy, Kind, freeze_worker, kill_clock, kill_worker
+from lab.process import Place
+from lab.redis_servers import LabRedis
+from tests.support.waiting import wait_until
+
+_UNSAFE_S: Final = 2.0
+"""What docs/decisions/durability.md lets `everysec` lose: the last two seconds of acknowledged writes."""
+
+
+class Workers(Kind):
+    """Worker processes are killed and frozen."""
+
+    name = "workers"
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Kill or freeze a worker."""
+        return luck.choice((freeze_worker, kill_worker, kill_worker))(luck, crew)
+
+
+class Servers(Kind):
+    """Servers of MCP are killed and frozen, and so are clock processes; workers call over HTTP with API keys."""
+
+    name = "servers"
+
+    def __init__(self, home: Path, *, acl: bool = False, http: bool = False) -> None:
+        super().__init__(home, acl=acl, http=True)
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Kill or freeze a server, or kill a clock."""
+        if luck.random() < 0.5:
+            return kill_clock(luck, crew)
+        name = luck.choice(self.servers.names)
+        if luck.random() < 0.5:
+            self.servers.kill(name)
+            return f"killed {name}"
+        length = luck.choice((0.05, 0.3, 0.7))
+        self.servers.freeze(name)
+        time.sleep(length)
+        self.servers.thaw(name)
+        return f"froze {name} for {length} s"
+
+
+class Packets(BehindProxy):
+    """A proxy tears, delays, loses and holds back packets between dcf and Redis."""
+
+    name = "packets"
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Let packets be broken for a while."""
+        before = self.controls.struck
+        self.controls.may_strike = True
+        time.sleep(luck.uniform(0.2, 0.6))
+        self.controls.may_strike = False
+        self.struck += self.controls.struck - before
+        return f"broke {self.controls.struck - before} packets"
+
+    def heal(self, crew: Crew) -> None:
+        """Let everything pass."""
+        super().heal(crew)
+        self.controls.may_strike = False
+
+
+class RedisServers(Kind):
+    """The redis-server is killed and frozen; it syncs every write, so nothing acknowledged may be lost."""
+
+    name = "redis"
+    pause_s = (0.2, 0.7)
+
+    def options(self) -> tuple[str, ...]:
+        """Log every write, and sync it before it is answered."""
+        return ("--appendonly", "yes", "--appendfsync", "always")
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Kill it, freeze it, or have it rewrite its log."""
+        what = luck.choice(("kill", "kill", "freeze", "rewrite"))
+        if what == "kill":
+            self.redis.kill()
+            time.sleep(luck.choice((0.0, 0.1)))
+            self.redis.start()
+            return "killed redis-server"
+        if what == "rewrite":
+            with suppress(redis.RedisError):
+                self.client().bgrewriteaof()
+            return "rewrote the log"
+        length = luck.choice((0.05, 0.3, 0.7))
+        self.redis.freeze()
+        time.sleep(length)
+        self.redis.thaw()
+        return f"froze redis-server for {length} s"
+
+
+class Disks(Kind):
+    """Power losses with `everysec`: of what Redis logged in the last two seconds, any part is gone."""
+
+    name = "disks"
+    pause_s = (0.5, 1.5)
+    honest = True
+
+    def open(self) -> None:
+        """Start a Redis, and note how long its log is."""
+        super().open()
+        self.sizes: deque[tuple[float, int]] = deque(maxlen=1000)
+        self.ending = threading.Event()
+        watcher = threading.Thread(target=self._watch)
+        watcher.start()
+        self.stack.callback(watcher.join)
+        self.stack.callback(self.ending.set)
+
+    def options(self) -> tuple[str, ...]:
+        """Log every write, and sync once a second."""
+        return ("--appendonly", "yes", "--appendfsync", "everysec", "--auto-aof-rewrite-percentage", "0")
+
+    def begin(self) -> None:
+        """Begin with a log that a power loss can cut anywhere in the batch."""
+        super().begin()
+        time.sleep(2.1)
+
+    def _watch(self) -> None:
+        while not self.ending.wait(0.02):
+            with suppress(OSError, ValueError):
+                self.sizes.append((time.monotonic(), self.redis.log().stat().st_size))
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Kill it, and cut its log somewhere in what was written in the last two seconds."""
+        self.redis.kill()
+        now = time.monotonic()
+        log = self.redis.log()
+        whole = log.stat().st_size
+        safe = max((size for at, size in self.sizes if at <= now - _UNSAFE_S), default=whole)
+        left = luck.randint(min(safe, whole), whole)
+        os.truncate(log, left)
+        self.redis.repair()
+        self.losses.append((now - _UNSAFE_S - 0.1, now + 0.01))
+        self.sizes.clear()
+        self.sizes.append((now - _UNSAFE_S, left))  # what is left was read back, so it is on the disk
+        self.redis.start()
+        return f"cut {whole - left} bytes off the log"
+
+
+class Memory(Kind):
+    """Redis has no memory left, for a while."""
+
+    name = "memory"
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Let Redis refuse all writes, or those after the next few kilobytes."""
+        client = self.client()
+        spare = luck.choice((None, 500, 5_000, 20_000))
+        limit = 1 if spare is None else int(client.info("memory")["used_memory"]) + spare
+        client.config_set("maxmemory", limit)
+        length = luck.uniform(0.05, 0.4)
+        time.sleep(length)
+        client.config_set("maxmemory", 0)
+        return f"no memory beyond {spare} bytes for {length:.2f} s"
+
+    def heal(self, crew: Crew) -> None:
+        """Give it memory."""
+        super().heal(crew)
+        self.client().config_set("maxmemory", 0)
+
+
+class Clocks(Kind):
+    """The server's clock is stepped: by seconds, minutes, an hour, either way. Clock processes are killed."""
+
+    name = "clocks"
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Step the time, or kill a process that looks at it."""
+        if luck.random() < 0.2:
+            return kill_clock(luck, crew)
+        seconds = luck.choice((-3600, -600, -30, -2, 2, 30, 600, 3600))
+        self.time.step(seconds)
+        return f"stepped the time by {seconds} s"
+
+
+class Failover(BehindProxy):
+    """The replica takes the primary's place, and `DCF_WAIT_REPLICAS` is 1, so nothing acknowledged may be lost.
+
+    Who connects is led to the new primary, as by Sentinel; connections to the old one stay, while it goes on.
+    """
+
+    name = "failover"
+    pause_s = (0.2, 0.8)
+
+    def open(self) -> None:
+        """Start a primary, its replica and a proxy."""
+        super().open()
+        self.spare = self.stack.enter_context(LabRedis(self.home / "spare", *self.options(), users=self.users))
+        self.spare.follow(self.redis.port)
+
+    def place(self) -> Place:
+        """Answer only what the replica has."""
+        return replace(super().place(), wait_replicas=1)
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Let the two change places: the old one dies, or is frozen or forgotten for a while and goes on."""
+        old, new = self.redis, self.spare
+        how = luck.choice(("killed", "frozen", "forgotten", "cut off and killed"))
+        if how == "frozen":
+            old.freeze()
+        elif how == "cut off and killed":
+            new.freeze()
+            old.client().client_kill_filter(_type="replica")
+            time.sleep(luck.uniform(0.1, 0.4))
+        if "killed" in how:
+            old.kill()
+            new.thaw()
+        new.lead()
+        self.redis, self.spare = new, old
+        self.controls.target = new.port
+        if how == "frozen":
+            time.sleep(luck.uniform(0.0, 0.3))
+            old.thaw()
+        if "killed" in how:
+            old.start("--replicaof", "127.0.0.1", str(new.port))
+            wait_until(old.is_linked, 20)
+        else:
+            time.sleep(luck.uniform(0.0, 0.4))
+            old.follow(new.port)
+        return f"the replica took the place of its primary, which was {how}"
+
+
+KINDS: Mapping[str, type[Kind]] = {
+    kind.name: kind for kind in (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover)
+}

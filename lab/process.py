@@ -1,0 +1,70 @@
+"""dcf in a process of the lab: connected to a Redis, in stretched time."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dcf.adapters.mailbox import Mailbox
+from dcf.runs.clock import RunClock
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.notifications import Notifications
+from dcf.store.agents import AgentRecords
+from dcf.store.connection import Connections, open_pool
+from dcf.store.due import DueRuns
+from dcf.store.inbox import Inbox
+from dcf.store.index import RunIndex
+from dcf.store.outbox import Outbox
+from dcf.store.runs import RunStore
+from dcf.store.server_time import ServerTime
+from dcf.store.told import ToldRecords
+from lab.server_time import SharedTime, TimedPool, quicken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where dcf's Redis is, and how it is used.
+
+    `server_urls` are servers of MCP for workers that call over HTTP, each with the API key of its agent.
+    """
+
+    url: str
+    time_file: Path
+    wait_replicas: int = 0
+    server_urls: tuple[str, ...] = ()
+    api_keys: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dcf:
+    """The parts of dcf that the lab uses."""
+
+    connections: Connections
+    plane: ControlPlane
+    notifications: Notifications
+    clock: RunClock
+    inbox: Inbox
+
+
+@contextmanager
+def opened(place: Place) -> Iterator[Dcf]:
+    """Connect, for the duration of the block."""
+    quicken()
+    connections = Connections(TimedPool(open_pool(place.url), SharedTime(place.time_file)))
+    store = RunStore(connections, wait_replicas=place.wait_replicas, deadline_s=5.0)
+    index, outbox, inbox = RunIndex(connections), Outbox(connections), Inbox(connections)
+    plane = ControlPlane(store, index)
+    platform = Mailbox(inbox, AgentRecords(connections))
+    notifications = Notifications(plane, outbox, ToldRecords(connections), platform)
+    deliveries = DeliveryThreads(lambda run: len(notifications.deliver(run, stalled=True)), threads=0)
+    try:
+        yield Dcf(
+            connections=connections,
+            plane=plane,
+            notifications=notifications,
+            clock=RunClock(plane, index, DueRuns(connections), outbox, deliveries, ServerTime(connections)),
+            inbox=inbox,
+        )
+    finally:
+        connections.close()

@@ -1,0 +1,110 @@
+"""What came of all batches: the table that is printed, and the record that is kept."""
+
+import platform
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import redis
+
+from lab.server_time import FACTOR
+from lab.session import Outcome, Violation
+
+_HEADINGS = ("kind", "runs", "strikes", "broken packets", "calls", "seconds", "violations", "seeds that failed")
+
+RECORDS = Path(__file__).parent / "records"
+
+
+@dataclass(slots=True, kw_only=True)
+class Total:
+    """The batches of one kind, in one way."""
+
+    name: str
+    runs: int = 0
+    calls: int = 0
+    strikes: int = 0
+    broken: int = 0
+    seconds: float = 0.0
+    violations: list[Violation] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def add(self, found: Outcome) -> None:
+        """Add a batch."""
+        self.runs += found.runs
+        self.calls += found.calls
+        self.strikes += found.strikes
+        self.broken += found.broken
+        self.seconds += found.seconds
+        self.violations += found.violations
+        self.complaints += found.complaints
+
+    @property
+    def seeds(self) -> list[int]:
+        """Return the seeds of the runs that broke a rule."""
+        return sorted({found.seed for found in self.violations})
+
+    @property
+    def is_clean(self) -> bool:
+        """Return True if no rule was broken and nobody complained."""
+        return not self.violations and not self.complaints
+
+
+def table(totals: list[Total]) -> str:
+    """Return the figures by kind."""
+    rows: list[tuple[str, ...]] = [
+        ("kind", "runs", "strikes", "broken packets", "calls", "seconds", "violations", "seeds that failed")
+    ]
+    for one in [*totals, _sum(totals)]:
+        figures = (one.runs, one.strikes, one.broken, one.calls, round(one.seconds), len(one.violations))
+        seeds = ", ".join(map(str, one.seeds[:10])) or "none"
+        rows.append((one.name, *(f"{figure:,}" for figure in figures), seeds))
+    lines = ["| " + " | ".join(row) + " |" for row in rows]
+    return "\n".join([lines[0], "|" + "---|" * len(rows[0]), *lines[1:]])
+
+
+def record(totals: list[Total], versions: Mapping[str, str]) -> str:
+    """Return the page that is kept."""
+    return "\n".join(_page(totals, versions)) + "\n"
+
+
+def _page(totals: list[Total], versions: Mapping[str, str]) -> Iterator[str]:
+    yield f"# Fault lab, {datetime.now(UTC):%Y-%m-%d}"
+    yield ""
+    yield f"{_sum(totals).runs:,} runs, server time {FACTOR} times as fast as real time. {_said(versions)}"
+    yield ""
+    yield table(totals)
+    yield ""
+    yield "## Found"
+    yield ""
+    found = [f"- {one.name}, seed {two.seed}: {two.rule}: {two.sentence}" for one in totals for two in one.violations]
+    found += [f"- {one.name}: {text}" for one in totals for text in one.complaints]
+    yield from found or ["No rule was broken, no process crashed, and Redis refused its user dcf nothing."]
+
+
+def _said(versions: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {version}" for name, version in versions.items()) + "."
+
+
+def versions_of(server: str) -> dict[str, str]:
+    """Return the versions of what was tried."""
+    return {
+        "Redis": server,
+        "redis-py": redis.__version__,
+        "Python": platform.python_version(),
+        "system": f"{sys.platform} {platform.machine()}",
+    }
+
+
+def _sum(totals: list[Total]) -> Total:
+    total = Total(name="all")
+    for one in totals:
+        total.runs += one.runs
+        total.calls += one.calls
+        total.strikes += one.strikes
+        total.broken += one.broken
+        total.seconds += one.seconds
+        total.violations += one.violations
+        total.complaints += one.complaints
+    return total

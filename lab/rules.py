@@ -1,0 +1,286 @@
+"""The rules by which the lab judges a run: the invariants of ARCHITECTURE.md, and what a user expects of the end.
+
+One function each, named for what must hold. It yields a sentence for each violation it finds.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from lab.evidence import BY_THE_CLOCK, ENDINGS, Happening, Story, is_task
+from lab.recording import Call
+
+Rule: TypeAlias = Callable[[Story], Iterator[str]]
+
+_BY_HOLDER = ("LeaseRenewed", "LeaseReleased", "StateUpdated")
+_WRITES = ("complete", "write", "renew")
+_TERMINAL = ("succeeded", "failed", "skipped", "cancelled")
+
+
+def one_holder_per_epoch(story: Story) -> Iterator[str]:
+    """No epoch of a state is granted twice, neither in the history nor in what callers were told."""
+    granted = Counter((found.state, found.epoch) for found in story.of("LeaseAcquired"))
+    yield from (
+        f"{state} was granted {times} times with epoch {epoch}"
+        for (state, epoch), times in granted.items()
+        if times > 1
+    )
+    tokens: dict[tuple[str, int], set[str]] = defaultdict(set)
+    for grant in story.grants:
+        tokens[grant.state, grant.epoch].add(grant.token)
+    for (state, epoch), found in tokens.items():
+        if len(found) > 1:
+            yield f"{len(found)} tokens were told to hold {state} with epoch {epoch}"
+
+
+def epochs_grow(story: Story) -> Iterator[str]:
+    """Each grant of a state has a larger epoch than those before: in the history, and for those told in turn."""
+    last: dict[str, int] = {}
+    for found in story.of("LeaseAcquired"):
+        if found.epoch <= last.get(found.state, 0):
+            yield f"{found.state} was granted with epoch {found.epoch} after {last[found.state]}"
+        last[found.state] = found.epoch
+    first_told = [grant for grant in story.grants if not grant.call.repeated]
+    for earlier in first_told:
+        for later in first_told:
+            in_turn = earlier.call.end is not None and earlier.call.end < later.call.start
+            if later.state == earlier.state and in_turn and later.epoch < earlier.epoch:
+                yield f"{later.state} was granted with epoch {later.epoch} after {earlier.epoch} was told"
+
+
+def no_stale_write(story: Story) -> Iterator[str]:
+    """Only the current holder writes: after a later grant, and before any, nothing written with a token counts."""
+    holder: dict[str, int | None] = {}
+    for found in story.happenings:
+        if found.type == "LeaseAcquired":
+            holder[found.state] = found.epoch
+        elif found.type in _BY_HOLDER and holder.get(found.state) != found.epoch:
+            yield f"{found.told()}, while epoch {holder.get(found.state)} held the state"
+        elif _is_by_holder(found) and holder.get(found.state) is None:
+            yield f"{found.told()}, while nobody held the state"
+        if found.type in {*ENDINGS, "LeaseReleased", "StateCancelled"}:
+            holder[found.state] = None
+    yield from _stale_answers(story)
+
+
+def _is_by_holder(found: Happening) -> bool:
+    """Return True if only a holder can have ended the state so."""
+    return found.type in ENDINGS and is_task(found.state) and found.data.get("error") not in BY_THE_CLOCK
+
+
+def _stale_answers(story: Story) -> Iterator[str]:
+    asked = {call.token for call in story.calls if call.op == "acquire"}
+    asked |= {call.claimed["token"] for call in story.calls if call.claimed is not None}
+    for call in _applied(story, *_WRITES):
+        if call.after_end:
+            yield f"written after the end of the run: {call.told()}"
+        if call.token not in asked:
+            yield f"a token that nobody asked for was accepted: {call.told()}"
+        epoch = story.epochs.get(call.token or "")
+        for grant in story.kept_grants:
+            over = grant.call.end is not None and grant.call.end < call.start
+            if epoch is not None and grant.state == call.state and grant.epoch > epoch and over:
+                yield f"accepted although epoch {grant.epoch} had been granted: {call.told()}"
+
+
+def _applied(story: Story, *ops: str) -> Iterator[Call]:
+    """Return the calls that were told to have taken effect just then."""
+    return (call for call in story.calls if call.op in ops and call.is_ok and not call.repeated)
+
+
+def _kept(story: Story, *ops: str) -> Iterator[Call]:
+    """Return those whose effect no power loss may have taken back."""
+    return (call for call in _applied(story, *ops) if not story.may_be_lost(call.end))
+
+
+def no_early_start(story: Story) -> Iterator[str]:
+    """A state is leased only once control has entered it, and with the input that the states before give it."""
+    is_open: dict[str, bool] = {}
+    for found in story.happenings:
+        if found.type == "StateEntered":
+            is_open[found.state] = True
+        elif found.type == "LeaseAcquired" and not is_open.get(found.state, _is_entered_by_claim(story, found)):
+            yield f"leased before it was entered: {found.told()}"
+        elif found.type in {"StateSucceeded", "StateFailed", "StateCancelled"}:
+            is_open[found.state] = False
+    for call in story.calls:
+        if call.op == "acquire" and call.is_ok and call.given not in story.expected.inputs.get(call.state, []):
+            yield f"an input that no run of the workflow gives this state ({call.given}): {call.told()}"
+
+
+def _is_entered_by_claim(story: Story, found: Happening) -> bool:
+    """Return True if the entry stands behind the lease: a completion that leases the next state writes both at once."""
+    return any(
+        later.type == "StateEntered" and later.state == found.state and later.number - found.number <= 1
+        for later in story.happenings
+        if later.number > found.number
+    )
+
+
+def terminal_documents_do_not_change(story: Story) -> Iterator[str]:
+    """What has ended stays as it is, unless control enters the state again; after the run's end nothing changes."""
+    before = dict[str, dict[str, object]]()
+    for documents in (*story.observed, story.documents, story.documents_later):
+        for path, document in documents.items():
+            earlier = before.get(path)
+            if earlier is not None and _epoch(earlier) == _epoch(document) and _body(earlier) != _body(document):
+                yield f"{path} was {_body(earlier)} and became {_body(document)}"
+            if document.get("status") in _TERMINAL:
+                before[path] = document
+    for path, document in story.documents.items():
+        if story.documents_later and story.documents_later.get(path) != document:
+            yield f"{path} changed after the end of the run"
+
+
+def _epoch(document: dict[str, object]) -> object:
+    lease = document.get("lease")
+    return lease.get("epoch") if isinstance(lease, dict) else None
+
+
+def _body(document: dict[str, object]) -> dict[str, object]:
+    return {name: document.get(name) for name in ("status", "attempts", "finished_at", "last_error")}
+
+
+def one_effective_completion_per_attempt(story: Story) -> Iterator[str]:
+    """Each lease ends its state at most once, and one request at most is told to have done it."""
+    for (state, epoch), found in story.endings.items():
+        if len(found) > 1:
+            yield f"{state} ended {len(found)} times with epoch {epoch}"
+    done: dict[str | None, list[Call]] = defaultdict(list)
+    for call in _kept(story, "complete"):
+        done[call.token].append(call)
+    for calls in done.values():
+        if len(calls) > 1:
+            yield "told twice to have completed: " + " and ".join(call.told() for call in calls)
+
+
+def an_applied_request_is_never_refused(story: Story) -> Iterator[str]:
+    """Whoever repeats a request that took effect hears so, whatever came between."""
+    applied: dict[tuple[str, str, str | None, str], Call] = {}
+    for call in _kept(story, "complete", "write", "release"):
+        applied.setdefault(_request(call), call)
+    for call in story.calls:
+        first = applied.get(_request(call))
+        if first is not None and call.is_refused and call.end is not None and call.end > first.start:
+            yield f"refused although it was applied: {call.told()}"
+    for call in story.calls:
+        epoch = story.epochs.get(call.token or "")
+        was_new = call.op == "complete" and call.is_refused and _request(call) not in applied
+        if was_new and epoch is not None and (call.state, epoch) in story.endings and _wrote_one_thing(story, call):
+            yield f"refused, and the history has it: {call.told()}"
+
+
+def _wrote_one_thing(story: Story, call: Call) -> bool:
+    """Return True if only this result was ever written with the token, so that it is the one that took effect."""
+    same = (other for other in story.calls if other.op == "complete" and other.token == call.token)
+    return len({str(other.content) for other in same}) == 1
+
+
+def _request(call: Call) -> tuple[str, str, str | None, str]:
+    return call.op, call.state, call.token, str(call.content)
+
+
+def nothing_acknowledged_is_lost(story: Story) -> Iterator[str]:
+    """What a caller was told to have done stands in the history."""
+    for grant in story.grants:
+        if not story.was_granted(grant.state, grant.epoch) and not story.may_be_lost(grant.call.end):
+            yield f"granted, and not in the history: {grant.call.told()}"
+    for call in _applied(story, "complete"):
+        epoch = story.epochs.get(call.token or "")
+        if epoch is not None and (call.state, epoch) not in story.endings and not story.may_be_lost(call.end):
+            yield f"completed, and not in the history: {call.told()}"
+
+
+def only_the_assigned_hold_states(story: Story) -> Iterator[str]:
+    """Whoever leases a state is one of those it is assigned to."""
+    for found in story.of("LeaseAcquired"):
+        if found.data.get("owner") not in story.agents:
+            yield f"leased by somebody else: {found.told()}"
+
+
+def agents_are_told(story: Story) -> Iterator[str]:
+    """Every entered Task is announced, taken or cancelled, and the planner hears of the end."""
+    for entered in story.of("StateEntered"):
+        if not is_task(entered.state):
+            continue
+        after = [found for found in story.happenings if found.state == entered.state and found.epoch >= entered.epoch]
+        known = {"NotificationSent", "LeaseAcquired", "StateCancelled", "StateFailed"}
+        if not any(found.type in known for found in after) and story.meta.get("status") == "succeeded":
+            yield f"nobody was told, and nobody took it: {entered.told()}"
+    if story.meta.get("status") != "running" and "run_finished" not in story.planner_told:
+        yield "the planner was not told of the end"
+
+
+def the_run_ends_once(story: Story) -> Iterator[str]:
+    """The run ends, in time, once."""
+    status = story.meta.get("status")
+    if status is None:
+        yield "the run is gone"
+    elif status == "running":
+        yield "the run stands still, or takes far too long"
+    ends = [found.type for found in story.of("RunSucceeded", "RunFailed")]
+    if len(ends) > 1:
+        yield f"the run ended {len(ends)} times: {ends}"
+
+
+def the_output_is_right(story: Story) -> Iterator[str]:
+    """The run ends as the lab computed it, and every state completed as often as it should."""
+    expected, meta = story.expected, story.meta
+    if meta.get("status") in {None, "running"}:
+        return
+    if meta.get("status") != expected.status:
+        yield f"it is {meta.get('status')}, not {expected.status}: {meta.get('error')} {meta.get('cause')}"
+        return
+    if expected.status == "succeeded" and meta.get("output") != expected.output:
+        yield f"its output is {meta.get('output')}, not {expected.output}"
+    if expected.status == "failed" and meta.get("error") != expected.error:
+        yield f"its error is {meta.get('error')}, not {expected.error}"
+    yield from _wrong_counts(story)
+
+
+def _wrong_counts(story: Story) -> Iterator[str]:
+    done = Counter(found.state for found in story.of("StateSucceeded"))
+    for path in {*done, *story.expected.done}:
+        is_choice = path.rpartition("/")[2].startswith(("Pick", "More"))
+        if not is_choice and story.expected.is_determined(path) and done[path] != story.expected.done[path]:
+            yield f"{path} completed {done[path]} times, not {story.expected.done[path]}"
+
+
+def passing_faults_are_told_as_such(story: Story) -> Iterator[str]:
+    """No fault of a server is told as one that stays, or as a defect: whoever hears that gives up a finished result."""
+    for call in story.calls:
+        if call.code in {"store_unsuitable", "!internal_error", "internal_error", "error"}:
+            yield f"told as a fault that stays: {call.told()}"
+
+
+def nothing_is_left_over(story: Story) -> Iterator[str]:
+    """After the end no timer, notification, claim, lease or place in a list is left, and no state is open."""
+    if story.meta.get("status") in {None, "running"}:
+        return
+    yield from (f"left over: {what}" for what in story.left)
+    for path, document in story.documents_later.items():
+        if document.get("status") not in _TERMINAL:
+            yield f"{path} is still {document.get('status')}"
+
+
+RULES: tuple[Rule, ...] = (
+    one_holder_per_epoch,
+    epochs_grow,
+    no_stale_write,
+    no_early_start,
+    terminal_documents_do_not_change,
+    one_effective_completion_per_attempt,
+    an_applied_request_is_never_refused,
+    nothing_acknowledged_is_lost,
+    only_the_assigned_hold_states,
+    agents_are_told,
+    the_run_ends_once,
+    the_output_is_right,
+    passing_faults_are_told_as_such,
+    nothing_is_left_over,
+)
+
+
+def judge(story: Story) -> list[tuple[str, str]]:
+    """Return every violation: the rule and the sentence."""
+    return [(rule.__name__, sentence) for rule in RULES for sentence in rule(story)]

@@ -1,0 +1,49 @@
+"""A server process of the lab: `dcf serve` over HTTP, in stretched time, without a limit of calls per second."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import SecretStr
+
+from dcf import application
+from dcf.cli import serving
+from dcf.settings import Settings
+from dcf.store.connection import Pool, open_pool
+from lab.process import Place
+from lab.server_time import SharedTime, TimedPool, quicken
+
+_ENOUGH = 100_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerDuty:
+    """What a server process is given."""
+
+    port: int
+    place: Place
+
+
+def main(duty: ServerDuty) -> None:
+    """Serve until killed."""
+    quicken()
+    shared = SharedTime(duty.place.time_file)
+
+    def timed(url: str) -> Pool:
+        return TimedPool(open_pool(url), shared)
+
+    vars(application)["open_pool"] = timed
+    settings = Settings(
+        redis_url=SecretStr(duty.place.url),
+        mcp_port=duty.port,
+        auth="keys" if duty.place.api_keys else "off",
+        wait_replicas=duty.place.wait_replicas,
+        pulse_interval_s=0.05,
+        rate_per_s=_ENOUGH,
+        rate_burst=_ENOUGH,
+        max_concurrency=1000,
+    )
+    serving.serve("http", settings, None, _say_nothing)
+
+
+def _say_nothing(_: Mapping[str, object]) -> None:
+    """Announce to nobody: whoever waits for the server asks its port."""

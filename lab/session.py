@@ -1,0 +1,277 @@
+"""A batch of runs of one kind: creates them, lets workers work and faults strike, waits for the end, judges each.
+
+A batch is what a seed repeats: its workflows, habits and strikes are drawn from it. Only the interleaving is new.
+"""
+
+import random
+import shutil
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from dcf.core.answers import Created
+from dcf.core.creation import Create
+from dcf.core.definition import read_definition
+from dcf.core.finalization import Finalize
+from dcf.errors import PASSING, DcfError, UnknownRun
+from dcf.store import keys
+from dcf.store.keys import RunKeys
+from lab import clock, worker
+from lab.crews import AGENTS, Crew
+from lab.evidence import (
+    PLANNER,
+    Story,
+    is_task,
+    read_documents,
+    read_happenings,
+    read_left,
+    read_meta,
+    read_planner_mail,
+)
+from lab.kind import Kind
+from lab.process import Dcf, opened
+from lab.recording import Call, Recorder, read_calls
+from lab.rules import judge
+from lab.verbs import OwnVerbs, Recorded
+from lab.workflows import Workflow, draw
+
+BATCH = 100
+_STRIKING_S = 30.0
+_PATIENCE_S = 20.0
+"""Seconds without any progress after which what is still open counts as standing still."""
+
+_REMINDERS = 4
+"""Entries that a run which stands still adds to its history in that time: nobody takes its state, and is reminded."""
+
+_DRAIN_S = 15.0
+_MOST_ATTEMPTS = 1000
+_LATE_CALLS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A rule that a run broke."""
+
+    seed: int
+    rule: str
+    sentence: str
+    story: Story
+    strikes: tuple[tuple[float, str], ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Outcome:
+    """What came of a batch. `broken` counts packets, `complaints` are those of processes that crashed and of Redis."""
+
+    runs: int = 0
+    calls: int = 0
+    strikes: int = 0
+    broken: int = 0
+    seconds: float = 0.0
+    complaints: list[str] = field(default_factory=list)
+    violations: list[Violation] = field(default_factory=list)
+
+
+class Batch:
+    """The runs of some seeds, on the servers of a kind."""
+
+    def __init__(
+        self, kind: Kind, seeds: range, *, only: int | None = None, work: Callable[[worker.Duty], None] = worker.main
+    ) -> None:
+        """Take the runs of these seeds, or only one of them, with the strikes of all; `work` is what workers run."""
+        self._kind = kind
+        self._seeds = seeds
+        self._work = work
+        self._folder = kind.home / f"batch-{seeds.start}"
+        self._crew = Crew(self._folder)
+        chosen = seeds if only is None else (only,)
+        self._workflows = {f"lab-{kind.name}-{seed}": draw(seed) for seed in chosen}
+        self._struck: list[tuple[float, str]] = []
+        self._observed: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+        self._over = threading.Event()
+
+    def run(self) -> Outcome:
+        """Run the batch to its end and judge it."""
+        began = time.monotonic()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._folder.mkdir()
+        self._kind.begin()
+        with opened(self._kind.place()) as dcf:
+            striker = threading.Thread(target=self._strike)
+            try:
+                self._start()
+                self._create_all(dcf)
+                striker.start()
+                self._wait_for_ends(dcf, _STRIKING_S)
+                self._over.set()
+                striker.join()
+                self._kind.heal(self._crew)
+                self._wait_while_they_go_on(dcf)
+                stories = self._finish(dcf)
+            finally:
+                self._over.set()
+                self._crew.end()
+        outcome = Outcome(runs=len(stories), strikes=len(self._struck), seconds=time.monotonic() - began)
+        outcome.broken = self._kind.struck
+        outcome.complaints = [*self._kind.complaints(), *self._crew.crashes()]
+        for story in stories:
+            outcome.calls += len(story.calls)
+            found = [(rule, sentence) for rule, sentence in judge(story)]
+            outcome.violations += [
+                Violation(seed=story.seed, rule=rule, sentence=text, story=story, strikes=tuple(self._struck))
+                for rule, text in found
+            ]
+        shutil.rmtree(self._folder, ignore_errors=True)
+        return outcome
+
+    def _start(self) -> None:
+        place = self._kind.place()
+        for number in range(2):
+            self._crew.start(f"clock {number}", clock.main, place)
+        seeds = {run: workflow.seed for run, workflow in self._workflows.items()}
+        claimed = tuple(run for run, seed in seeds.items() if seed % 3 == 0)
+        for number, agent in enumerate(AGENTS):
+            duty = worker.Duty(
+                agent=agent,
+                place=self._kind.workplace(),
+                calls=self._folder / f"{agent}.jsonl",
+                seeds=seeds,
+                claimed=claimed,
+                number=number + self._seeds.start,
+                honest=self._kind.honest,
+            )
+            self._crew.start(f"worker {agent}", self._work, duty)
+
+    def _create_all(self, dcf: Dcf) -> None:
+        for run, workflow in self._workflows.items():
+            self._create(dcf, run, workflow)
+
+    def _create(self, dcf: Dcf, run: str, workflow: Workflow) -> None:
+        """Create and start a run, as often as it takes."""
+        luck = random.Random(f"agents {workflow.seed}")
+        names = {path.rpartition("/")[2] for path in workflow.expected.inputs}
+        wish = Create(
+            workflow_id=run,
+            definition=read_definition(workflow.definition),
+            run_input=workflow.run_input,
+            agents={name: tuple(luck.sample(AGENTS, luck.randint(1, len(AGENTS)))) for name in names},
+            planner_agent_id=PLANNER,
+            retention_s=3600,
+            max_attempts=_MOST_ATTEMPTS,
+        )
+        while True:
+            created = patiently(lambda: dcf.plane.create(wish))
+            assert isinstance(created, Created), created
+            try:
+                patiently(lambda: dcf.plane.kick_off(run, "start"))
+            except UnknownRun:  # a power loss took it back
+                continue
+            return
+
+    def _strike(self) -> None:
+        luck = random.Random(f"strikes {self._kind.name} {self._seeds.start}")
+        while not self._over.wait(luck.uniform(*self._kind.pause_s)):
+            began = time.monotonic()
+            self._struck.append((began, self._kind.strike(luck, self._crew)))
+
+    def _wait_for_ends(self, dcf: Dcf, seconds: float) -> set[str]:
+        """Wait until every run is over, but not much longer than this; those that are still open."""
+        until = time.monotonic() + seconds
+        open_runs = set(self._workflows)
+        while open_runs and time.monotonic() < until:
+            time.sleep(0.05)
+            with suppress(DcfError):
+                open_runs = {run for run in sorted(open_runs) if self._is_open(dcf, run)}
+        return open_runs
+
+    def _is_open(self, dcf: Dcf, run: str) -> bool:
+        """Return True if a run goes on; create and start again what a power loss took back."""
+        try:
+            meta = dcf.plane.read(run, ()).meta
+        except UnknownRun:
+            meta = None
+        if meta is None or (meta.status == "running" and not meta.is_started):
+            self._create(dcf, run, self._workflows[run])
+            return True
+        return meta.status == "running"
+
+    def _wait_while_they_go_on(self, dcf: Dcf) -> None:
+        """Wait, now that everything is well, until every run is over or nothing happens any more."""
+        client, before = self._kind.client(), -1
+        while open_runs := self._wait_for_ends(dcf, _PATIENCE_S):
+            happened = sum(client.xlen(RunKeys(run).events) for run in self._workflows)
+            if happened - before <= _REMINDERS * len(open_runs):
+                return
+            before = happened
+
+    def _finish(self, dcf: Dcf) -> list[Story]:
+        """Finalize the runs, make late calls, let everything drain, and collect the evidence."""
+        self._crew.end("worker")
+        client = self._kind.client()
+        ended = [run for run in self._workflows if read_meta(client, run).get("status") not in {None, "running"}]
+        self._drain(client)
+        mail = read_planner_mail(client)
+        for run in ended:
+            patiently(lambda run=run: dcf.plane.finalize(run, Finalize(workflow_id=run)))  # type: ignore[misc]
+        self._drain(client)
+        before = {run: read_documents(client, run) for run in self._workflows}
+        self._call_late(dcf)
+        by_run = defaultdict[str, list[Call]](list)
+        for call in read_calls(self._folder):
+            by_run[call.run].append(call)
+        return [
+            Story(
+                run=run,
+                seed=workflow.seed,
+                expected=workflow.expected,
+                calls=tuple(by_run[run]),
+                happenings=read_happenings(client, run),
+                meta=read_meta(client, run),
+                agents=frozenset(AGENTS),
+                documents=before[run] if run in ended else {},
+                documents_later=read_documents(client, run) if run in ended else {},
+                left=read_left(client, run),
+                planner_told=tuple(mail.get(run, ())),
+                losses=tuple(self._kind.losses),
+            )
+            for run, workflow in self._workflows.items()
+        ]
+
+    def _drain(self, client: Any) -> None:
+        """Wait until the clocks have nothing left to do for any run that ended."""
+        until = time.monotonic() + _DRAIN_S
+        while time.monotonic() < until:
+            live = {name.decode() for name in client.zrange(keys.LIVE, 0, -1)}
+            if not [run for run in live if read_meta(client, run).get("status") != "running"]:
+                return
+            time.sleep(0.05)
+
+    def _call_late(self, dcf: Dcf) -> None:
+        """Come back with old leases when everything is over."""
+        recorder = Recorder(self._folder / "late.jsonl", "late", after_end=True)
+        verbs = Recorded(OwnVerbs(dcf.plane, dcf.notifications), recorder, "late")
+        luck = random.Random(f"late {self._seeds.start}")
+        leases = defaultdict[str, list[Call]](list)
+        for call in read_calls(self._folder):
+            if call.token is not None and call.state and is_task(call.state):
+                leases[call.run].append(call)
+        for run, calls in leases.items():
+            for call in luck.sample(calls, min(len(calls), _LATE_CALLS)):
+                held = worker.Held(run=run, state=call.state, token=call.token or "", content={"output": 0}, over=True)
+                worker.come_back(verbs, held, luck)
+
+
+def patiently(call: Callable[[], Any]) -> Any:
+    """Repeat a call that says nothing, until it says something."""
+    until = time.monotonic() + _STRIKING_S
+    while True:
+        try:
+            return call()
+        except DcfError as error:
+            if error.code not in PASSING or time.monotonic() > until:
+                raise
+        time.sleep(0.05)

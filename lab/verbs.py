@@ -1,0 +1,217 @@
+"""What workers of the lab call, each call recorded: on dcf in their own process, or (`http_verbs`) at a server of MCP.
+
+An answer says the same either way. Failures that say nothing about the call have a code that begins with `!`.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+from dcf.core.answers import Leased, NothingReady, Released, Updated
+from dcf.core.lease import Acquire, Release, Renew
+from dcf.core.model import Status
+from dcf.core.progress import Update
+from dcf.errors import PASSING, DcfError
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.notifications import Notifications
+from dcf.values.refusal import Refusal
+from lab.recording import Recorder
+
+Content: TypeAlias = dict[str, Any]
+"""What a completion says: {"output": ...} or {"error": ...}."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """The answer of a call. `claimed` is the state that a completion leased as well: its path, token, epoch, input."""
+
+    code: str
+    state: str = ""
+    epoch: int | None = None
+    attempt: int = 0
+    repeated: bool = False
+    given: Any = None
+    claimed: dict[str, Any] | None = None
+
+    @property
+    def is_ok(self) -> bool:
+        """Return True if the call took effect, now or before."""
+        return self.code == "ok"
+
+    @property
+    def is_unknown(self) -> bool:
+        """Return True if the answer does not say whether the call took effect."""
+        return self.code.startswith("!")
+
+
+class Verbs(Protocol):
+    """The calls of a worker. `state` is a path."""
+
+    def acquire(self, run: str, state: str, agent: str, token: str, ttl_s: int) -> Heard:
+        """Take a state, or any (an empty `state`)."""
+
+    def renew(self, run: str, state: str, token: str) -> Heard:
+        """Extend the lease."""
+
+    def release(self, run: str, state: str, token: str) -> Heard:
+        """Give the state back."""
+
+    def write(self, run: str, state: str, token: str, part: Any, request_id: str) -> Heard:
+        """Write a part of the output."""
+
+    def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None) -> Heard:
+        """Write the result."""
+
+    def tell(self, run: str, state: str) -> Heard:
+        """Tell the agents of the states after this one."""
+
+
+class OwnVerbs:
+    """Calls of dcf in this process."""
+
+    def __init__(self, plane: ControlPlane, notifications: Notifications) -> None:
+        self._plane = plane
+        self._notifications = notifications
+
+    def acquire(self, run: str, state: str, agent: str, token: str, ttl_s: int) -> Heard:
+        """Take a state, or any."""
+        wish = Acquire(state=state, owner=agent, token=token, ttl_s=ttl_s)
+        answer = self._plane.acquire(run, wish) if state else self._plane.claim(run, wish)
+        if isinstance(answer, Leased) and answer.given is None:
+            given = self._plane.read(run, (answer.state,)).inputs.get(answer.state)
+            return _leased(answer, given)
+        return _leased(answer, answer.given) if isinstance(answer, Leased) else _refused(answer)
+
+    def renew(self, run: str, state: str, token: str) -> Heard:
+        """Extend the lease."""
+        answer = self._plane.renew(run, Renew(state=state, token=token))
+        return _leased(answer, None) if isinstance(answer, Leased) else _refused(answer)
+
+    def release(self, run: str, state: str, token: str) -> Heard:
+        """Give the state back."""
+        answer = self._plane.release(run, Release(state=state, token=token))
+        if isinstance(answer, Released):
+            return Heard(code="ok", state=state, repeated=answer.outcome == "lease_already_clear")
+        return _refused(answer)
+
+    def write(self, run: str, state: str, token: str, part: Any, request_id: str) -> Heard:
+        """Write a part of the output."""
+        request = Update(state=state, token=token, has_output=True, output=part, request_id=request_id)
+        return _updated(self._plane.update(run, request))
+
+    def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None) -> Heard:
+        """Write the result."""
+        result: dict[str, Any] = (
+            {"status": Status.FAILED, "error": content["error"], "cause": "as drawn"}
+            if "error" in content
+            else {"status": Status.SUCCEEDED, "has_output": True, "output": content["output"]}
+        )
+        answer = self._plane.update(run, Update(state=state, token=token, claim_ttl_s=claim_ttl_s, **result))
+        heard = _updated(answer)
+        if heard.claimed is None or not heard.repeated:
+            return heard
+        return replace(heard, claimed=heard.claimed | self._claimed_before(run, heard.claimed["state"]))
+
+    def _claimed_before(self, run: str, state: str) -> dict[str, Any]:
+        """Read what the answer to a repetition does not have, as the tool does: the epoch and the input."""
+        found = self._plane.read(run, (state,))
+        return {"epoch": found.states[state].lease.epoch, "given": found.inputs.get(state)}
+
+    def tell(self, run: str, state: str) -> Heard:
+        """Tell the agents of the states after this one."""
+        self._notifications.notify_next(run, state)
+        return Heard(code="ok", state=state)
+
+
+def _leased(answer: Leased, given: Any) -> Heard:
+    return Heard(
+        code="ok",
+        state=answer.state,
+        epoch=answer.doc.lease.epoch,
+        attempt=answer.doc.attempts,
+        repeated=answer.outcome == "lease_already_held",
+        given=given,
+    )
+
+
+def _refused(answer: Refusal | NothingReady) -> Heard:
+    return Heard(code="nothing_ready" if isinstance(answer, NothingReady) else answer.code)
+
+
+def _updated(answer: Updated | Refusal) -> Heard:
+    if not isinstance(answer, Updated):
+        return _refused(answer)
+    claimed = None
+    if answer.claimed is not None:
+        lease = answer.claimed.doc.lease
+        claimed = {
+            "state": answer.claimed.state,
+            "token": lease.token,
+            "epoch": lease.epoch,
+            "given": answer.claimed.given,
+        }
+    return Heard(code="ok", epoch=answer.doc.lease.epoch, repeated=answer.repeated, claimed=claimed)
+
+
+class Recorded:
+    """Makes calls and notes them. `surely` repeats a call until its outcome is known."""
+
+    def __init__(self, verbs: Verbs, recorder: Recorder, agent: str) -> None:
+        self.verbs = verbs
+        self.agent = agent
+        self.recorder = recorder
+
+    def acquire(self, run: str, state: str, token: str, ttl_s: int, agent: str | None = None) -> Heard:
+        """Take a state, or any."""
+        taker = agent or self.agent
+        note = {"state": state, "token": token, "content": taker}
+        return self._call("acquire", run, note, lambda: self.verbs.acquire(run, state, taker, token, ttl_s))
+
+    def renew(self, run: str, state: str, token: str) -> Heard:
+        """Extend the lease."""
+        note = {"state": state, "token": token}
+        return self._call("renew", run, note, lambda: self.verbs.renew(run, state, token))
+
+    def release(self, run: str, state: str, token: str) -> Heard:
+        """Give the state back."""
+        note = {"state": state, "token": token}
+        return self._call("release", run, note, lambda: self.verbs.release(run, state, token))
+
+    def write(self, run: str, state: str, token: str, part: Any, request_id: str) -> Heard:
+        """Write a part of the output."""
+        note = {"state": state, "token": token, "content": [request_id, part]}
+        return self._call("write", run, note, lambda: self.verbs.write(run, state, token, part, request_id))
+
+    def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None = None) -> Heard:
+        """Write the result."""
+        note = {"state": state, "token": token, "content": content}
+        return self._call("complete", run, note, lambda: self.verbs.complete(run, state, token, content, claim_ttl_s))
+
+    def tell(self, run: str, state: str) -> Heard:
+        """Tell the agents of the states after this one."""
+        return self._call("tell", run, {"state": state}, lambda: self.verbs.tell(run, state))
+
+    def surely(self, call: Callable[[], Heard], patience_s: float = 15.0) -> Heard:
+        """Repeat a call until its outcome is known, or patience ends."""
+        until = time.monotonic() + patience_s
+        while True:
+            heard = call()
+            if not heard.is_unknown or time.monotonic() > until:
+                return heard
+            time.sleep(0.02)
+
+    def _call(self, op: str, run: str, note: dict[str, Any], call: Callable[[], Heard]) -> Heard:
+        number = self.recorder.begin(op, run, **note)
+        heard = _heard(call)
+        answer = {"code": heard.code, "epoch": heard.epoch, "repeated": heard.repeated, "given": heard.given}
+        where = {"state": heard.state} if op == "acquire" and heard.state else {}
+        self.recorder.end(number, **answer, **where, claimed=heard.claimed)
+        return heard
+
+
+def _heard(call: Callable[[], Heard]) -> Heard:
+    try:
+        return call()
+    except DcfError as error:
+        return Heard(code=f"!{error.code}" if error.code in PASSING else error.code)

@@ -1,0 +1,252 @@
+"""A worker process of the lab: one agent that is told of states, or claims them, and works on them by its habits.
+
+It may be frozen or killed at any moment. What it did stands in its file of calls.
+"""
+
+import asyncio
+import random
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from dcf.errors import DcfError
+from dcf.store.connection import open_async_client
+from dcf.store.inbox import Inbox, InboxReader
+from lab.expectation import NEVER, answer_of
+from lab.habits import Habit, habit_of
+from lab.http_verbs import HttpVerbs, connected
+from lab.process import Place, opened
+from lab.recording import Recorder
+from lab.server_time import FACTOR
+from lab.verbs import Content, Heard, OwnVerbs, Recorded
+
+THREADS = 3
+_MOST_STALE = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Duty:
+    """What a worker process is given: who it is, the runs by id with their seeds, and those of them it claims from.
+
+    An honest worker never writes two different results with one lease: where Redis loses writes, the second may count.
+    """
+
+    agent: str
+    place: Place
+    calls: Path
+    seeds: Mapping[str, int]
+    claimed: tuple[str, ...]
+    number: int
+    honest: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """A lease that this process has, or had. `over`: it is known that the lease ended."""
+
+    run: str
+    state: str
+    token: str
+    content: Content | None
+    over: bool = False
+
+
+def main(duty: Duty) -> None:
+    """Work until killed."""
+    recorder = Recorder(duty.calls, duty.agent)
+    if duty.place.server_urls:
+        with connected(duty.place.server_urls, duty.place.api_keys.get(duty.agent)) as there:
+            worker = Worker(duty=duty, verbs=Recorded(there, recorder, duty.agent))
+            worker.begin()
+            worker.listen_over_http(there)
+    with opened(duty.place) as dcf:
+        verbs = Recorded(OwnVerbs(dcf.plane, dcf.notifications), recorder, duty.agent)
+        worker = Worker(duty=duty, verbs=verbs, inbox=dcf.inbox)
+        worker.begin()
+        asyncio.run(worker.listen(InboxReader(lambda: open_async_client(duty.place.url))))
+
+
+@dataclass(kw_only=True)
+class Worker:
+    """One agent. `told` are events of its inbox, `stale` the leases that it may come back with too late."""
+
+    duty: Duty
+    verbs: Recorded
+    inbox: Inbox | None = None
+    told: SimpleQueue[tuple[str, Any]] = field(default_factory=SimpleQueue)
+    stale: deque[Held] = field(default_factory=lambda: deque(maxlen=_MOST_STALE))
+
+    def __post_init__(self) -> None:
+        self.luck = random.Random(f"{self.duty.agent} {self.duty.number}")
+        self.twins = ThreadPoolExecutor(THREADS)
+
+    def begin(self) -> None:
+        """Start the threads that work."""
+        for number in range(THREADS):
+            threading.Thread(target=self.work, args=(number,), daemon=True).start()
+
+    def listen_over_http(self, there: HttpVerbs) -> None:
+        """Wait for events with the tool, for ever; each call acknowledges the event before."""
+        last: dict[str, str] = {}
+        while True:
+            try:
+                found = there.call("await_workflow_event", agent_id=self.duty.agent, timeout_s=1, **last)
+            except DcfError:
+                time.sleep(0.05)
+                continue
+            last = {"ack_message_id": found["message_id"]} if found.get("message_id") else {}
+            if last:
+                self.told.put((found["message_id"], found["event"]))
+
+    async def listen(self, reader: InboxReader) -> None:
+        """Wait for events, for ever."""
+        while True:
+            try:
+                message = await reader.next(self.duty.agent, 1.0)
+            except DcfError:
+                await asyncio.sleep(0.05)
+                continue
+            if message is not None:
+                self.told.put((message.message_id, message.event))
+
+    def work(self, number: int) -> None:
+        """Work on what this agent is told, and on what it claims, for ever."""
+        luck = random.Random(f"{self.duty.agent} {number}")
+        while True:
+            try:
+                message_id, event = self.told.get(timeout=0.02 + 0.05 * luck.random())
+            except Empty:
+                if self.duty.claimed:
+                    self.take(luck.choice(self.duty.claimed), "")
+                continue
+            self.hear(message_id, event)
+            if luck.random() < 0.15:
+                self.come_back(luck)
+
+    def hear(self, message_id: str, event: Any) -> None:
+        """Handle one event and acknowledge it."""
+        run, state = event["workflow_id"], event.get("target_state")
+        if event["type"] == "workflow_event" and event["reason"] != "cancelled" and run in self.duty.seeds:
+            self.take(run, state)
+        if self.inbox is None:
+            return
+        with suppress(DcfError):
+            self.inbox.acknowledge(self.duty.agent, message_id)
+
+    def take(self, run: str, state: str) -> None:
+        """Take a state, or any of the run, and treat it by habit; then what came with its completion."""
+        token, ttl_s = f"lab-{uuid.uuid4().hex}", 5
+        if state:
+            ttl_s = habit_of(self.duty.seeds[run], state, 1).ttl_s
+        heard = self.verbs.surely(lambda: self.verbs.acquire(run, state, token, ttl_s), 3.0)
+        while heard.is_ok:
+            held = self.held(run, heard, token)
+            habit = habit_of(self.duty.seeds[run], held.state, heard.attempt)
+            told = self.treat(held, habit, ttl_s)
+            if told is None or told.claimed is None or not told.is_ok:
+                return
+            claimed = told.claimed
+            token, ttl_s = claimed["token"], 5
+            heard = Heard(code="ok", state=claimed["state"], epoch=claimed["epoch"], given=claimed["given"], attempt=1)
+
+    @staticmethod
+    def held(run: str, heard: Heard, token: str) -> Held:
+        """Return the lease, with what its holder will write."""
+        kind, answer = answer_of(heard.state.rpartition("/")[2], heard.given)
+        content = {"ok": {"output": answer}, "error": {"error": answer}, NEVER: None}[kind]
+        return Held(run=run, state=heard.state, token=token, content=content)
+
+    def treat(self, held: Held, habit: Habit, ttl_s: int) -> Heard | None:
+        """Do what the habit says; the answer to a completion."""
+        self.stale.append(held)
+        if habit.name == "vanishing":
+            return None
+        if habit.name == "giving back":
+            if not self.verbs.surely(lambda: self.verbs.release(held.run, held.state, held.token)).is_unknown:
+                self.end(held)
+            return None
+        self.prepare(held, habit, ttl_s)
+        return None if held.content is None else self.finish(held, held.content, habit)
+
+    def prepare(self, held: Held, habit: Habit, ttl_s: int) -> None:
+        """Do what comes before the completion."""
+        verbs, run, state, token = self.verbs, held.run, held.state, held.token
+        match habit.name:
+            case "oversleeping":
+                time.sleep((ttl_s + 1) / FACTOR)
+            case "renewing":
+                for _ in range(2):
+                    verbs.renew(run, state, token)
+            case "intruding":
+                self.intrude(held)
+            case "writing":
+                for _ in range(2):
+                    verbs.write(run, state, token, {"part": 1}, "first")
+                verbs.write(run, state, token, {"part": 2}, "second")
+            case "twice":
+                verbs.acquire(run, state, token, ttl_s)
+
+    def finish(self, held: Held, content: Content, habit: Habit) -> Heard | None:
+        """Complete the state: once, twice, twice at once, or with something else as well."""
+        verbs = self.verbs
+        claim = 5 if habit.name == "claiming" else None
+
+        def complete() -> Heard:
+            return verbs.complete(held.run, held.state, held.token, content, claim)
+
+        twin = self.twins.submit(complete) if habit.name == "at once" else None
+        heard = verbs.surely(complete)
+        if twin is not None:
+            twin.result()
+        if habit.name == "twice":
+            complete()
+        if heard.is_unknown:
+            return heard
+        self.end(held)
+        if habit.name == "changing its mind" and not self.duty.honest:
+            verbs.complete(held.run, held.state, held.token, {"output": "something else"})
+        if habit.tells and heard.is_ok:
+            verbs.tell(held.run, held.state)
+        return heard
+
+    def end(self, held: Held) -> None:
+        """Note that a lease is known to have ended, so that whatever is written with it must be refused."""
+        if not self.duty.honest:
+            self.stale.append(replace(held, over=True))
+
+    def intrude(self, held: Held) -> None:
+        """Try what nobody may: a forged token, another's name, a second lease."""
+        forged = f"lab-{uuid.uuid4().hex}"
+        self.verbs.write(held.run, held.state, forged, "forged", "forged")
+        self.verbs.complete(held.run, held.state, forged, {"output": "forged"})
+        self.verbs.release(held.run, held.state, forged)
+        self.verbs.acquire(held.run, held.state, forged, 5)
+        self.verbs.acquire(held.run, held.state, f"lab-{uuid.uuid4().hex}", 5, agent="a stranger")
+
+    def come_back(self, luck: random.Random) -> None:
+        """Come back with an old lease, as somebody who knows nothing of what happened since."""
+        with suppress(IndexError):
+            come_back(self.verbs, luck.choice(self.stale), luck)
+
+
+def come_back(verbs: Recorded, held: Held, luck: random.Random) -> None:
+    """Make one call with a lease that may be long gone."""
+    what = luck.choice(("renew", "release", "write", "complete", "other"))
+    if what == "renew":
+        verbs.renew(held.run, held.state, held.token)
+    elif what == "release":
+        verbs.release(held.run, held.state, held.token)
+    elif what == "write":
+        verbs.write(held.run, held.state, held.token, {"late": True}, "late")
+    elif what == "other" and held.over:
+        verbs.complete(held.run, held.state, held.token, {"output": "late"})
+    elif held.content is not None:
+        verbs.complete(held.run, held.state, held.token, held.content)

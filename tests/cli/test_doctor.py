@@ -1,0 +1,205 @@
+"""`dcf doctor`, and what `dcf serve` and `dcf run` tell of the same report: exit codes, widths, words."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from dcf.cli.health import exit_code
+from dcf.core.health import Topic
+from dcf.store import embedded, keys
+from dcf.store.activity import ActivityRecords
+from dcf.store.connection import Connections, open_pool
+from tests.cli.conftest import Dcf
+from tests.support.machines import chain
+from tests.support.servers import redis_server
+from tests.support.world import World
+
+DURABLE = ("--appendonly", "yes", "--appendfsync", "always")
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Iterator[World]:
+    """dcf on a server that keeps everything, of this test alone."""
+    with redis_server(tmp_path, *DURABLE) as port:
+        world = World(connections=Connections(open_pool(f"redis://127.0.0.1:{port}")))
+        yield world
+        world.connections.close()
+
+
+def url(world: World) -> str:
+    return f"redis://127.0.0.1:{world.ask('CONFIG', 'GET', 'port')[1].decode()}"
+
+
+def test_nothing_to_say_is_zero_also_when_it_is_strict(dcf: Dcf, own: World) -> None:
+    result = dcf("doctor", "--strict", REDIS_URL=url(own))
+    assert result.exit_code == 0
+    assert "✔" in result.stdout
+    assert not any(mark in result.stdout for mark in "!✘→")
+
+
+def test_a_warning_is_told_and_an_error_only_when_it_is_strict(dcf: Dcf, own: World) -> None:
+    own.ask("CONFIG", "SET", "appendfsync", "everysec")
+    assert dcf("doctor", REDIS_URL=url(own)).exit_code == 0
+    strict = dcf("doctor", "--strict", REDIS_URL=url(own))
+    assert (strict.exit_code, "! warning" in strict.stdout) == (1, True)
+
+
+def test_a_clock_that_is_missing_is_one(dcf: Dcf, own: World) -> None:
+    own.create(chain("A"))
+    result = dcf("doctor", REDIS_URL=url(own))
+    assert result.exit_code == 1
+    said = " ".join(result.stdout.split())
+    assert "✘ failing No clock has ever looked, and 1 run is under way" in said
+    assert "→ Start dcf serve or dcf pulse, or look at its log." in said
+    assert dcf("pulse", "--once", REDIS_URL=url(own)).exit_code == 0
+    assert dcf("doctor", REDIS_URL=url(own)).exit_code == 0
+
+
+def test_a_full_memory_of_the_embedded_server_is_four(dcf_alone: Dcf, tmp_path: Path) -> None:
+    with embedded.start(tmp_path / "data") as server, redis.Redis.from_url(server.url) as admin:
+        admin.config_set("maxmemory", 1000)
+        result = dcf_alone("doctor")
+        assert result.exit_code == 4
+        said = " ".join(result.stdout.split())
+        assert "writes ✘ failing Redis refuses writes: its memory is full (OOM)." in said
+        assert "→ Free memory or raise its maxmemory." in said
+        found = json.loads(dcf_alone("doctor", "--json").stdout)
+        assert (found["ok"], found["level"], found["failing"]) == (False, "failing", 1)
+        admin.config_set("maxmemory", 0)
+        assert dcf_alone("doctor").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("ok", "failing", "warnings", "lenient", "strict"),
+    [(True, 0, 0, 0, 0), (True, 0, 2, 0, 1), (True, 1, 0, 1, 1), (False, 1, 0, 4, 4), (False, 2, 3, 4, 4)],
+)
+def test_the_exit_code(ok: bool, failing: int, warnings: int, lenient: int, strict: int) -> None:
+    report = {"ok": ok, "failing": failing, "warnings": warnings}
+    assert (exit_code(report, strict=False), exit_code(report, strict=True)) == (lenient, strict)
+
+
+def test_what_is_found_fits_eighty_columns_and_names_the_agents_seen(dcf: Dcf, own: World) -> None:
+    own.create(chain("A"))
+    own.ask("CONFIG", "SET", "maxmemory", "1000000000")
+    own.ask("CONFIG", "SET", "appendfsync", "everysec")
+    records = ActivityRecords(own.connections)
+    records.saw([f"agent-{'x' * 50}-{number:02}" for number in range(12)])
+    hostile = "\x1b[31mred\u202e " + "very long " * 40
+    records.platform_fails(for_s=60, failures=7, error=hostile)
+    result = dcf("doctor", REDIS_URL=url(own))
+    assert all(len(line) <= 80 for line in result.stdout.splitlines())
+    assert "\x1b" not in result.stdout
+    assert "\u202e" not in result.stdout
+    assert result.stdout.count(f"agent-{'x' * 50}") == 10 + 1
+    assert "and 2 more" in result.stdout
+    assert "7 times in a row" in " ".join(result.stdout.split())
+
+
+def test_the_report_for_programs_has_versions_facts_and_agents(dcf: Dcf, own: World) -> None:
+    ActivityRecords(own.connections).saw(["pricing-1"])
+    result = dcf("doctor", "--json", REDIS_URL=url(own))
+    found = json.loads(result.stdout)
+    assert (found["redis"], found["redis_version"][:2], found["level"]) == ("REDIS_URL", "8.", "ok")
+    assert found["dcf"]
+    assert found["python"].startswith("3.")
+    assert [one["agent_id"] for one in found["agents"]] == ["pricing-1"]
+    assert found["durability"]["appendfsync"] == "always"
+    assert [one["topic"] for one in found["checks"]] == [topic.value for topic in Topic]
+
+
+def test_a_list_that_cannot_be_mended_now_is_an_error_of_repair_only(dcf: Dcf, own: World) -> None:
+    run = own.create(chain("A"))
+    own.ask("ZREM", keys.RUNS, run)
+    own.ask("CONFIG", "SET", "maxmemory", "1000")
+    assert dcf("doctor", REDIS_URL=url(own)).exit_code == 4
+    refused = dcf("doctor", "--repair", REDIS_URL=url(own))
+    assert (refused.exit_code, "memory is full (OOM)" in refused.stderr) == (4, True)
+
+
+# Who else tells it
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_serve_tells_at_its_start_what_is_not_as_asked(own: World, transport: str) -> None:
+    own.ask("CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
+    own.ask("CONFIG", "SET", "min-replicas-to-write", "1")
+    options = ["--transport", "http", "--auth", "off", "--port", "0"] if transport == "http" else []
+    with _started("serve", *options, REDIS_URL=url(own)) as process:
+        assert process.stderr is not None
+        said = [process.stderr.readline() for _ in range(2)]
+        process.terminate()
+    assert said[0].startswith("dcf: failing: Redis refuses writes: too few of its replicas are connected (NOREPLICAS).")
+    assert said[1].startswith("dcf: warning: maxmemory-policy is allkeys-lru: Redis may drop documents")
+    assert said[1].endswith("Set maxmemory-policy noeviction in its configuration.\n")
+
+
+WAITING = "dcf: waiting: Redis refuses writes: its memory is full (OOM). Free memory or raise its maxmemory.\n"
+GREET = """
+import pathlib, time
+from dcf.worker import task
+
+@task("Greet")
+def greet(given):
+    while not pathlib.Path(given).exists():
+        time.sleep(0.01)
+    return "Hello"
+"""
+
+
+@pytest.fixture
+def hello(tmp_path: Path) -> Path:
+    """A workflow whose only state is done when the file exists whose name is its input."""
+    (tmp_path / "hello.py").write_text(GREET)
+    states = {"Greet": {"Type": "Task", "End": True}}
+    workflow = tmp_path / "hello.json"
+    workflow.write_text(json.dumps({"workflow_name": "hello", "asl": {"StartAt": "Greet", "States": states}}))
+    return workflow
+
+
+def test_run_says_when_redis_fills_up_under_it(own: World, hello: Path, tmp_path: Path) -> None:
+    """What it reads of the run looks as if the worker took its time."""
+    go = tmp_path / "go"
+    options = ["--json", "--input", json.dumps(str(go))]
+    with _started("run", str(hello), *options, REDIS_URL=url(own)) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line == "dcf: Greet: running\n":
+                break
+        own.ask("CONFIG", "SET", "maxmemory", "1000")
+        assert process.stderr.readline() == WAITING
+        own.ask("CONFIG", "SET", "maxmemory", "0")
+        assert process.stderr.readline() == "dcf: going on: Redis takes writes again.\n"
+        go.touch()
+        _, said = process.communicate(timeout=90)
+    assert (process.returncode, "waiting" in said) == (0, False)
+
+
+def test_run_says_what_it_waits_for_and_goes_on_when_it_is_over(own: World, hello: Path, tmp_path: Path) -> None:
+    """Before the run is created, when everything can be read and nothing written."""
+    own.ask("CONFIG", "SET", "maxmemory", "1000")
+    options = ["--json", "--input", json.dumps(str(tmp_path))]
+    with _started("run", str(hello), *options, REDIS_URL=url(own)) as process:
+        assert process.stderr is not None
+        assert process.stderr.readline() == WAITING
+        own.ask("CONFIG", "SET", "maxmemory", "0")
+        result, said = process.communicate(timeout=90)
+    assert said.count("dcf: going on: Redis takes writes again.\n") == 1
+    assert "waiting" not in said
+    assert (process.returncode, json.loads(result)["output"]) == (0, "Hello")
+
+
+def _started(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "dcf", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | environment,
+    )

@@ -1,0 +1,68 @@
+"""A few runs of every kind of fault, on seeds that are always the same: no rule is broken, a broken dcf is found out.
+
+What the lab tries in an hour stands in lab/records.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dcf.core import refusals
+from lab import worker
+from lab.kind import Kind
+from lab.kinds import KINDS
+from lab.session import Batch, Outcome
+from lab.telling import story_of
+
+RUNS = 24
+OVER_HTTP = 10
+
+pytestmark = [pytest.mark.processes, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def home(short_directory: Path, request: pytest.FixtureRequest) -> Path:
+    return short_directory / f"lab-{abs(hash(request.node.name))}"
+
+
+def tried(kind: Kind, runs: int = RUNS) -> Outcome:
+    with kind:
+        return Batch(kind, range(runs)).run()
+
+
+def told(name: str, outcome: Outcome) -> Iterator[str]:
+    """What went wrong, with the story of each run that broke a rule."""
+    yield from outcome.complaints
+    for found in outcome.violations:
+        yield story_of(name, [found])
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_no_rule_is_broken_whatever_strikes(home: Path, name: str) -> None:
+    outcome = tried(KINDS[name](home), OVER_HTTP if name == "servers" else RUNS)
+    assert "\n".join(told(name, outcome)) == ""
+    assert outcome.strikes
+    assert outcome.calls > outcome.runs
+
+
+def test_nor_as_the_redis_user_of_a_deployment_with_workers_that_call_over_http(home: Path) -> None:
+    outcome = tried(KINDS["redis"](home, acl=True, http=True), OVER_HTTP)
+    assert "\n".join(told("redis acl http", outcome)) == ""
+
+
+def unfenced(duty: worker.Duty) -> None:
+    """A worker whose dcf does not ask who holds a state."""
+    vars(refusals)["unless_holder"] = accept_everybody
+    worker.main(duty)
+
+
+def accept_everybody(*_: Any) -> None:
+    return None
+
+
+def test_a_dcf_without_fencing_breaks_rules(home: Path) -> None:
+    with KINDS["workers"](home) as kind:
+        outcome = Batch(kind, range(RUNS), work=unfenced).run()
+    assert "no_stale_write" in {found.rule for found in outcome.violations}

@@ -1,0 +1,212 @@
+"""Each rule of the lab sees the fault that it is for, and finds nothing in a history that is right."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from lab import rules
+from lab.evidence import Story
+from lab.expectation import Expected
+from lab.rules import RULES, judge
+from tests.lab.stories import (
+    EPOCH,
+    OUTPUT,
+    call,
+    document,
+    ended,
+    happening,
+    numbered,
+    right,
+    with_call,
+    with_happening,
+    without,
+)
+
+LATER = EPOCH + 50
+AGAIN = happening("LeaseAcquired", "Work_1", epoch=LATER, owner="bob", attempt=2)
+BOB = {"token": "lease-of-bob", "agent": "bob"}
+
+
+PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
+    (
+        rules.one_holder_per_epoch,
+        "the history grants an epoch twice",
+        with_happening(happening("LeaseAcquired", "Work_1", epoch=EPOCH, owner="bob"), before="LeaseRenewed"),
+    ),
+    (
+        rules.one_holder_per_epoch,
+        "two callers are told to hold the same epoch",
+        with_call(call("acquire", 1.1, epoch=EPOCH, given={"n": 1}, **BOB)),
+    ),
+    (
+        rules.epochs_grow,
+        "a later grant has a smaller epoch",
+        with_happening(happening("LeaseAcquired", "Work_1", epoch=EPOCH - 1, owner="bob"), before="LeaseRenewed"),
+    ),
+    (
+        rules.epochs_grow,
+        "who asks later is told a smaller epoch",
+        with_call(call("acquire", 2.5, epoch=EPOCH - 1, given={"n": 1}, **BOB)),
+    ),
+    (rules.no_stale_write, "a write of an earlier epoch", with_happening(AGAIN, before="StateUpdated")),
+    (
+        rules.no_stale_write,
+        "a completion of a state that nobody holds",
+        with_happening(happening("LeaseReleased", "Work_1", epoch=EPOCH), before="StateSucceeded"),
+    ),
+    (
+        rules.no_stale_write,
+        "a completion is accepted after another was told to hold the state",
+        with_call(call("acquire", 3.2, epoch=LATER, given={"n": 1}, **BOB)),
+    ),
+    (
+        rules.no_stale_write,
+        "a token that nobody asked for is accepted",
+        with_call(call("write", 2, token="forged", content=["x", 1])),
+    ),
+    (
+        rules.no_stale_write,
+        "a write is accepted after the end",
+        with_call(call("renew", 9, epoch=EPOCH, after_end=True)),
+    ),
+    (rules.no_early_start, "a lease before control came", without("StateEntered")),
+    (
+        rules.no_early_start,
+        "an input that the states before do not give",
+        with_call(call("acquire", 3, epoch=LATER, given={"n": 9}, **BOB)),
+    ),
+    (
+        rules.terminal_documents_do_not_change,
+        "a document that ended is open again",
+        replace(right(), observed=({"Work_1": document()}, {"Work_1": document("running")})),
+    ),
+    (
+        rules.terminal_documents_do_not_change,
+        "a late call changes a document",
+        replace(right(), documents_later={"Work_1": document(last_error="late")}),
+    ),
+    (
+        rules.one_effective_completion_per_attempt,
+        "a lease ends its state twice",
+        with_happening(happening("StateSucceeded", "Work_1", epoch=EPOCH), before="RunSucceeded"),
+    ),
+    (
+        rules.one_effective_completion_per_attempt,
+        "two calls are told to have completed",
+        with_call(call("complete", 4.1, content={"output": OUTPUT})),
+    ),
+    (
+        rules.an_applied_request_is_never_refused,
+        "the repetition of a completion is refused",
+        with_call(call("complete", 5.5, "lease_lost", content={"output": OUTPUT})),
+    ),
+    (
+        rules.an_applied_request_is_never_refused,
+        "the repetition of a partial write is refused",
+        with_call(call("write", 8, "terminal", content=["first", {"part": 1}])),
+    ),
+    (
+        rules.an_applied_request_is_never_refused,
+        "whose answer was lost hears no although the history has it",
+        replace(
+            right(),
+            calls=(
+                right().calls[0],
+                call("complete", 4, None, content={"output": OUTPUT}),
+                call("complete", 5, "lease_lost", content={"output": OUTPUT}),
+            ),
+        ),
+    ),
+    (rules.nothing_acknowledged_is_lost, "a completion is gone", without("StateSucceeded")),
+    (rules.nothing_acknowledged_is_lost, "a lease is gone", without("LeaseAcquired")),
+    (
+        rules.only_the_assigned_hold_states,
+        "a stranger gets a lease",
+        with_happening(happening("LeaseAcquired", "Work_1", epoch=LATER, owner="a stranger"), before="RunSucceeded"),
+    ),
+    (
+        rules.agents_are_told,
+        "nobody hears of a state",
+        with_happening(happening("StateEntered", "Work_2", epoch=LATER), before="RunSucceeded"),
+    ),
+    (rules.agents_are_told, "the planner does not hear of the end", replace(right(), planner_told=())),
+    (rules.the_run_ends_once, "the run stands still", ended(status="running")),
+    (rules.the_run_ends_once, "the run is gone", replace(right(), meta={})),
+    (rules.the_run_ends_once, "the run ends twice", with_happening(happening("RunFailed"), before="RunFinalized")),
+    (rules.the_output_is_right, "another output", ended(output={"n": 3})),
+    (rules.the_output_is_right, "another status", ended(status="failed", error="Broken")),
+    (
+        rules.the_output_is_right,
+        "another error",
+        replace(ended(status="failed", error="Broken"), expected=Expected(status="failed", error="Doomed")),
+    ),
+    (
+        rules.the_output_is_right,
+        "a state that should have been passed was not",
+        replace(right(), expected=replace(right().expected, done=Counter({"Work_1": 1, "Mend_2": 1}))),
+    ),
+    (
+        rules.passing_faults_are_told_as_such,
+        "a full memory is told as a foreign key",
+        with_call(call("complete", 3.9, "store_unsuitable", content={"output": OUTPUT})),
+    ),
+    (rules.passing_faults_are_told_as_such, "a defect", with_call(call("renew", 3.9, "!internal_error"))),
+    (rules.nothing_is_left_over, "a timer is left", replace(right(), left=("a timer of Work_1",))),
+    (
+        rules.nothing_is_left_over,
+        "a state is left open",
+        replace(right(), documents_later={"Work_1": document(), "Work_2": document("pending")}),
+    ),
+]
+
+
+def test_a_right_history_breaks_no_rule() -> None:
+    assert judge(right()) == []
+
+
+@pytest.mark.parametrize(("rule", "what", "story"), PLANTED)
+def test_a_planted_fault_is_seen(rule: Callable[[Story], object], what: str, story: Story) -> None:
+    assert rule.__name__ in {name for name, _ in judge(story)}
+
+
+def test_every_rule_has_a_planted_fault() -> None:
+    assert {rule for rule, _, _ in PLANTED} == set(RULES)
+
+
+# What is right although it looks odd
+
+
+def test_a_completion_whose_answer_was_lost_may_be_told_to_its_repetition() -> None:
+    calls = tuple(one for one in right().calls if one.start != 4)
+    assert judge(replace(right(), calls=(*calls, call("complete", 4, None, content={"output": OUTPUT})))) == []
+
+
+def test_a_lease_that_was_taken_over_ends_with_its_new_holder() -> None:
+    happenings = numbered(
+        *right().happenings[:5], AGAIN, happening("StateSucceeded", "Work_1", epoch=LATER), *right().happenings[8:]
+    )
+    calls = (
+        right().calls[0],
+        call("acquire", 4, epoch=LATER, given={"n": 1}, **BOB),
+        call("complete", 5, content={"output": OUTPUT}, **BOB),
+        call("complete", 6, "lease_lost", content={"output": OUTPUT}),
+    )
+    assert judge(replace(right(), happenings=happenings, calls=calls)) == []
+
+
+def test_what_a_power_loss_may_take_back_need_not_be_there() -> None:
+    lost = with_call(call("acquire", 2.2, epoch=LATER, given={"n": 1}, **BOB), losses=((1.9, 3.0),))
+    assert judge(lost) == []
+    assert judge(replace(lost, losses=())) != []
+
+
+def test_how_far_a_scope_that_breaks_comes_is_not_judged() -> None:
+    expected = replace(right().expected, open_ended={"Shaky_2"}, done=Counter({"Work_1": 1, "Shaky_2/0/Work_3": 1}))
+    assert judge(replace(right(), expected=expected)) == []
+
+
+def test_an_unused_token_of_a_stranger_is_no_matter() -> None:
+    tried = (call("acquire", 2, "owner_mismatch", token="t2"), call("write", 2, "lease_lost", token="t3"))
+    assert judge(with_call(*tried)) == []

@@ -1,0 +1,48 @@
+"""The lab's own expectation of its workflows is that of dcf's simulation, which shares no code with it."""
+
+import json
+from typing import Any
+
+import pytest
+
+import dcf
+from lab.expectation import answer_of
+from lab.workflows import Workflow, draw
+
+ENOUGH = 20
+"""More often than any workflow of the lab calls one Task with the same input."""
+
+
+def mocks_of(workflow: Workflow) -> dict[str, list[dict[str, Any]]]:
+    """What workers of the lab would answer, for every input that they may see."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for path, inputs in workflow.expected.inputs.items():
+        name = path.rpartition("/")[2]
+        for given in inputs:
+            kind, answer = answer_of(name, given)
+            told = {"ok": {"output": answer}, "error": {"error": answer, "cause": "as drawn"}, "never": {"never": True}}
+            found.setdefault(name, []).extend([{"input": given, **told[kind]}] * ENOUGH)
+    return found
+
+
+@pytest.mark.parametrize("first", range(0, 300, 50))
+def test_what_is_expected_of_a_workflow_is_what_the_simulation_says(first: int) -> None:
+    for seed in range(first, first + 50):
+        workflow = draw(seed)
+        told = dcf.simulate(workflow.definition["asl"], workflow.run_input, mocks_of(workflow))
+        expected = workflow.expected
+        assert told["status"].lower() == expected.status, seed
+        assert told.get("output") == expected.output, seed
+        assert told.get("error") == expected.error, seed
+
+
+def test_a_seed_gives_the_same_workflow_again() -> None:
+    assert json.dumps(draw(7).definition) == json.dumps(draw(7).definition)
+    assert draw(7).expected == draw(7).expected
+
+
+def test_workflows_of_many_seeds_have_every_kind_of_state() -> None:
+    drawn = json.dumps([draw(seed).definition for seed in range(100)])
+    kinds = ("Task", "Pass", "Choice", "Wait", "Fail", "Parallel", "Map")
+    assert all(f'"Type": "{kind}"' in drawn for kind in kinds)
+    assert all(f'"{field}"' in drawn for field in ("Retry", "Catch", "TimeoutSeconds", "HeartbeatSeconds"))

@@ -1,0 +1,101 @@
+"""A server with dcf's limits, and sockets on which tests write bytes that no HTTP client would send."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from starlette.applications import Starlette
+
+from dcf.settings import Settings
+from dcf.tools.http_server import HttpServer
+
+PATIENCE_S = 30.0
+"""Seconds after which a socket gives up. Nothing here takes so long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """A running server."""
+
+    server: HttpServer
+    port: int
+
+    @property
+    def connections(self) -> int:
+        return len(self.server.server_state.connections)
+
+    def connect(self, source: str = "127.0.0.1") -> socket.socket:
+        return socket.create_connection(("127.0.0.1", self.port), PATIENCE_S, source_address=(source, 0))
+
+    def ask(self, data: bytes, source: str = "127.0.0.1") -> bytes:
+        """Send bytes on a new connection, and return everything until the server closes it."""
+        with self.connect(source) as connection:
+            connection.sendall(data)
+            return rest(connection)
+
+
+class _Server(HttpServer):
+    """A server that says when it answers."""
+
+    up: threading.Event
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.up.set()
+
+
+@contextmanager
+def served(app: Starlette, settings: Settings) -> Iterator[Served]:
+    """The app on a loopback port while the context lasts."""
+    server = _Server(app, settings, log_level="error", timeout_graceful_shutdown=1)
+    server.up = threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=server.run, args=([listener],))
+        thread.start()
+        try:
+            assert server.up.wait(20)
+            yield Served(server=server, port=listener.getsockname()[1])
+        finally:
+            server.should_exit = True
+            thread.join(20)
+            assert not thread.is_alive()
+
+
+def get(path: str, *headers: str) -> bytes:
+    return _request(f"GET {path}", headers, b"")
+
+
+def post(body: bytes, *headers: str, length: int | None = None) -> bytes:
+    """A POST to /mcp; with a `length` the headers promise more than there is."""
+    told = f"Content-Length: {len(body) if length is None else length}"
+    kinds = ("Content-Type: application/json", "Accept: application/json, text/event-stream")
+    return _request("POST /mcp", (*kinds, told, *headers), body)
+
+
+def _request(line: str, headers: tuple[str, ...], body: bytes) -> bytes:
+    return "\r\n".join([f"{line} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode() + body
+
+
+def head(connection: socket.socket) -> bytes:
+    """Read the status line and headers of an answer."""
+    found = b""
+    while b"\r\n\r\n" not in found:
+        more = connection.recv(1)
+        assert more, f"it was closed after {found!r}"
+        found += more
+    return found
+
+
+def rest(connection: socket.socket) -> bytes:
+    """Read until the server closes the connection."""
+    found = bytearray()
+    with suppress(ConnectionError):
+        while more := connection.recv(65536):
+            found += more
+    return bytes(found)
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1])

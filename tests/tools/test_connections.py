@@ -1,0 +1,213 @@
+"""Connections: what is not sent in time is given up, and however many there are, the server says how it is."""
+
+import json
+import socket
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+
+import pytest
+
+from dcf.application import Application
+from dcf.settings import Settings
+from dcf.tools.http_connections import SPARE, ConnectionLimit, Use
+from dcf.tools.http_server import connection_limit
+from dcf.tools.server import build_http_app
+from tests.support.waiting import wait_until
+from tests.tools.raw_http import Served, get, head, post, rest, served, status
+
+Replica = Callable[..., Application]
+
+HALF_A_HEAD = b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nX-"
+LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
+FOUR = 4
+
+
+def _waiting(seconds: float) -> bytes:
+    """A long poll that nothing ends."""
+    arguments = {"agent_id": "nobody-writes-to", "timeout_s": seconds}
+    params = {"name": "await_workflow_event", "arguments": arguments}
+    return post(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode())
+
+
+@contextmanager
+def _server(replica: Replica, **settings: object) -> Iterator[Served]:
+    application = replica(**settings)
+    with served(build_http_app(application), application.settings) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def patient(replica: Replica) -> Iterator[Served]:
+    """A server for four connections, which waits long."""
+    with _server(replica, max_connections=FOUR, max_connections_per_peer=FOUR) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def hasty(replica: Replica) -> Iterator[Served]:
+    """A server that waits for nobody."""
+    with _server(replica, header_timeout_s=0.2, body_timeout_s=0.2) as found:
+        yield found
+
+
+@contextmanager
+def _held(server: Served, number: int, data: bytes) -> Iterator[list[socket.socket]]:
+    """Connections that have sent something and stay open."""
+    with ExitStack() as stack:
+        wait_until(lambda: server.connections == 0)
+        found = [stack.enter_context(server.connect()) for _ in range(number)]
+        for connection in found:
+            connection.sendall(data)
+        wait_until(lambda: server.connections == number)
+        yield found
+    wait_until(lambda: server.connections == 0)
+
+
+@pytest.mark.parametrize("sent", [b"", HALF_A_HEAD, get("/healthz")[:-2]])
+def test_headers_that_do_not_come_in_time_are_given_up(hasty: Served, sent: bytes) -> None:
+    answer = hasty.ask(sent)
+    assert status(answer) == 408
+    assert answer.endswith(b"The headers of the request did not arrive in time.")
+
+
+@pytest.mark.parametrize("sent", [b"", LIST[:10]])
+def test_a_body_that_does_not_come_in_time_is_given_up(hasty: Served, sent: bytes) -> None:
+    answer = hasty.ask(post(sent, length=len(LIST)))
+    assert status(answer) == 408
+    assert answer.endswith(b"The body of the request did not arrive in time.")
+
+
+def test_headers_that_do_not_end_on_a_connection_that_was_served_are_given_up(hasty: Served) -> None:
+    with hasty.connect() as connection:
+        connection.sendall(get("/healthz") + HALF_A_HEAD)
+        assert status(head(connection)) == 200
+        assert b"408" in rest(connection)
+
+
+def test_a_body_that_nobody_waits_for_any_more_does_not_keep_its_connection(hasty: Served) -> None:
+    """The answer came before the body; single bytes would keep uvicorn's own timeout away for ever."""
+    with hasty.connect() as connection:
+        connection.sendall(get("/healthz", "Content-Length: 1000000"))
+        assert status(head(connection)) == 200
+        wait_until(lambda: _is_broken(connection), timeout_s=20)
+
+
+def _is_broken(connection: socket.socket) -> bool:
+    """Send one more byte."""
+    try:
+        connection.sendall(b"x")
+    except ConnectionError:
+        return True
+    return False
+
+
+def test_an_answer_that_nobody_takes_is_given_up(hasty: Served) -> None:
+    with hasty.connect() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        connection.settimeout(0.5)
+        with suppress(TimeoutError, ConnectionError):
+            connection.sendall(post(LIST) * 2000)
+        wait_until(lambda: hasty.connections == 0, timeout_s=20)
+
+
+def test_a_call_may_take_longer_than_its_request_may(hasty: Served) -> None:
+    with hasty.connect() as connection:
+        connection.sendall(_waiting(1))
+        assert status(head(connection)) == 200
+
+
+def test_a_new_connection_takes_the_place_of_the_one_that_waited_longest(patient: Served) -> None:
+    with _held(patient, FOUR, HALF_A_HEAD) as (first, second, *_), patient.connect() as another:
+        another.sendall(get("/healthz"))
+        assert status(head(another)) == 200
+        assert rest(first) == b""
+        second.sendall(b"A: b\r\nContent-Length: 0\r\n\r\n")
+        assert status(head(second)) == 400, "it is still there"
+
+
+def test_a_connection_that_was_served_is_kept_longer_than_one_that_sends_nothing(patient: Served) -> None:
+    with _held(patient, FOUR, HALF_A_HEAD) as (first, second, *_):
+        first.sendall(b"A: b\r\nContent-Length: 0\r\n\r\n")
+        assert status(head(first)) == 400
+        with patient.connect() as another:
+            another.sendall(get("/healthz"))
+            assert status(head(another)) == 200
+            assert rest(second) == b""
+
+
+def test_where_all_are_at_work_health_is_told_and_nothing_else_is_taken_on(patient: Served) -> None:
+    with _held(patient, FOUR, _waiting(50)):
+        for path in ("/healthz", "/readyz"):
+            answer = patient.ask(get(path))  # it closes the connection
+            assert status(answer) == 200
+        refused = patient.ask(post(LIST))
+        assert (status(refused), b"retry-after: 1" in refused.lower()) == (503, True)
+
+
+def test_health_is_told_while_the_spare_connections_are_held_too(patient: Served) -> None:
+    with _held(patient, FOUR, _waiting(50)), ExitStack() as stack:
+        spare = [stack.enter_context(patient.connect()) for _ in range(SPARE)]
+        for connection in spare:
+            connection.sendall(HALF_A_HEAD)
+        wait_until(lambda: patient.connections == FOUR + SPARE)
+        assert status(patient.ask(get("/healthz"))) == 200
+        assert rest(spare[0]) == b""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs more than one loopback address")
+def test_one_address_cannot_take_all_connections(replica: Replica) -> None:
+    with (
+        _server(replica, max_connections=FOUR, max_connections_per_peer=2) as found,
+        _held(found, 2, _waiting(50)),
+        found.connect("127.0.0.2") as other,
+    ):
+        assert status(found.ask(post(LIST))) == 503
+        other.sendall(post(LIST))
+        assert status(head(other)) == 200
+
+
+class _Connection:
+    def __init__(self, *, waits: bool) -> None:
+        self.waits = waits
+        self.closed = False
+
+    def give_way(self) -> None:
+        self.closed = True
+
+
+def test_an_address_with_too_many_closes_its_own_connections_only() -> None:
+    limit = ConnectionLimit(total=4, per_peer=2)
+    others, own = _Connection(waits=True), [_Connection(waits=True) for _ in range(3)]
+    assert limit.enter(others, "other") is Use.ANYTHING
+    assert [limit.enter(one, "own") for one in own] == [Use.ANYTHING] * 3
+    assert [one.closed for one in (others, *own)] == [False, True, False, False]
+
+
+def test_a_connection_that_left_makes_room() -> None:
+    limit = ConnectionLimit(total=1, per_peer=1)
+    first, second = _Connection(waits=False), _Connection(waits=False)
+    assert limit.enter(first, "a") is Use.ANYTHING
+    assert limit.enter(second, "a") is Use.HEALTH
+    limit.leave(first)
+    limit.leave(first)
+    assert limit.enter(_Connection(waits=False), "a") is Use.ANYTHING
+
+
+def test_nobody_is_let_in_where_even_the_spare_connections_are_at_work() -> None:
+    limit = ConnectionLimit(total=1, per_peer=1)
+    for _ in range(1 + SPARE):
+        limit.enter(_Connection(waits=False), "a")
+    assert limit.enter(_Connection(waits=False), "a") is Use.NONE
+
+
+def test_a_server_has_a_thousand_connections_and_half_of_them_for_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dcf.tools.http_server._files_for", lambda needed: needed)
+    limit = connection_limit(Settings())
+    assert (limit.total, limit.per_peer) == (1000, 500)
+
+
+def test_a_server_that_may_open_few_files_has_fewer_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dcf.tools.http_server._files_for", lambda _: 256)
+    limit = connection_limit(Settings())
+    assert (limit.total, limit.per_peer) == (80, 40)

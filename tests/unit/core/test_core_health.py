@@ -1,0 +1,109 @@
+"""What is judged of facts that a real server shows only in rare moments."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from dcf.core.health import HealthFinding, Level, Topic, judge, worst
+from dcf.core.vitals import (
+    ClockFacts,
+    Durability,
+    Expected,
+    MemoryUse,
+    ReplicaSeen,
+    Sighting,
+    SweepResult,
+    Vitals,
+)
+from dcf.values.instants import SECOND
+
+NOW = 1_800_000_000 * SECOND
+EXPECTED = Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0, is_remote=False)
+DURABLE = Durability(
+    log=True, fsync="always", snapshots="", log_written=True, log_rewritten=True, snapshot_written=True
+)
+IDLE = ClockFacts(looked_at=NOW - SECOND, live=0, examined=0, running=0, overdue=None)
+WELL = Vitals(
+    now=NOW,
+    redis_version="8.2.3",
+    refusal=None,
+    memory=MemoryUse(used=50, limit=100, policy="noeviction"),
+    durability=DURABLE,
+    is_replica=False,
+    replicas=(),
+    confirmed=None,
+    clock=IDLE,
+)
+
+
+def about(topic: Topic, vitals: Vitals, **expected: Any) -> list[HealthFinding]:
+    return [one for one in judge(vitals, replace(EXPECTED, **expected)) if one.topic is topic]
+
+
+def test_a_well_kept_redis_gives_one_finding_on_each_topic_and_none_of_them_is_bad() -> None:
+    found = judge(WELL, EXPECTED)
+    assert [one.topic for one in found] == list(Topic)
+    assert {one.level for one in found} == {Level.OK}
+
+
+@pytest.mark.parametrize(
+    ("change", "level", "said"),
+    [
+        ({"log_written": False}, Level.FAILING, "The last write to the append-only file failed."),
+        ({"log_rewritten": False}, Level.WARNING, "The last rewrite of the append-only file failed."),
+        ({"fsync": "no"}, Level.WARNING, "the last half a minute of work, or more."),
+        ({"fsync": "everysec"}, Level.WARNING, "the last two seconds of work."),
+    ],
+)
+def test_a_log_that_is_not_kept_is_told_and_stops_no_call(change: dict[str, Any], level: Level, said: str) -> None:
+    (found,) = about(Topic.DURABILITY, replace(WELL, durability=replace(DURABLE, **change)))
+    assert (found.level, found.sentence.endswith(said), found.stops_calls) == (level, True, False)
+    assert found.remedy
+
+
+def test_a_failed_snapshot_that_nobody_asked_for_is_none() -> None:
+    (found,) = about(Topic.DURABILITY, replace(WELL, durability=replace(DURABLE, snapshot_written=False)))
+    assert found.level is Level.OK
+
+
+@pytest.mark.parametrize(("used", "level"), [(84, Level.OK), (85, Level.WARNING), (100, Level.WARNING)])
+def test_an_operator_is_warned_from_85_percent_on(used: int, level: Level) -> None:
+    (found,) = about(Topic.MEMORY, replace(WELL, memory=MemoryUse(used=used, limit=100, policy="noeviction")))
+    assert (found.level, f"({used}%)" in found.sentence) == (level, True)
+
+
+@pytest.mark.parametrize(
+    "seen", [ReplicaSeen(online=False, lag_s=0, behind=0), ReplicaSeen(online=True, lag_s=11, behind=9)]
+)
+def test_a_replica_that_does_not_keep_up_is_a_warning(seen: ReplicaSeen) -> None:
+    fine, slow = about(Topic.REPLICAS, replace(WELL, replicas=(seen,), confirmed=1), wait_replicas=1)
+    assert (fine.level, slow.level) == (Level.OK, Level.WARNING)
+
+
+def test_a_server_that_is_a_replica_lacks_no_replicas() -> None:
+    (found,) = about(Topic.REPLICAS, replace(WELL, is_replica=True, confirmed=0), wait_replicas=2)
+    assert found.level is Level.OK
+
+
+def test_the_clock_may_be_silent_for_ten_seconds_or_three_of_its_intervals() -> None:
+    for silent_s, interval_s, level in ((10, 1, Level.OK), (11, 1, Level.FAILING), (30, 10, Level.OK)):
+        clock = replace(IDLE, looked_at=NOW - silent_s * SECOND, live=2000, examined=500, running=400)
+        (found,) = about(Topic.CLOCK, replace(WELL, clock=clock), pulse_interval_s=interval_s)
+        assert (found.level, "at least 400 runs are under way" in found.sentence) == (level, True)
+
+
+def test_a_time_that_lies_ahead_counts_as_now() -> None:
+    """As after the server's clock stepped back."""
+    ahead = NOW + 3600 * SECOND
+    clock = replace(IDLE, looked_at=ahead, running=1)
+    found = judge(replace(WELL, clock=clock, seen=(Sighting(agent_id="a", at=ahead),), seen_count=1), EXPECTED)
+    assert worst(one.level for one in found) is Level.OK
+    assert not any("-" in one.sentence for one in found if one.topic in {Topic.CLOCK, Topic.AGENTS})
+
+
+@pytest.mark.parametrize(("hours", "level"), [(2, Level.OK), (4, Level.WARNING)])
+def test_lists_that_nobody_checked_for_three_hours_are_a_warning(hours: int, level: Level) -> None:
+    swept = SweepResult(at=NOW - hours * 3600 * SECOND, missing={}, dangling={}, repaired=True)
+    (found,) = about(Topic.LISTS, replace(WELL, swept=swept))
+    assert found.level is level
