@@ -111,12 +111,13 @@ class OwnVerbs:
         heard = _updated(answer)
         if heard.claimed is None or not heard.repeated:
             return heard
-        return replace(heard, claimed=heard.claimed | self._claimed_before(run, heard.claimed["state"]))
+        return replace(heard, claimed=heard.claimed | self._claimed_before(run, **heard.claimed))
 
-    def _claimed_before(self, run: str, state: str) -> dict[str, Any]:
-        """Read what the answer to a repetition does not have, as the tool does: the epoch and the input."""
+    def _claimed_before(self, run: str, state: str, token: str, **_: Any) -> dict[str, Any]:
+        """Read what the answer to a repetition lacks, as the tool does: the input, and the epoch if it is held."""
         found = self._plane.read(run, (state,))
-        return {"epoch": found.states[state].lease.epoch, "given": found.inputs.get(state)}
+        lease = found.states[state].lease
+        return {"epoch": lease.epoch if lease.is_held_with(token) else 0, "given": found.inputs.get(state)}
 
     def tell(self, run: str, state: str) -> Heard:
         """Tell the agents of the states after this one."""
