@@ -16,7 +16,6 @@ import atexit
 import contextlib
 import functools
 import hashlib
-import importlib
 import importlib.util
 import os
 import socket
@@ -32,6 +31,7 @@ from typing import Literal, Self
 from urllib.parse import quote
 
 from dcf.errors import StoreUnavailable, StoreUnsuitable
+from dcf.store.append_log import drop_torn_transaction
 
 if sys.platform != "win32":  # there is no server for Windows; this module still imports there, to say so
     import fcntl
@@ -299,6 +299,7 @@ def _spawn(site: _Site, program: _Program) -> bool:
     try:
         if not lock.try_exclusive():
             return False
+        drop_torn_transaction(site.data_dir)
         _run(_command(site, program), site.log, lock.fd)
     except subprocess.SubprocessError:
         raise _trouble(site, "could not start") from None
