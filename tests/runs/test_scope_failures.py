@@ -130,6 +130,21 @@ def test_what_the_clock_cancels_in_place_of_a_dead_process_stands_in_the_history
     assert timely.ask("HLEN", timely.store.keys(run).claims) == 0
 
 
+def test_a_scope_that_is_entered_again_before_its_states_were_cancelled_forgets_their_claims(timely: World) -> None:
+    run = timely.create(both(Retry=retrying("Broken")))
+    bad = timely.acquire(run, "Both/0/Bad")
+    assert isinstance(timely.claim(run, "ann"), Leased)
+    assert dies(timely, 1, lambda: timely.fail(run, "Both/0/Bad", bad))
+
+    for _ in range(3):
+        for path in ahead.until_next(timely, run):
+            if path == "Both":
+                timely.plane.look(run, path)
+
+    assert timely.event_types(run, "Both").count("StateEntered") == 2
+    assert timely.ask("HLEN", timely.store.keys(run).claims) == 0
+
+
 def test_nobody_is_offered_what_stands_in_a_closed_scope(timely: World) -> None:
     run = timely.create(both(Catch=catching("Mend")))
     timely.fail(run, "Both/0/Bad", timely.acquire(run, "Both/0/Bad"))
