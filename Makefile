@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: test fast check format reference bench demo accept-letta
+.PHONY: test fast check format reference bench lab demo accept-letta
 
 test: ## everything that CI runs
 	$(PYTHON) -m pytest -n auto --dist loadfile
@@ -19,6 +19,9 @@ reference: ## docs/tools.md, after a wanted change of a tool
 
 bench: ## table and figures in benchmarks/results/
 	$(PYTHON) -m benchmarks && $(PYTHON) -m benchmarks --fsync always
+
+lab: ## the fault lab: every kind for so many seconds
+	$(PYTHON) -m lab --all --seconds $(or $(SECONDS),60)
 
 demo: ## the order pipeline
 	.venv/bin/dcf run workflows/order_processing.json --input workflows/order_processing/order.json

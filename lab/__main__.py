@@ -5,6 +5,8 @@ import shutil
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 from lab.kind import Kind
 from lab.kinds import KINDS
 from lab.record import RECORDS, Total, record, table, versions_of
+from lab.redis_servers import LabRedis
 from lab.session import BATCH, Batch, Outcome
 from lab.telling import story_of, write_story
 
@@ -20,16 +23,33 @@ _NEVER = 1e9
 _REPEATS = 5
 
 
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A kind, and how dcf comes to its servers."""
+
+    kind: str
+    acl: bool = False
+    http: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return the kind and the ways that are not the plain one."""
+        return " ".join([self.kind, *(["acl"] if self.acl else []), *(["http"] if self.http else [])])
+
+
+_MORE = (Way("redis", acl=True, http=True), Way("failover", acl=True), Way("packets", http=True))
+
+
 def main() -> int:
     """Try kinds of faults; 1 if a rule was broken."""
     arguments = _arguments()
     home = Path(tempfile.mkdtemp(prefix="dcf-lab-"))
-    totals, redis_version = list[Total](), "?"
     try:
-        for name in KINDS if arguments.all else [arguments.kind]:
-            with KINDS[name](home / name, acl=arguments.acl, http=arguments.http) as kind:
-                totals.append(_try(kind, arguments))
-                redis_version = kind.client().info("server")["redis_version"]
+        with ThreadPoolExecutor(arguments.jobs) as jobs:
+            tries = [jobs.submit(_try, way, home / way.name.replace(" ", "-"), arguments) for way in _ways(arguments)]
+            totals = [one.result() for one in tries]
+        with LabRedis(home / "asked") as server:
+            redis_version = server.client().info("server")["redis_version"]
     finally:
         shutil.rmtree(home, ignore_errors=True)
     print(table(totals))
@@ -41,7 +61,8 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m lab", description=__doc__)
     parser.add_argument("kind", nargs="?", choices=list(KINDS), help="what is struck")
-    parser.add_argument("--all", action="store_true", help="every kind, one after the other")
+    parser.add_argument("--all", action="store_true", help="every kind, and a few with --acl and --http as well")
+    parser.add_argument("--jobs", type=int, default=2, help="how many kinds are tried at the same time (default: 2)")
     parser.add_argument("--runs", type=int, help=f"runs of each kind, in batches of {BATCH} (default: one batch)")
     parser.add_argument("--seconds", type=float, help="begin no batch of a kind after so many seconds")
     parser.add_argument("--seed", type=int, help="begin with the batch that has this seed (default: 0)")
@@ -61,10 +82,21 @@ def _arguments() -> argparse.Namespace:
     return found
 
 
-def _try(kind: Kind, arguments: argparse.Namespace) -> Total:
+def _ways(arguments: argparse.Namespace) -> list[Way]:
+    """Return what to try: one kind as it was asked for, or all of them, and a few in the other ways as well."""
+    if not arguments.all:
+        return [Way(arguments.kind, acl=arguments.acl, http=arguments.http)]
+    plain = [Way(name, acl=arguments.acl, http=arguments.http) for name in KINDS]
+    return plain if arguments.acl or arguments.http else [*plain, *_MORE]
+
+
+def _try(way: Way, home: Path, arguments: argparse.Namespace) -> Total:
+    with KINDS[way.kind](home, acl=way.acl, http=way.http) as kind:
+        return _tried(kind, Total(name=way.name), arguments)
+
+
+def _tried(kind: Kind, total: Total, arguments: argparse.Namespace) -> Total:
     """Run batches of a kind until there are enough."""
-    ways = [way for way in ("acl", "http") if getattr(arguments, way)]
-    total = Total(name=" ".join([kind.name, *ways]))
     until = time.monotonic() + (arguments.seconds or _NEVER)
     start = (arguments.seed or 0) // BATCH * BATCH
     if arguments.alone:

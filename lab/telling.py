@@ -26,7 +26,7 @@ def story_of(kind: str, violations: list[Violation], *, brief: bool = False) -> 
     lines += ["", "workflow:", json.dumps(workflow.definition["asl"]), f"input: {workflow.run_input}"]
     expected = story.expected
     lines += [f"expected: {expected.status} {expected.output} {expected.error}", f"meta: {json.dumps(story.meta)}"]
-    lines += [f"left: {story.left}", "", "what happened:"]
+    lines += [f"left: {story.left}", f"documents: {json.dumps(story.documents_later)}", "", "what happened:"]
     lines += [f"{at - _start(story):9.3f} {text}" for at, text in moments]
     return "\n".join(lines) + "\n"
 

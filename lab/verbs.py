@@ -114,7 +114,7 @@ class OwnVerbs:
         return replace(heard, claimed=heard.claimed | self._claimed_before(run, **heard.claimed))
 
     def _claimed_before(self, run: str, state: str, token: str, **_: Any) -> dict[str, Any]:
-        """Read what the answer to a repetition lacks, as the tool does: the input, and the epoch of a lease still held."""
+        """Read what the answer to a repetition lacks, as the tool does: the input, and the epoch if it is held."""
         found = self._plane.read(run, (state,))
         lease = found.states[state].lease
         return {"epoch": lease.epoch if lease.is_held_with(token) else 0, "given": found.inputs.get(state)}

@@ -58,10 +58,13 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
 
 
 def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owed]:
-    """Remove the timer of a closed state. If its scope has ended, write that the state is cancelled."""
+    """Remove the timer of a closed state. If its scope has ended, write that it is cancelled, as a sweep does."""
     closed = {state: doc} if doc is not None and state in snapshot.void else {}
     notices = stop_notices({state: snapshot.void[state]} if closed else {})
-    return Decision(answer=Owed(fired="closed"), changes=Changes(states=closed, notices=notices, timers={state: None}))
+    events = [Event(type="StateCancelled", state=path, data={"epoch": one.lease.epoch}) for path, one in closed.items()]
+    claims: dict[str, str | None] = {one.claim: None for one in closed.values() if one.claim is not None}
+    changes = Changes(states=closed, events=events, notices=notices, timers={state: None}, claims=claims)
+    return Decision(answer=Owed(fired="closed"), changes=changes)
 
 
 def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:

@@ -346,6 +346,8 @@ class Transition:
         Of an earlier visit only the latest receipt, the epoch and unknown fields are kept.
         """
         earlier = self.current(state) or StateDoc()
+        if earlier.claim is not None:  # nobody wrote yet that the earlier visit was cancelled
+            self.writes.claims[earlier.claim] = None
         finished = self.now if status.is_terminal else None
         return StateDoc(
             status=status,

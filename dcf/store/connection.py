@@ -193,7 +193,7 @@ def checked(reply: Reply) -> Reply:
 
 
 def _checked_but_for_group(reply: Reply) -> Reply:
-    """Return the reply, or an error that tells of a missing stream or group; raise dcf's error for any other."""
+    """Return the reply, or an error about the stream or the group; raise dcf's error for any other."""
     is_error = isinstance(reply, redis.ResponseError)
     return reply if is_error and any(text in str(reply) for text in _OF_GROUPS) else checked(reply)
 

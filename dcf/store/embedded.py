@@ -27,6 +27,7 @@ from typing import Literal, Self
 from urllib.parse import quote
 
 from dcf.errors import StoreUnavailable
+from dcf.store.append_log import drop_torn_transaction
 from dcf.store.private_directories import make_private, socket_directory
 from dcf.store.redis_program import Program, find_program, share_of_memory
 
@@ -268,6 +269,7 @@ def _spawn(site: _Site, program: Program, maxmemory: int) -> bool:
     try:
         if not lock.try_exclusive():
             return False
+        drop_torn_transaction(site.data_dir)
         _run(_command(site, program, maxmemory), site.log, lock.fd)
     except subprocess.SubprocessError:
         raise _trouble(site, "could not start") from None

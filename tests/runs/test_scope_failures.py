@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Released
+from dcf.core.answers import Leased, Released
 from dcf.core.model import RunStatus, Status
 from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.crew import Crew
 from tests.support.machines import Document, workflow
 from tests.support.scopes import END, catching, distributed, each, parallel, retrying, task
+from tests.support.trouble import dies
 from tests.support.world import World
 
 REFUSED = ("terminal", "lease_lost")
@@ -110,6 +111,38 @@ def test_what_was_open_in_a_closed_scope_ends_up_cancelled(timely: World) -> Non
     assert not [path for path in ahead.timers(timely, run) if path.startswith("Both/")]
     timely.do(run, "Mend", output="mended")
     assert timely.meta(run)["output"] == "mended"
+
+
+def test_what_the_clock_cancels_in_place_of_a_dead_process_stands_in_the_history(timely: World) -> None:
+    run = timely.create(both(Catch=catching("Mend")))
+    good = timely.claim(run, "ann")
+    assert isinstance(good, Leased)
+    token = timely.acquire(run, "Both/0/Bad") if good.state != "Both/0/Bad" else str(good.doc.lease.token)
+    assert dies(timely, 1, lambda: timely.fail(run, "Both/0/Bad", token))
+    left = [path for path in ahead.timers(timely, run) if path.startswith("Both/")]
+    assert len(left) >= 3
+
+    for path in left:
+        timely.plane.look(run, path)
+
+    cancelled = [event.state for event in timely.events(run) if event.type == "StateCancelled"]
+    assert sorted(map(str, cancelled)) == sorted(left)
+    assert timely.ask("HLEN", timely.store.keys(run).claims) == 0
+
+
+def test_a_scope_that_is_entered_again_before_its_states_were_cancelled_forgets_their_claims(timely: World) -> None:
+    run = timely.create(both(Retry=retrying("Broken")))
+    bad = timely.acquire(run, "Both/0/Bad")
+    assert isinstance(timely.claim(run, "ann"), Leased)
+    assert dies(timely, 1, lambda: timely.fail(run, "Both/0/Bad", bad))
+
+    for _ in range(3):
+        for path in ahead.until_next(timely, run):
+            if path == "Both":
+                timely.plane.look(run, path)
+
+    assert timely.event_types(run, "Both").count("StateEntered") == 2
+    assert timely.ask("HLEN", timely.store.keys(run).claims) == 0
 
 
 def test_nobody_is_offered_what_stands_in_a_closed_scope(timely: World) -> None:

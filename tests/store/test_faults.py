@@ -194,22 +194,17 @@ def test_waiting_for_an_event_meets_the_same_trouble(tmp_path: Path, trouble: st
         asyncio.run(look())
 
 
-@pytest.mark.parametrize("trouble", ["OOM", "READONLY"])
-@pytest.mark.parametrize("delivered", [False, True], ids=["nothing yet", "before"])
+@pytest.mark.parametrize(("trouble", "delivered"), [("OOM", False), ("READONLY", False), ("READONLY", True)])
 def test_taking_notifications_meets_the_same_trouble(tmp_path: Path, trouble: str, delivered: bool) -> None:
     """The first who takes any makes the group of those who do, which is a write."""
-    found = TROUBLES[trouble]
-    with server_for(tmp_path, found) as (url, server):
-        world = on(url)
-        run = world.create(chain("A"), agents={"A": "a"})
-        if delivered:
-            world.outbox.take(run, "anybody")
+    with server_for(tmp_path, found := TROUBLES[trouble]) as (url, server):
+        run = (world := on(url)).create(chain("A"), agents={"A": "a"})
         world.plane.kick_off(run, "start")
+        assert not delivered or world.outbox.take(run, "anybody")
         found.begin(server)
         with pytest.raises(StoreUnavailable) as raised:
             world.outbox.take(run, "anybody")
         assert raised.value.message == found.said
-        world.connections.close()
 
 
 def test_a_cluster_that_serves_no_keys_is_unavailable(tmp_path: Path) -> None:
