@@ -13,7 +13,7 @@ from typing import Final, Generic, TypeVar
 from dcf.core.decision import Event
 from dcf.errors import NotFound
 from dcf.store import keys
-from dcf.store.attempts import Attempts, commit, commit_one, send_one
+from dcf.store.attempts import Attempts, commit, commit_one
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
@@ -131,9 +131,7 @@ class Edits:
             receipt_life_s=written.life_s,
         )
         command = document_command(subject.key, subject.receipt, write, current_account())
-        # A delete needs no WATCH, and outside a transaction a Redis whose memory is full still does it.
-        send = commit_one if write.text is not None else send_one
-        return refusal_in(send(connection, command))
+        return refusal_in(commit_one(connection, command))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -76,6 +76,16 @@ def test_where_redis_is_full_documents_can_be_deleted_and_none_is_written(lonely
     assert (usage.stored_bytes, usage.documents) == (0, 0)
 
 
+def test_a_document_beyond_a_smaller_quota_may_shrink_and_may_not_grow(lonely: Connections) -> None:
+    """As where an operator took some of a key's quota back."""
+    assert _write(lonely, "doc:a", {"text": "x" * 100}) is None
+    small = Account(key_id=ACCOUNT.key_id, quotas=Quotas(stored_bytes=50))
+    assert _write(lonely, "doc:a", {"text": "x" * 90}, account=small) is None
+    refused = _write(lonely, "doc:a", {"text": "x" * 91}, account=small)
+    assert refused is not None
+    assert refused.code == "quota_exceeded"
+
+
 def test_a_redis_that_forgot_every_script_counts_on(lonely: Connections) -> None:
     """As one that took another's place: the scripts are sent, not named by their digests."""
     text = _new_key(lonely)

@@ -265,8 +265,9 @@ def test_a_workflow_and_its_data_count_as_stored_bytes_until_the_run_is_gone(
     assert _tool(urls[2], worker, "update_workflow_control_plane", **again)["code"] == "ok"
 
 
+@pytest.mark.parametrize("wants", ["a document", "a run"])
 def test_who_is_about_to_be_refused_gets_back_what_is_gone(
-    sites: list[Application], urls: list[str], raw_redis: redis.Redis
+    sites: list[Application], urls: list[str], raw_redis: redis.Redis, wants: str
 ) -> None:
     """Not only at the next sweep."""
     key = _key(sites, *PLANNER, stored_bytes=3000)
@@ -275,9 +276,12 @@ def test_who_is_about_to_be_refused_gets_back_what_is_gone(
     for name in raw_redis.scan_iter(f"?p:wf:{run}:*", count=10_000):
         raw_redis.delete(name)
     raw_redis.zadd(keys.quota(_id(key), "runs"), {run: 1})
-    large = {"redis_key": _doc(), "initial_json": {"x": "y" * 2000}}
-    assert _tool(urls[1], key, "json_create", **large)["code"] == "ok"
-    assert _held(sites, key) == (len('{"x":""}') + 2000, 1)
+    if wants == "a document":
+        large = {"redis_key": _doc(), "initial_json": {"x": "y" * 2000}}
+        assert _tool(urls[1], key, "json_create", **large)["code"] == "ok"
+    else:
+        assert _created(urls[1], key, f"{run}-2", input_json={"x": "y" * 1000}) == "ok"
+    assert 2000 < _held(sites, key)[0] < 3000
 
 
 def test_entries_in_inboxes_are_counted_until_they_are_acknowledged(sites: list[Application], urls: list[str]) -> None:
