@@ -140,7 +140,9 @@ def _dangling(index: str, listed: _List, first: int, last: int, connection: Conn
     entries = {name.decode(): int(float(score)) for name, score in zip(found[::2], found[1::2], strict=True)}
     replies = _ask(connection, [("EXISTS", listed.key_of(name)) for name in entries])
     there = dict(zip(entries, map(bool, replies), strict=True))
-    return tuple(dangling(listed.kind, index, entries, there, before=listed.judged_before(micros(clock))))
+    now = micros(clock)
+    due = now // SECOND if listed.kind is ListKind.DOCUMENTS else -1
+    return tuple(dangling(listed.kind, index, entries, there, before=listed.judged_before(now), due=due))
 
 
 # Missing entries

@@ -14,9 +14,9 @@ import redis
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.listings import ListKind
 from dcf.core.quotas import Amount
 from dcf.store import keys
-from dcf.store.listings import Listings
 from dcf.tools.server import build_http_app
 from tests.support.waiting import wait_until
 from tests.tools.access import PLANNER, WORKER
@@ -260,7 +260,7 @@ def test_a_workflow_and_its_data_count_as_stored_bytes_until_the_run_is_gone(
     for key in raw_redis.scan_iter(f"?p:wf:{run}:*", count=10_000):
         raw_redis.delete(key)
     raw_redis.zadd(keys.quota(_id(worker), "runs"), {run: 1})  # it was written to more than a minute ago
-    list(Listings(sites[0].control_plane._store._connections).pages(repair=True))
+    sites[0].sweep.look(repair=True)
     assert _held(sites, worker)[0] == 0
     assert _tool(urls[2], worker, "update_workflow_control_plane", **again)["code"] == "ok"
 
@@ -317,8 +317,30 @@ def test_the_sweep_gives_back_what_was_deleted_by_hand(
     assert _tool(urls[0], key, "json_create", redis_key=name)["code"] == "ok"
     raw_redis.delete(name)
     assert _held(sites, key) == (2, 1)
-    list(Listings(sites[0].control_plane._store._connections).pages(repair=True))
+    assert sites[1].sweep.look(repair=True).dangling[ListKind.DOCUMENTS] >= 1
     assert _held(sites, key) == (0, 0)
+
+
+def test_the_sweep_gives_back_what_expired_and_calls_it_no_fault(
+    sites: list[Application], urls: list[str], raw_redis: redis.Redis
+) -> None:
+    sites[0].sweep.look(repair=True)
+    key, name = _key(sites), _doc()
+    assert _tool(urls[0], key, "json_create", redis_key=name, expires_in_s=1)["code"] == "ok"
+    wait_until(lambda: not raw_redis.exists(name) and _server_time(raw_redis) >= _expiry_of(raw_redis, key, name))
+    assert _held(sites, key) == (2, 1)
+    assert ListKind.DOCUMENTS not in sites[1].sweep.look(repair=True).dangling
+    assert _held(sites, key) == (0, 0)
+
+
+def _server_time(raw_redis: redis.Redis) -> float:
+    clock: Any = raw_redis.time()
+    return float(clock[0])
+
+
+def _expiry_of(raw_redis: redis.Redis, key: str, name: str) -> float:
+    """When the document was to expire, by the list of its owner."""
+    return float(raw_redis.zscore(keys.quota(_id(key), "docs"), name) or 0)
 
 
 def _doc() -> str:
