@@ -133,7 +133,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
             clock=RunClock(plane, index, outbox, deliveries, ServerTime(connections)),
-            sweep=Sweep(Listings(connections)),
+            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes)),
             history=history,
             keys=AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas),
             usage=QuotaUsage(connections),
