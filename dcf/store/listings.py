@@ -29,7 +29,7 @@ Flaws: TypeAlias = tuple[ListFlaw, ...]
 
 
 class Listings:
-    """The indexes of one Redis. Of documents only those with one of the `prefixes` are checked: it may see no others."""
+    """The indexes of one Redis. Of documents only those with one of the `prefixes` are checked: it sees no others."""
 
     def __init__(self, connections: Connections, *, page: int = _PAGE, prefixes: tuple[str, ...] = ("doc:",)) -> None:
         self._connections = connections
