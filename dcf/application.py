@@ -144,7 +144,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
             clock=RunClock(plane, index, DueRuns(connections), outbox, deliveries, ServerTime(connections), activity),
-            sweep=Sweep(Listings(connections)),
+            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes)),
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
             history=history,

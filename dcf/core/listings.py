@@ -27,7 +27,8 @@ class ListKind(StrEnum):
 class ListFlaw:
     """A wrong entry of an index: a missing one (`is_missing`), or a dangling one, which names nothing.
 
-    `score` is the score that the entry should have, or was found with.
+    `score` is the score that the entry should have, or was found with. `is_due`: what it named has expired as it
+    should, so that the entry is taken off and nobody is told.
     """
 
     kind: ListKind
@@ -35,6 +36,7 @@ class ListFlaw:
     name: str
     score: int
     is_missing: bool
+    is_due: bool = False
 
 
 def needs_clock(*, is_running: bool, owed: int) -> bool:
@@ -49,9 +51,12 @@ def lists_of_run(status: str | None, owed: int, created_at: int, now: int) -> di
 
 
 def dangling(
-    kind: ListKind, index: str, entries: Mapping[str, int], there: Mapping[str, bool], *, before: int
+    kind: ListKind, index: str, entries: Mapping[str, int], there: Mapping[str, bool], *, before: int, due: int = -1
 ) -> Iterator[ListFlaw]:
-    """Yield the entries of an index whose name is not in `there`, and that are older than `before`."""
+    """Yield the entries of an index whose name is not in `there`, and that are older than `before`.
+
+    Those with a score up to `due` have expired as they should.
+    """
     for name, score in entries.items():
         if not there[name] and score < before:
-            yield ListFlaw(kind=kind, index=index, name=name, score=score, is_missing=False)
+            yield ListFlaw(kind=kind, index=index, name=name, score=score, is_missing=False, is_due=score <= due)

@@ -28,7 +28,7 @@ Operation: TypeAlias = Callable[[Json], Edited | Refusal]
 
 _KEY = re.compile(r"[A-Za-z0-9_.:@#/-]{1,300}\Z", re.ASCII)
 _RESERVED: Final = ("cp:", "dp:")
-_REMEMBERED_S: Final = 24 * 3600
+_REMEMBERED_S: Final = 3600
 _LOOP_S: Final = 120
 """Seconds a generated request id is kept: the caller does not know it, so only the retry loop repeats it."""
 _KEPT: Final = 4096

@@ -114,7 +114,8 @@ def _only_logged() -> Iterator[None]:
 
 
 def _report(flaws: Iterable[ListFlaw]) -> SweepReport:
-    once = {(flaw.index, flaw.name): flaw for flaw in flaws}.values()  # SCAN may return a key twice
+    # SCAN may return a key twice.
+    once = {(flaw.index, flaw.name): flaw for flaw in flaws if not flaw.is_due}.values()
     return SweepReport(
         missing=Counter(flaw.kind for flaw in once if flaw.is_missing),
         dangling=Counter(flaw.kind for flaw in once if not flaw.is_missing),

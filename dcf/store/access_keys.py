@@ -49,7 +49,8 @@ local function refilled(left, rate, burst) return math.min(burst, (tonumber(left
 local rates = {of('calls_per_s', ARGV[2]), of('events_per_s', ARGV[4])}
 local calls = refilled(held[1], rates[1], of('calls_burst', ARGV[3]))
 local events = refilled(held[2], rates[2], of('events_burst', ARGV[5]))
-local stored = tonumber(redis.call('HGET', KEYS[3], 'bytes')) or 0
+local holds = redis.call('HMGET', KEYS[3], 'bytes', 'receipts')
+local stored = (tonumber(holds[1]) or 0) + (tonumber(holds[2]) or 0)
 if calls < 1 then return {clock, found, stored, tostring((1 - calls) / rates[1]), 'calls', 1} end
 if events < 0 then return {clock, found, stored, tostring(-events / rates[2]), 'events', 1} end
 redis.set_repl(redis.REPL_NONE)

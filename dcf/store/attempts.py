@@ -135,15 +135,6 @@ def commit_one(connection: Connection, command: Command) -> Reply:
     return results[0]
 
 
-def send_one(connection: Connection, command: Command) -> Reply:
-    """Send a single command in place of a transaction. Return its reply, an error too."""
-    try:
-        _, reply = exchange(connection, [("UNWATCH",), command])
-    except CONNECTION_ERRORS as error:
-        raise Unsure from error
-    return reply
-
-
 def commit(
     connection: Connection,
     commands: Sequence[Command],

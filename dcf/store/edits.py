@@ -13,12 +13,12 @@ from typing import Final, Generic, TypeVar
 from dcf.core.decision import Event
 from dcf.errors import NotFound
 from dcf.store import keys
-from dcf.store.attempts import Attempts, commit, commit_one, send_one
+from dcf.store.attempts import Attempts, commit, commit_one
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
 from dcf.store.keys import RunDocument, encode_state
-from dcf.store.quotas import DocumentWrite, document_command, refusal_in
+from dcf.store.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
 from dcf.store.writing import due_command, event_command
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, dump, load
@@ -118,7 +118,8 @@ class Edits:
         if subject.of is None:
             refusal = self._write(connection, subject, outcome.written)
         else:
-            commit(connection, subject.commands(outcome.written, found.around), subject.announcements())
+            commands = subject.commands(outcome.written, found.around)
+            commit(connection, commands, [*subject.announcements(), *_charges(subject, outcome.written)])
         self._attempts.confirm(connection, keys.BARRIER)
         return outcome.answer if refusal is None else refusal
 
@@ -131,9 +132,7 @@ class Edits:
             receipt_life_s=written.life_s,
         )
         command = document_command(subject.key, subject.receipt, write, current_account())
-        # A delete needs no WATCH, and outside a transaction a Redis whose memory is full still does it.
-        send = commit_one if write.text is not None else send_one
-        return refusal_in(send(connection, command))
+        return refusal_in(commit_one(connection, command))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,6 +187,15 @@ class _Subject:
             if written.look_now and self.of.state is not None:
                 commands.append(("ZADD", self.of.run.timers, "XX", "LT", 1, encode_state(self.of.state)))
         return [*commands, ("SET", self.receipt, dump(written.receipt), "EX", written.life_s)]
+
+
+def _charges(subject: _Subject, written: EditedDocument) -> list[Command]:
+    """Return what counts an edit of a run's document for the caller's key."""
+    account = current_account()
+    if account is None or subject.of is None:
+        return []
+    counted = receipt_command(subject.receipt, dump(written.receipt), written.life_s, account)
+    return [counted, charge(subject.of.run, [], 1, account)]
 
 
 def _document(key: str, kind: Reply, found: Reply) -> Json:

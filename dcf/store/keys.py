@@ -23,12 +23,13 @@
 | `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
 | `cp:idx:agent:<agent>` | JSON | the mailbox platform: the agent's name, tags, blocks and tools | until it is deleted |
 | `cp:idx:agents:tag:<tag>`, `:name:<name>` | sorted set | the mailbox platform (before the record): agents by creation time | with their agents |
-| `cp:idx:edit:{<key>}:<request>` | string | changing a document by hand (in its slot), to recognise a repetition | a day |
+| `cp:idx:edit:{<key>}:<request>` | string | changing a document by hand (in its slot), to recognise a repetition | an hour |
 | `cp:idx:skills:<agent>` | JSON | loading and unloading: what skills the agent has, and what each of them brought | until it has none |
 | `cp:idx:workers:<id>` | JSON | creating and deleting the agents of a run: who was made for which state | with the run's retention, or a month |
 | `cp:idx:keys:<key id>` | JSON | `dcf keys`: scopes, agent, expiry and the digest of an API key, never the key | for ever |
 | `cp:idx:rate:<key id>` | hash | every request of an API key: what is left of its rates | an hour |
 | `cp:idx:quota:<owner>` | hash | writes of an API key: the bytes of all that it holds | while it holds anything |
+| `cp:idx:quota:receipts:<owner>` | sorted set | changing a document by hand: receipts with their bytes, by expiry | until a later write finds them expired |
 | `cp:idx:quota:docs:<owner>` | sorted set | the JSON tools: documents by expiry; the owner is a key's id, or `local` | with its documents |
 | `cp:idx:quota:runs:<owner>` | sorted set | writes of an API key: runs that it wrote to, by when | until a sweep finds the run gone |
 | `cp:idx:quota:live:<owner>` | sorted set | creating a run (before it): runs that may be live, by when | until the quota is asked for |
@@ -176,7 +177,7 @@ def rate(key_id: str) -> str:
     return f"cp:idx:rate:{key_id}"
 
 
-def quota(owner: str, of: Literal["docs", "runs", "live", "inbox", "part"] | None = None) -> str:
+def quota(owner: str, of: Literal["docs", "runs", "live", "inbox", "part", "receipts"] | None = None) -> str:
     """Return the key of what an owner holds: all bytes, or what it holds of one kind."""
     return f"cp:idx:quota:{owner}" if of is None else f"cp:idx:quota:{of}:{owner}"
 

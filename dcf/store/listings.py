@@ -32,11 +32,12 @@ Flaws: TypeAlias = tuple[ListFlaw, ...]
 
 
 class Listings:
-    """The indexes of one Redis."""
+    """The indexes of one Redis. Of documents only those with one of the `prefixes` are checked: it sees no others."""
 
-    def __init__(self, connections: Connections, *, page: int = _PAGE) -> None:
+    def __init__(self, connections: Connections, *, page: int = _PAGE, prefixes: tuple[str, ...] = ("doc:",)) -> None:
         self._connections = connections
         self._page = page
+        self._prefixes = prefixes
 
     def pages(self, *, repair: bool) -> Iterator[Flaws]:
         """Go through all keys of dcf. Yield what is wrong, page by page, and repair it if `repair`.
@@ -78,7 +79,8 @@ class Listings:
         """Check an index from its end, so that removals do not shift the entries still to be read."""
         (size,) = self._connections.send(("ZCARD", index))
         for last in range(size - 1, -1, -self._page):
-            look = partial(_dangling, index, listed, max(0, last - self._page + 1), last)
+            seen = self._prefixes if listed.kind is ListKind.DOCUMENTS else ("",)
+            look = partial(_dangling, index, listed, seen, max(0, last - self._page + 1), last)
             yield self._mended(look, repair=repair)
 
     def _mended(self, look: Callable[[Connection], Flaws], *, repair: bool) -> Flaws:
@@ -152,12 +154,17 @@ def _list(index: str) -> _List | None:
     return _LISTS.get(index) or next(of_many, None)
 
 
-def _dangling(index: str, listed: _List, first: int, last: int, connection: Connection) -> Flaws:
+def _dangling(
+    index: str, listed: _List, prefixes: tuple[str, ...], first: int, last: int, connection: Connection
+) -> Flaws:
     clock, found = _ask(connection, [("TIME",), ("ZRANGE", index, first, last, "WITHSCORES")])
-    entries = {name.decode(): int(float(score)) for name, score in zip(found[::2], found[1::2], strict=True)}
+    scored = ((name.decode(), int(float(score))) for name, score in zip(found[::2], found[1::2], strict=True))
+    entries = {name: score for name, score in scored if name.startswith(prefixes)}
     replies = _ask(connection, [("EXISTS", listed.key_of(name)) for name in entries])
     there = dict(zip(entries, map(bool, replies), strict=True))
-    return tuple(dangling(listed.kind, index, entries, there, before=listed.judged_before(micros(clock))))
+    now = micros(clock)
+    due = now // SECOND if listed.kind is ListKind.DOCUMENTS else -1
+    return tuple(dangling(listed.kind, index, entries, there, before=listed.judged_before(now), due=due))
 
 
 # Missing entries

@@ -40,9 +40,44 @@ end
 A run that was entered in the last minute may be about to be created.
 """
 
+_RECEIPTS: Final = """
+local function held(account)
+  local found = redis.call('HMGET', account, 'bytes', 'receipts')
+  return (tonumber(found[1]) or 0) + (tonumber(found[2]) or 0)
+end
+local function drop_receipts(account, receipts, now)
+  local size = 0
+  for _, one in ipairs(redis.call('ZRANGE', receipts, '-inf', now, 'BYSCORE', 'LIMIT', 0, 1000)) do
+    redis.call('ZREM', receipts, one)
+    size = size + tonumber(string.match(one, ' (%d+)$'))
+  end
+  if size > 0 and redis.call('HINCRBY', account, 'receipts', -size) <= 0 then
+    redis.call('HDEL', account, 'receipts')
+  end
+end
+local function hold_receipt(account, receipts, name, size, life, now)
+  if redis.call('ZADD', receipts, now + life, name .. ' ' .. size) == 1 then
+    redis.call('HINCRBY', account, 'receipts', size)
+  end
+end
+"""
+"""Receipts of changes by hand count as bytes until they expire: one change a request can make many."""
+
+HOLD_RECEIPT: Final = (
+    _RECEIPTS
+    + """
+local now = tonumber(redis.call('TIME')[1])
+drop_receipts(KEYS[1], KEYS[2], now)
+hold_receipt(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], now)
+return 1
+"""
+)
+"""Counts the receipt of a change of a run's document."""
+
 WRITE_DOCUMENT: Final = (
     _GIVE_BACK
     + _FREE_RUNS
+    + _RECEIPTS
     + """
 local document, receipt, register = KEYS[1], KEYS[2], KEYS[3]
 local owner, text, wish = ARGV[1], ARGV[2], ARGV[3]
@@ -51,8 +86,9 @@ local quota, docs = ARGV[9], ARGV[10]
 local account, mine = quota .. owner, docs .. owner
 local now = tonumber(redis.call('TIME')[1])
 for _, name in ipairs(redis.call('ZRANGE', mine, '-inf', now, 'BYSCORE', 'LIMIT', 0, 100)) do
-  if redis.call('EXISTS', name) == 0 then give_back(register, quota, docs, name) end
+  if redis.pcall('EXISTS', name) ~= 1 then give_back(register, quota, docs, name) end
 end
+drop_receipts(account, ARGV[15] .. owner, now)
 local record = redis.call('HGET', register, document)
 local before, was_mine, life = 0, 0, tonumber(ARGV[4])
 if record then
@@ -64,11 +100,9 @@ if wish ~= '' then life = tonumber(wish) end
 if most_documents >= 0 and text ~= '' then
   local count = redis.call('ZCARD', mine)
   if was_mine == 0 and count >= most_documents then return {'documents', count, most_documents} end
-  local held = tonumber(redis.call('HGET', account, 'bytes')) or 0
-  if #text > before and held + #text - before > most_bytes then
+  if #text > before and held(account) + #text - before > most_bytes then
     free_runs(account, ARGV[11] .. owner, ARGV[12] .. owner, ARGV[13], ARGV[14], now)
-    held = tonumber(redis.call('HGET', account, 'bytes')) or 0
-    if held + #text - before > most_bytes then return {'stored_bytes', held, most_bytes} end
+    if held(account) + #text - before > most_bytes then return {'stored_bytes', held(account), most_bytes} end
   end
 end
 if text == '' then
@@ -84,6 +118,7 @@ if text ~= '' then
   redis.call('HINCRBY', account, 'bytes', #text)
 end
 redis.call('SET', receipt, ARGV[5], 'EX', ARGV[6])
+hold_receipt(account, ARGV[15] .. owner, receipt, #ARGV[5] + #receipt, ARGV[6], now)
 return {}
 """
 )
@@ -112,6 +147,7 @@ return 1
 
 RESERVE_RUN: Final = (
     _FREE_RUNS
+    + _RECEIPTS
     + """
 local quota, runs, live, parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local run, size, most_live, most_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -126,10 +162,10 @@ if not redis.call('ZSCORE', live, run) and redis.call('ZCARD', live) >= most_liv
   if count >= most_live then return {'live_runs', count, most_live} end
 end
 local before = tonumber(redis.call('HGET', parts, 'workflow')) or 0
-local function held() return tonumber(redis.call('HGET', quota, 'bytes')) or 0 end
-if held() + size - before > most_bytes then
+drop_receipts(quota, KEYS[7], now)
+if held(quota) + size - before > most_bytes then
   free_runs(quota, runs, ARGV[5], ARGV[6], ARGV[7], now)
-  if held() + size - before > most_bytes then return {'stored_bytes', held(), most_bytes} end
+  if held(quota) + size - before > most_bytes then return {'stored_bytes', held(quota), most_bytes} end
 end
 redis.call('ZADD', live, now, run)
 redis.call('ZADD', runs, now, run)
@@ -140,7 +176,9 @@ return {}
 )
 """Enters a run that is to be created, if the quotas of the key allow it. A run that is there costs nothing more."""
 
-CHARGE_RUN: Final = """
+CHARGE_RUN: Final = (
+    _RECEIPTS
+    + """
 local quota, runs, parts, rate = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local events = tonumber(redis.call('HGET', rate, 'events'))
 if events then
@@ -156,8 +194,10 @@ for at = 3, #ARGV, 2 do
 end
 if #ARGV > 2 then redis.call('ZADD', runs, redis.call('TIME')[1], ARGV[1]) end
 if more ~= 0 then redis.call('HINCRBY', quota, 'bytes', more) end
+drop_receipts(quota, KEYS[5], tonumber(redis.call('TIME')[1]))
 return 1
 """
+)
 """Counts the events and the data of a commit. What was counted before under the same name is not counted again."""
 
 MAY_NOTIFY: Final = """

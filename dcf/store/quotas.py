@@ -50,8 +50,14 @@ def document_command(key: str, receipt: str, write: DocumentWrite, account: Acco
         *(write.default_life_s, write.receipt, write.receipt_life_s),
         *((NO_QUOTA, NO_QUOTA) if quotas is None else (quotas.documents, quotas.stored_bytes)),
         *(keys.quota(""), keys.quota("", "docs"), keys.quota("", "runs"), keys.quota("", "part")),
-        *(_META_BEFORE, _META_AFTER),
+        *(_META_BEFORE, _META_AFTER, keys.quota("", "receipts")),
     )
+
+
+def receipt_command(receipt: str, text: str, life_s: int, account: Account) -> Command:
+    """Return the command that counts the receipt of a change of a run's document."""
+    keyed = (keys.quota(account.key_id), keys.quota(account.key_id, "receipts"))
+    return ("EVAL", quota_scripts.HOLD_RECEIPT, 2, *keyed, receipt, len(receipt) + _bytes(text), life_s)
 
 
 def forget_document(owner: str, name: str) -> Command:
@@ -71,8 +77,8 @@ def reservation(run: RunKeys, size: int, account: Account) -> Command:
     """Return the command that enters a run to be created, if the quotas allow it. Read its reply with `refusal_in`."""
     own = account.key_id
     return (
-        *("EVAL", quota_scripts.RESERVE_RUN, 6, keys.quota(own), keys.quota(own, "runs"), keys.quota(own, "live")),
-        *(keys.quota_parts(own, run.workflow_id), run.meta, keys.LIVE),
+        *("EVAL", quota_scripts.RESERVE_RUN, 7, keys.quota(own), keys.quota(own, "runs"), keys.quota(own, "live")),
+        *(keys.quota_parts(own, run.workflow_id), run.meta, keys.LIVE, keys.quota(own, "receipts")),
         *(run.workflow_id, size, account.quotas.live_runs, account.quotas.stored_bytes),
         *(keys.quota(own, "part"), _META_BEFORE, _META_AFTER),
     )
@@ -82,8 +88,9 @@ def charge(run: RunKeys, commands: Sequence[Command], events: int, account: Acco
     """Return the command that counts the events and the data of a commit."""
     own = account.key_id
     sizes = [part for command in commands for part in _sizes(run, command)]
-    keyed = (keys.quota(own), keys.quota(own, "runs"), keys.quota_parts(own, run.workflow_id), keys.rate(own))
-    return ("EVAL", quota_scripts.CHARGE_RUN, 4, *keyed, run.workflow_id, events, *sizes)
+    keyed = (keys.quota(own), keys.quota(own, "runs"), keys.quota_parts(own, run.workflow_id))
+    more = (keys.rate(own), keys.quota(own, "receipts"))
+    return ("EVAL", quota_scripts.CHARGE_RUN, 5, *keyed, *more, run.workflow_id, events, *sizes)
 
 
 def refusal_in(reply: Reply) -> Refusal | None:
@@ -114,12 +121,13 @@ class QuotaUsage:
     def of(self, key_id: str) -> Usage:
         """Return what a key holds; what went away in the last hour may still be counted."""
         stored, documents, live, entries = self._connections.send(
-            ("HGET", keys.quota(key_id), "bytes"),
+            ("HMGET", keys.quota(key_id), "bytes", "receipts"),
             ("ZCARD", keys.quota(key_id, "docs")),
             ("ZCARD", keys.quota(key_id, "live")),
             ("ZCARD", keys.quota(key_id, "inbox")),
         )
-        return Usage(stored_bytes=int(stored or 0), documents=documents, live_runs=live, inbox_entries=entries)
+        total = sum(map(int, filter(None, stored)))
+        return Usage(stored_bytes=total, documents=documents, live_runs=live, inbox_entries=entries)
 
     def may_notify(self, account: Account | None) -> Refusal | None:
         """Refuse where the notifications of this key have made too many entries that nobody has acknowledged."""

@@ -16,7 +16,7 @@ from dcf.store.authors import authored_by
 from dcf.store.connection import Command, Connections, open_pool
 from dcf.store.edits import EditedDocument, EditOutcome, Edits
 from dcf.store.keys import RunKeys
-from dcf.store.quotas import QuotaUsage, charge, forget_run
+from dcf.store.quotas import QuotaUsage, charge, forget_run, receipt_command
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -72,8 +72,44 @@ def test_where_redis_is_full_documents_can_be_deleted_and_none_is_written(lonely
         _write(lonely, "doc:b", {"n": 1})
     assert _write(lonely, "doc:a", MISSING) is None
     assert lonely.send(("EXISTS", "doc:a", "doc:b")) == [0]
-    usage = QuotaUsage(lonely).of(ACCOUNT.key_id)
-    assert (usage.stored_bytes, usage.documents) == (0, 0)
+    assert lonely.send(("HGET", keys.quota(ACCOUNT.key_id), "bytes")) == [None]
+    assert QuotaUsage(lonely).of(ACCOUNT.key_id).documents == 0
+
+
+def test_a_document_beyond_a_smaller_quota_may_shrink_and_may_not_grow(lonely: Connections) -> None:
+    """As where an operator took some of a key's quota back."""
+    assert _write(lonely, "doc:a", {"text": "x" * 100}) is None
+    small = Account(key_id=ACCOUNT.key_id, quotas=Quotas(stored_bytes=50))
+    assert _write(lonely, "doc:a", {"text": "x" * 90}, account=small) is None
+    refused = _write(lonely, "doc:a", {"text": "x" * 91}, account=small)
+    assert refused is not None
+    assert refused.code == "quota_exceeded"
+
+
+def test_receipts_count_as_bytes_until_they_expire(lonely: Connections) -> None:
+    """So that small changes, each with a request id of its own, do not fill Redis."""
+    written = EditedDocument(document={"n": 1}, receipt={"digest": "x" * 100}, life_s=3600)
+    small, usage = Account(key_id=ACCOUNT.key_id, quotas=Quotas(stored_bytes=500)), QuotaUsage(lonely)
+
+    def change(number: int) -> Refusal | None:
+        name = f"doc:{number}"
+        with authored_by("key:0123456789ab", small):
+            return Edits(lonely).transact(name, name, lambda _: EditOutcome(answer=None, written=written))
+
+    assert [change(number) is None for number in range(5)] == [True] * 4 + [False]
+    listed = keys.quota(ACCOUNT.key_id, "receipts")
+    for one in lonely.send(("ZRANGE", listed, 0, -1))[0]:
+        lonely.send(("ZADD", listed, 1, one))  # an hour passes
+    assert change(5) is None
+    assert usage.of(ACCOUNT.key_id).stored_bytes < 250
+    before = usage.of(ACCOUNT.key_id).stored_bytes
+    for _ in range(2):
+        lonely.send(receipt_command("receipt", "1234567890", 60, small))
+    assert usage.of(ACCOUNT.key_id).stored_bytes == before + 17, "the same receipt is counted once"
+    for one in lonely.send(("ZRANGE", listed, 0, -1))[0]:
+        lonely.send(("ZADD", listed, 1, one))
+    lonely.send(charge(RunKeys("run-1"), [], 1, small))
+    assert usage.of(ACCOUNT.key_id).stored_bytes == 5 * len('{"n":1}'), "any write finds what expired"
 
 
 def test_a_redis_that_forgot_every_script_counts_on(lonely: Connections) -> None:

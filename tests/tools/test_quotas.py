@@ -14,9 +14,9 @@ import redis
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.listings import ListKind
 from dcf.core.quotas import Amount
 from dcf.store import keys
-from dcf.store.listings import Listings
 from dcf.tools.server import build_http_app
 from tests.support.waiting import wait_until
 from tests.tools.access import PLANNER, WORKER
@@ -163,15 +163,15 @@ def test_documents_are_counted_once_over_three_servers(sites: list[Application],
 
 
 def test_many_writers_at_once_stay_within_the_quota(sites: list[Application], urls: list[str]) -> None:
-    key = _key(sites, documents=5, stored_bytes=3500)
+    key = _key(sites, documents=5, stored_bytes=17_000)
     with ThreadPoolExecutor(12) as pool:
         calls = [
-            pool.submit(_tool, url, key, "json_create", redis_key=_doc(), initial_json={"text": "x" * 985})
+            pool.submit(_tool, url, key, "json_create", redis_key=_doc(), initial_json={"text": "x" * 4985})
             for url in urls * 4
         ]
         codes = [call.result()["code"] for call in calls]
     assert Counter(codes) == {"ok": 3, "quota_exceeded": 9}
-    assert _held(sites, key) == (3 * 996, 3)
+    assert _held(sites, key) == (3 * 4996, 3)
 
 
 def test_what_is_deleted_or_expires_is_given_back(
@@ -190,9 +190,9 @@ def test_what_is_deleted_or_expires_is_given_back(
 
 def test_a_document_belongs_to_who_wrote_it_last(sites: list[Application], urls: list[str]) -> None:
     """So that nobody fills another's quota by writing into its documents."""
-    one, other, name = _key(sites), _key(sites, stored_bytes=100), _doc()
+    one, other, name = _key(sites), _key(sites, stored_bytes=250), _doc()
     assert _tool(urls[0], one, "json_create", redis_key=name, initial_json={"a": 1})["code"] == "ok"
-    answer = _tool(urls[1], other, "json_set", redis_key=name, path="$.b", value_json="x" * 200, as_text=True)
+    answer = _tool(urls[1], other, "json_set", redis_key=name, path="$.b", value_json="x" * 250, as_text=True)
     assert answer["code"] == "quota_exceeded"
     assert _tool(urls[1], other, "json_set", redis_key=name, path="$.b", value_json=1)["code"] == "ok"
     assert (_held(sites, one), _held(sites, other)) == ((0, 0), (len('{"a":1,"b":1}'), 1))
@@ -200,9 +200,9 @@ def test_a_document_belongs_to_who_wrote_it_last(sites: list[Application], urls:
 
 def test_a_key_beyond_its_quota_may_still_read_shrink_and_delete(sites: list[Application], urls: list[str]) -> None:
     name = _doc()
-    key = _key(sites, stored_bytes=60)
+    key = _key(sites, stored_bytes=400)
     assert _tool(urls[0], key, "json_create", redis_key=name, initial_json={"a": "x" * 40})["code"] == "ok"
-    grown = _tool(urls[0], key, "json_append", redis_key=name, path="$.a", value_json="y" * 30, as_text=True)
+    grown = _tool(urls[0], key, "json_append", redis_key=name, path="$.a", value_json="y" * 300, as_text=True)
     assert grown["code"] == "quota_exceeded"
     assert _tool(urls[0], key, "json_read", redis_key=name)["code"] == "ok"
     assert _tool(urls[0], key, "json_set", redis_key=name, path="$.a", value_json=1)["code"] == "ok"
@@ -260,13 +260,14 @@ def test_a_workflow_and_its_data_count_as_stored_bytes_until_the_run_is_gone(
     for key in raw_redis.scan_iter(f"?p:wf:{run}:*", count=10_000):
         raw_redis.delete(key)
     raw_redis.zadd(keys.quota(_id(worker), "runs"), {run: 1})  # it was written to more than a minute ago
-    list(Listings(sites[0].control_plane._store._connections).pages(repair=True))
+    sites[0].sweep.look(repair=True)
     assert _held(sites, worker)[0] == 0
     assert _tool(urls[2], worker, "update_workflow_control_plane", **again)["code"] == "ok"
 
 
+@pytest.mark.parametrize("wants", ["a document", "a run"])
 def test_who_is_about_to_be_refused_gets_back_what_is_gone(
-    sites: list[Application], urls: list[str], raw_redis: redis.Redis
+    sites: list[Application], urls: list[str], raw_redis: redis.Redis, wants: str
 ) -> None:
     """Not only at the next sweep."""
     key = _key(sites, *PLANNER, stored_bytes=3000)
@@ -275,9 +276,12 @@ def test_who_is_about_to_be_refused_gets_back_what_is_gone(
     for name in raw_redis.scan_iter(f"?p:wf:{run}:*", count=10_000):
         raw_redis.delete(name)
     raw_redis.zadd(keys.quota(_id(key), "runs"), {run: 1})
-    large = {"redis_key": _doc(), "initial_json": {"x": "y" * 2000}}
-    assert _tool(urls[1], key, "json_create", **large)["code"] == "ok"
-    assert _held(sites, key) == (len('{"x":""}') + 2000, 1)
+    if wants == "a document":
+        large = {"redis_key": _doc(), "initial_json": {"x": "y" * 2000}}
+        assert _tool(urls[1], key, "json_create", **large)["code"] == "ok"
+    else:
+        assert _created(urls[1], key, f"{run}-2", input_json={"x": "y" * 1000}) == "ok"
+    assert 2000 < _held(sites, key)[0] < 3000
 
 
 def test_entries_in_inboxes_are_counted_until_they_are_acknowledged(sites: list[Application], urls: list[str]) -> None:
@@ -313,8 +317,30 @@ def test_the_sweep_gives_back_what_was_deleted_by_hand(
     assert _tool(urls[0], key, "json_create", redis_key=name)["code"] == "ok"
     raw_redis.delete(name)
     assert _held(sites, key) == (2, 1)
-    list(Listings(sites[0].control_plane._store._connections).pages(repair=True))
+    assert sites[1].sweep.look(repair=True).dangling[ListKind.DOCUMENTS] >= 1
     assert _held(sites, key) == (0, 0)
+
+
+def test_the_sweep_gives_back_what_expired_and_calls_it_no_fault(
+    sites: list[Application], urls: list[str], raw_redis: redis.Redis
+) -> None:
+    sites[0].sweep.look(repair=True)
+    key, name = _key(sites), _doc()
+    assert _tool(urls[0], key, "json_create", redis_key=name, expires_in_s=1)["code"] == "ok"
+    wait_until(lambda: not raw_redis.exists(name) and _server_time(raw_redis) >= _expiry_of(raw_redis, key, name))
+    assert _held(sites, key) == (2, 1)
+    assert ListKind.DOCUMENTS not in sites[1].sweep.look(repair=True).dangling
+    assert _held(sites, key) == (0, 0)
+
+
+def _server_time(raw_redis: redis.Redis) -> float:
+    clock: Any = raw_redis.time()
+    return float(clock[0])
+
+
+def _expiry_of(raw_redis: redis.Redis, key: str, name: str) -> float:
+    """When the document was to expire, by the list of its owner."""
+    return float(raw_redis.zscore(keys.quota(_id(key), "docs"), name) or 0)
 
 
 def _doc() -> str:
@@ -326,9 +352,11 @@ def _id(key: str) -> str:
 
 
 def _held(sites: list[Application], key: str) -> tuple[int, int]:
-    """The bytes and documents that a key holds."""
-    usage = sites[0].usage.of(_id(key))
-    return usage.stored_bytes, usage.documents
+    """The bytes and documents that a key holds, without receipts."""
+    stored, documents = sites[0].history._connections.send(
+        ("HGET", keys.quota(_id(key)), "bytes"), ("ZCARD", keys.quota(_id(key), "docs"))
+    )
+    return int(stored or 0), documents
 
 
 def _created(url: str, key: str, run: str, **more: Any) -> str:
