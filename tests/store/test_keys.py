@@ -31,7 +31,6 @@ NAMES = [
     "..",
     " spaces ",
     "  ",
-    "tab\tand\nline",
     "x" * 80,
 ]
 
