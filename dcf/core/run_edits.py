@@ -21,7 +21,7 @@ from dcf.values.refusal import Refusal
 _META_FREE: Final = frozenset({"agents", "skills", "planner_agent_id", "max_attempts", "retention_s", "finalize_note"})
 _META_FIXED: Final = frozenset(
     {
-        "workflow_id", "workflow_name", "schema_version", "definition_sha256", "created_at", "start_at",
+        "workflow_id", "workflow_name", "schema_version", "definition_sha256", "created_at", "created_by", "start_at",
         "terminal_states", "states", "deps", "status", "input", "deadline", "started_at", "finished_at", "clock_due_at",
         "finalized_at", "output", "error", "cause",
     }

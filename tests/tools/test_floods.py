@@ -105,6 +105,14 @@ async def test_an_inbox_without_room_is_said_and_the_event_stays_owed(
     assert again.code == "ok"
 
 
+async def test_not_even_an_operator_changes_who_created_a_run(operator: Tools, run_id: str) -> None:
+    """Turns in inboxes go by it."""
+    await new_run(operator, run_id, agents_map_json={"A": "a"})
+    key = f"cp:wf:{run_id}:meta"
+    await operator.refused("invalid_edit", "json_set", redis_key=key, path="$.created_by", value_json='"key:d"')
+    assert (await operator.ok("json_read", redis_key=key, path="$.created_by"))["value_json"] == '"local"'
+
+
 # Whose words they are
 
 
