@@ -10,6 +10,7 @@ ones turned away, and even then some are kept for health checks.
 """
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -24,7 +25,10 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-HEALTH_PATHS: Final = frozenset({"/healthz", "/readyz"})
+from dcf.tools.authentication import HEALTH_PATHS
+
+log = logging.getLogger(__name__)
+
 SPARE: Final = 16
 """Connections beyond the limit that are kept for health checks."""
 
@@ -148,6 +152,8 @@ class LimitedProtocol(H11Protocol):
         """Find a place for the connection, and begin to wait for headers."""
         super().connection_made(transport)
         use = self._limit.enter(self, self.client[0] if self.client else "")
+        if use is not Use.ANYTHING:
+            log.warning("all connections are at work; a new one may be used for %s", use.value)
         if use is Use.NONE:
             self.give_way()
             return
