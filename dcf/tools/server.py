@@ -44,6 +44,7 @@ from dcf.tools.listing import ToolList
 from dcf.tools.profiles import select_tools
 from dcf.tools.registry import ToolSpec
 from dcf.tools.schemas import answer_of, parameters_of
+from dcf.tools.shared_question import SharedQuestion
 
 log = logging.getLogger(__name__)
 
@@ -128,12 +129,13 @@ def over_http(server: MCPServer[None], application: Application, *, protected_ur
     """Serve a server of `build_server` over HTTP; add tools to it before this call."""
     settings = application.settings
     aside = anyio.CapacityLimiter(2)  # its own thread: /readyz must answer even when all tool threads are busy
+    probe = SharedQuestion(lambda: anyio.to_thread.run_sync(_probe, application, limiter=aside))
 
     async def healthz(_: Request) -> Response:
         return JSONResponse({"ok": True, "version": __version__})
 
     async def readyz(_: Request) -> Response:
-        problem = await anyio.to_thread.run_sync(_probe, application, limiter=aside)
+        problem = await probe.answer()
         return JSONResponse({"ok": problem is None, "problem": problem}, status_code=200 if problem is None else 503)
 
     _route(server, "/healthz", healthz)
