@@ -16,7 +16,7 @@ import time
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -110,6 +110,11 @@ async def lists_of_tools(target: Target) -> None:
     await _call(target, b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}')
 
 
+async def readiness(target: Target) -> None:
+    """Ask whether it is ready, which takes a look at Redis and no key."""
+    await _send(target, b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+
+
 async def answers_not_taken(target: Target) -> None:
     """Ask for long answers, and read none of them."""
     body = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
@@ -144,6 +149,7 @@ ATTACKS: dict[str, tuple[Attack, int]] = {
     "24 calls with 199,000 unknown arguments": (nearly_too_many_arguments, 24),
     "24 calls with 1,000,000 empty lists": (empty_lists, 24),
     "24 times the list of tools": (lists_of_tools, 24),
+    "300 times whether it is ready": (readiness, 300),
     "60 connections that take no answers": (answers_not_taken, 60),
 }
 """By name: what one attacker does again and again, and how many do it at a time."""
@@ -191,7 +197,7 @@ class Seen:
     name: str
     health_ms: float = 0
     ready_ms: float = 0
-    unanswered: int = 0
+    unanswered: dict[str, int] = field(default_factory=lambda: {"healthz": 0, "readyz": 0})
     rounds: int = 0
     peak_mib: float = 0
     log_kib: float = 0
@@ -213,7 +219,7 @@ def _asked(target: Target, path: str, seen: Seen) -> float:
         with urllib.request.urlopen(f"http://{target.host}:{target.port}/{path}", timeout=PATIENCE_S) as answer:
             answer.read()
     except OSError:
-        seen.unanswered += 1
+        seen.unanswered[path] += 1
     return 1000 * (time.monotonic() - begun)
 
 
@@ -278,7 +284,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--only", help="Part of an attack's name.", default="")
     wanted = parser.parse_args()
-    print("| attack | /healthz, worst | /readyz, worst | unanswered | peak memory | log | attempts ended |")
+    print("| attack | /healthz, worst | /readyz, worst | unanswered of each | peak memory | log | attempts ended |")
     print("|---|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory(prefix="dcfa-", dir="/tmp") as name:
         folder = Path(name)
@@ -286,8 +292,9 @@ def main() -> None:
             key = found.keys.create((Scope.READ,), agent_id=None, label="attack", life_s=3600).text
             for attack in (one for one in ATTACKS if wanted.only in one):
                 seen = measure(attack, wanted.seconds, folder, found.redis_url, key)
+                missed = " and ".join(map(str, seen.unanswered.values()))
                 print(
-                    f"| {seen.name} | {seen.health_ms:.0f} ms | {seen.ready_ms:.0f} ms | {seen.unanswered} "
+                    f"| {seen.name} | {seen.health_ms:.0f} ms | {seen.ready_ms:.0f} ms | {missed} "
                     f"| {seen.peak_mib:.0f} MiB | {seen.log_kib:.0f} KiB | {seen.rounds} |",
                     flush=True,
                 )

@@ -33,7 +33,7 @@ _WELL_KNOWN: Final = "/.well-known/oauth-protected-resource"
 _LOOKUPS: Final = 8
 """Concurrent look-ups of keys. They do not use the threads of tools, which callers can exhaust."""
 
-_OPEN: Final = frozenset({"/healthz", "/readyz"})
+HEALTH_PATHS: Final = frozenset({"/healthz", "/readyz"})
 _NOT_SHOWN: Final = "(not kept)"
 
 WhoCalls = Callable[[], Caller]
@@ -76,7 +76,7 @@ class Unavailable:
 
     async def __call__(self, scope: Connection, receive: Receive, send: Send) -> None:
         """Pass the request on, or answer 503."""
-        if scope.get("path") in _OPEN:
+        if scope.get("path") in HEALTH_PATHS:
             scope["headers"] = [(name, value) for name, value in scope["headers"] if name != b"authorization"]
         try:
             await self._app(scope, receive, send)

@@ -6,10 +6,11 @@ path, and nothing knows callers: their limits are in `http_bodies` and `limits`.
 
 A connection that waits for a request is worth less than a new one. So when there are too many, the one that has waited
 longest is closed, and a new connection is served however many others send nothing. Only when all are at work are new
-ones turned away, and even then some are kept for health checks.
+ones turned away, and even then some are kept for health checks, of which the newest counts.
 """
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -24,12 +25,15 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
-HEALTH_PATHS: Final = frozenset({"/healthz", "/readyz"})
+from dcf.tools.authentication import HEALTH_PATHS
+
+log = logging.getLogger(__name__)
+
 SPARE: Final = 16
 """Connections beyond the limit that are kept for health checks."""
 
 _CLOSE: Final = (b"connection", b"close")
-_FIRST_TURNS: Final = 3
+FIRST_TURNS: Final = 3
 """Turns of the event loop after which what a client sent at once has been read."""
 
 
@@ -45,8 +49,12 @@ class Limited(Protocol):
     """A connection as the limit sees it."""
 
     @property
-    def waits(self) -> bool:
-        """True if it has no request that is being answered, though it could have sent one."""
+    def is_new(self) -> bool:
+        """True if what its client may have sent at once has not been read."""
+
+    @property
+    def is_at_work(self) -> bool:
+        """True if it has a request that is being answered."""
 
     def give_way(self) -> None:
         """Close it at once."""
@@ -68,7 +76,7 @@ class ConnectionLimit:
             self._members[member] = peer
             self._by_peer[peer] += 1
             return Use.ANYTHING
-        if len(self._spare) < SPARE or self._make_way(self._spare):
+        if len(self._spare) < SPARE or self._make_way(self._spare, even_at_work=True):
             self._spare[member] = peer
             return Use.HEALTH
         return Use.NONE
@@ -93,9 +101,10 @@ class ConnectionLimit:
             return self._make_way(one for one, other in self._members.items() if other == peer)
         return len(self._members) < self.total or self._make_way(self._members)
 
-    def _make_way(self, members: Iterable[Limited]) -> bool:
+    def _make_way(self, members: Iterable[Limited], *, even_at_work: bool = False) -> bool:
         """Close the connection that has waited longest; return False if none waits."""
-        longest = next((one for one in members if one.waits), None)
+        waiting = (one for one in members if not one.is_new and (even_at_work or not one.is_at_work))
+        longest = next(waiting, None)
         if longest is None:
             return False
         self.leave(longest)
@@ -133,12 +142,17 @@ class LimitedProtocol(H11Protocol):
         self._awaited: str | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._untaken: asyncio.TimerHandle | None = None
-        self._turns = _FIRST_TURNS
+        self._turns = FIRST_TURNS
 
     @property
-    def waits(self) -> bool:
-        """True if it has no request that is being answered, though it could have sent one."""
-        return not self._turns and (self.cycle is None or self.cycle.response_complete)
+    def is_new(self) -> bool:
+        """True if what its client may have sent at once has not been read."""
+        return self._turns > 0
+
+    @property
+    def is_at_work(self) -> bool:
+        """True if it has a request that is being answered."""
+        return self.cycle is not None and not self.cycle.response_complete
 
     def give_way(self) -> None:
         """Close the connection at once."""
@@ -148,11 +162,14 @@ class LimitedProtocol(H11Protocol):
         """Find a place for the connection, and begin to wait for headers."""
         super().connection_made(transport)
         use = self._limit.enter(self, self.client[0] if self.client else "")
+        if use is not Use.ANYTHING:
+            log.warning("all connections are at work; a new one may be used for %s", use.value)
         if use is Use.NONE:
             self.give_way()
             return
         if use is Use.HEALTH:
             self.app = partial(_health_only, self.app)
+        transport.set_write_buffer_limits(0)  # so that `pause_writing` tells of any answer that is not taken
         self._await("headers")
         self.loop.call_soon(self._one_turn)
 

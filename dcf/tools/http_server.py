@@ -9,14 +9,14 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from dcf.settings import Settings
-from dcf.tools.http_connections import SPARE, ConnectionLimit, Deadlines, LimitedProtocol
+from dcf.tools.http_connections import FIRST_TURNS, SPARE, ConnectionLimit, Deadlines, LimitedProtocol
 
 if sys.platform != "win32":
     import resource
 
-_AT_ONCE: Final = 16
-"""Connections accepted before those accepted earlier are looked at. asyncio takes as many as the backlog otherwise,
-and runs out of files before any limit counts them."""
+_AT_ONCE: Final = 4
+"""Connections accepted in one turn of the event loop. asyncio takes as many as the backlog otherwise, and runs out of
+files before any limit counts them. Few enough for the spare ones to hold those that are new."""
 _QUEUED: Final = 512
 """Connections that the kernel keeps until they are accepted."""
 _OWN_FILES: Final = 96
@@ -24,7 +24,7 @@ _OWN_FILES: Final = 96
 _FILES_EACH: Final = 2
 """A connection, and one to Redis for its request."""
 
-assert _OWN_FILES > SPARE + 3 * _AT_ONCE
+assert _AT_ONCE * FIRST_TURNS < SPARE < _OWN_FILES / 2
 
 
 class HttpServer(uvicorn.Server):

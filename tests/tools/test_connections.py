@@ -168,8 +168,9 @@ def test_one_address_cannot_take_all_connections(replica: Replica) -> None:
 
 
 class _Connection:
-    def __init__(self, *, waits: bool) -> None:
-        self.waits = waits
+    def __init__(self, *, is_at_work: bool = False, is_new: bool = False) -> None:
+        self.is_at_work = is_at_work
+        self.is_new = is_new
         self.closed = False
 
     def give_way(self) -> None:
@@ -178,7 +179,7 @@ class _Connection:
 
 def test_an_address_with_too_many_closes_its_own_connections_only() -> None:
     limit = ConnectionLimit(total=4, per_peer=2)
-    others, own = _Connection(waits=True), [_Connection(waits=True) for _ in range(3)]
+    others, own = _Connection(), [_Connection() for _ in range(3)]
     assert limit.enter(others, "other") is Use.ANYTHING
     assert [limit.enter(one, "own") for one in own] == [Use.ANYTHING] * 3
     assert [one.closed for one in (others, *own)] == [False, True, False, False]
@@ -186,19 +187,28 @@ def test_an_address_with_too_many_closes_its_own_connections_only() -> None:
 
 def test_a_connection_that_left_makes_room() -> None:
     limit = ConnectionLimit(total=1, per_peer=1)
-    first, second = _Connection(waits=False), _Connection(waits=False)
+    first, second = _Connection(is_at_work=True), _Connection(is_at_work=True)
     assert limit.enter(first, "a") is Use.ANYTHING
     assert limit.enter(second, "a") is Use.HEALTH
     limit.leave(first)
     limit.leave(first)
-    assert limit.enter(_Connection(waits=False), "a") is Use.ANYTHING
+    assert limit.enter(_Connection(is_at_work=True), "a") is Use.ANYTHING
 
 
-def test_nobody_is_let_in_where_even_the_spare_connections_are_at_work() -> None:
+def test_the_newest_health_check_takes_the_place_of_the_oldest() -> None:
     limit = ConnectionLimit(total=1, per_peer=1)
-    for _ in range(1 + SPARE):
-        limit.enter(_Connection(waits=False), "a")
-    assert limit.enter(_Connection(waits=False), "a") is Use.NONE
+    limit.enter(_Connection(is_at_work=True), "a")
+    checks = [_Connection(is_at_work=True) for _ in range(SPARE + 1)]
+    assert {limit.enter(one, "a") for one in checks} == {Use.HEALTH}
+    assert [one.closed for one in checks] == [True] + [False] * SPARE
+
+
+def test_a_connection_whose_request_is_not_read_yet_is_not_closed_for_another() -> None:
+    limit = ConnectionLimit(total=1, per_peer=1)
+    connections = [_Connection(is_new=True) for _ in range(1 + SPARE)]
+    assert [limit.enter(one, "a") for one in connections] == [Use.ANYTHING] + [Use.HEALTH] * SPARE
+    assert limit.enter(_Connection(is_new=True), "a") is Use.NONE
+    assert not any(one.closed for one in connections)
 
 
 def test_a_server_has_a_thousand_connections_and_half_of_them_for_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
