@@ -59,7 +59,7 @@ async def _wait_for_a_reader(raw_redis: redis.Redis, agent: str) -> None:
     """Wait until somebody waits on an agent's inbox."""
 
     def waits() -> bool:
-        return any("b" in one["flags"] and one["cmd"].startswith("xreadgroup") for one in raw_redis.client_list())
+        return any("b" in one["flags"] and one["cmd"].startswith("xread") for one in raw_redis.client_list())
 
     await anyio.to_thread.run_sync(wait_until, waits)
     assert raw_redis.exists(f"cp:idx:inbox:{agent}")
