@@ -2,6 +2,9 @@
 
 import os
 import signal
+import sys
+import threading
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing import get_context
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
 
 _CONTEXT: Final = get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["lab.worker", "lab.clock", "lab.packets", "lab.serving"])
+
+_CRASH: Final = "=== crashed ==="
 
 AGENTS: Final = ("ann", "bob", "cyd")
 """The agents of every batch: one worker process each."""
@@ -59,9 +64,11 @@ class Crew:
             del self._running[name]
 
     def crashes(self) -> list[str]:
-        """Return who wrote a traceback of an exception that nobody expected."""
+        """Return which processes and threads ended with an exception that nobody expected."""
         logs = (path for name in self._started if (path := self._logs / f"{name}.log").exists())
-        return [f"{path.stem}: {text.splitlines()[-1]}" for path in logs if "Traceback" in (text := path.read_text())]
+        return [
+            f"{path.stem}: {text.split(_CRASH)[1].strip()}" for path in logs if _CRASH in (text := path.read_text())
+        ]
 
     def _end(self, name: str) -> None:
         process = self._running[name]
@@ -80,4 +87,14 @@ def _run(main: Callable[[Any], None], given: Any, log: Path) -> None:
     file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     os.dup2(file, 1)
     os.dup2(file, 2)
-    main(given)
+    threading.excepthook = lambda found: _note_crash(found.exc_value)
+    try:
+        main(given)
+    except Exception as error:
+        _note_crash(error)
+        raise
+
+
+def _note_crash(error: BaseException | None) -> None:
+    """Write what ended a process or a thread; what libraries log of errors that were handled is not meant."""
+    sys.stderr.write(f"{_CRASH} {''.join(traceback.format_exception(error))}{_CRASH}")

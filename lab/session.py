@@ -47,6 +47,9 @@ _PATIENCE_S = 20.0
 _REMINDERS = 4
 """Entries that a run which stands still adds to its history in that time: nobody takes its state, and is reminded."""
 
+_DELIVERY_S = 5.0
+"""For the clocks to tell planners of the end. Runs that were listed before the time stepped back stay listed longer."""
+
 _DRAIN_S = 15.0
 _MOST_ATTEMPTS = 1000
 _LATE_CALLS = 3
@@ -213,7 +216,7 @@ class Batch:
         self._crew.end("worker")
         client = self._kind.client()
         ended = [run for run in self._workflows if read_meta(client, run).get("status") not in {None, "running"}]
-        self._drain(client)
+        self._drain(client, _DELIVERY_S)
         mail = read_planner_mail(client)
         for run in ended:
             patiently(lambda run=run: dcf.plane.finalize(run, Finalize(workflow_id=run)))  # type: ignore[misc]
@@ -241,9 +244,9 @@ class Batch:
             for run, workflow in self._workflows.items()
         ]
 
-    def _drain(self, client: Any) -> None:
+    def _drain(self, client: Any, seconds: float = _DRAIN_S) -> None:
         """Wait until the clocks have nothing left to do for any run that ended."""
-        until = time.monotonic() + _DRAIN_S
+        until = time.monotonic() + seconds
         while time.monotonic() < until:
             live = {name.decode() for name in client.zrange(keys.LIVE, 0, -1)}
             if not [run for run in live if read_meta(client, run).get("status") != "running"]:
