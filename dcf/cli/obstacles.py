@@ -19,9 +19,9 @@ class Obstacle:
         self._next = 0.0
         self._said: tuple[str, ...] = ()
 
-    def tell(self) -> None:
-        """Look, if it is time, and say what changed; called wherever the command waits."""
-        if time.monotonic() < self._next:
+    def tell(self, *, at_once: bool = False) -> None:
+        """Look, if it is time or to be done at once, and say what changed; called wherever the command waits."""
+        if time.monotonic() < self._next and not at_once:
             return
         self._next = time.monotonic() + _EVERY_S
         stopping = [finding for finding in self._health.checked().findings if finding.stops_calls]

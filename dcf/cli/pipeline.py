@@ -72,6 +72,7 @@ _WORKER = (Scope.READ, Scope.WORK)
 _PLANNER = (Scope.READ, Scope.WORK, Scope.PLAN)
 _KEYS_OUTLIVE_S = 120
 """Seconds that the keys of a run are valid beyond its timeout: starting and finalizing take some."""
+_PAUSE_S = 0.5
 _LONGEST_S = 10 * 365 * 86_400.0
 
 
@@ -138,9 +139,8 @@ def execute(
         with ExitStack() as stack:
             # Raises at once when Redis cannot be used. Keeps an embedded Redis alive while the server is restarted.
             found = stack.enter_context(open_application(settings))
-            keys = stack.enter_context(_keys_of(job, found))
             obstacle = Obstacle(found.health, say)
-            obstacle.tell()
+            keys = stack.enter_context(_keys_of(job, found, deadline, obstacle))
             planner = _start(job, logs, deadline, keys, stack, obstacle)
             with _left_open(job):
                 _begin(job, planner)
@@ -178,18 +178,28 @@ class _KeyPair:
 
 
 @contextmanager
-def _keys_of(job: Job, found: Application) -> Iterator[_KeyPair]:
-    """Make the API keys of this run, and delete them afterwards."""
+def _keys_of(job: Job, found: Application, deadline: float, obstacle: Obstacle) -> Iterator[_KeyPair]:
+    """Make the API keys of this run, as soon as Redis takes writes, and delete them afterwards."""
     life_s = math.ceil(min(_LONGEST_S, job.timeout_s)) + _KEYS_OUTLIVE_S
     with ExitStack() as made:
 
         def make(scopes: tuple[Scope, ...]) -> str:
             label = f"dcf run {job.run_id}"
-            key = found.keys.create(scopes, agent_id=None, label=label, life_s=life_s, remembered=False)
+            while True:
+                obstacle.tell()
+                try:
+                    key = found.keys.create(scopes, agent_id=None, label=label, life_s=life_s, remembered=False)
+                    break
+                except DcfError as error:
+                    if error.code not in PASSING or time.monotonic() >= deadline:
+                        raise
+                time.sleep(_PAUSE_S)
             made.callback(_delete_key, found, key.record.key_id)
             return key.text
 
-        yield _KeyPair(planner=make(_PLANNER), worker=make(_WORKER))
+        keys = _KeyPair(planner=make(_PLANNER), worker=make(_WORKER))
+        obstacle.tell(at_once=True)
+        yield keys
 
 
 def _delete_key(found: Application, key_id: str) -> None:

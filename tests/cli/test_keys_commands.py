@@ -76,7 +76,8 @@ def test_a_key_shows_its_quotas_and_what_it_uses(dcf: Dcf, real_connections: Con
         edits.transact("doc:shown", "1", lambda _: EditOutcome(answer=None, written=write))
     shown = json.loads(dcf("keys", "show", key_id, "--json").stdout)["quotas"]
     assert shown["documents"] == {"limit": 7, "used": 1}
-    assert shown["stored_bytes"] == {"limit": 64 * 1024**2, "used": len('{"n":1}')}
+    assert shown["stored_bytes"]["limit"] == 64 * 1024**2
+    assert len('{"n":1}') < shown["stored_bytes"]["used"] < 100, "the receipt of the write counts as well"
     assert shown["calls_per_s"] == {"limit": 0.5, "used": None}
     page = dcf("keys", "show", key_id).stdout
     assert "documents" in page
@@ -183,7 +184,7 @@ def test_the_trail_tells_of_keys_made_and_revoked(dcf_alone: Dcf) -> None:
 
 
 def test_the_trail_is_exported_line_by_line_and_goes_on_where_it_ended(dcf_alone: Dcf, tmp_path: Path) -> None:
-    made = json.loads(dcf_alone("keys", "create", "--json").stdout)
+    made = json.loads(dcf_alone("keys", "create", "--any-agent", "--json").stdout)
     file = tmp_path / "trail.jsonl"
     first = dcf_alone("audit", "--export", str(file), "--type", "keys create")
     cursor = first.stderr.split("--after ")[1].strip()
@@ -205,7 +206,7 @@ def test_the_trail_is_exported_line_by_line_and_goes_on_where_it_ended(dcf_alone
 
 
 def test_the_trail_is_filtered_by_key_type_and_time(dcf_alone: Dcf) -> None:
-    dcf_alone("keys", "create")
+    dcf_alone("keys", "create", "--any-agent")
     assert json.loads(dcf_alone("audit", "--json", "--key", "local", "--type", "keys create", "--limit", "1").stdout)
     for nothing in (["--key", "0123456789ab"], ["--type", "refusal"], ["--since", "2999-01-01T00:00:00Z"]):
         assert json.loads(dcf_alone("audit", "--json", *nothing).stdout) == []
