@@ -51,7 +51,7 @@ class RunClock:
         """Look once at every run that is due. Return how many things were done."""
         instant = self._time.read()
         if self._is_first or instant.has_stepped_back:
-            self._due.add(self._index.live(), instant.now)
+            self._due.bring_forward(self._index.live(), instant.now)
             self._is_first = False
         if instant.has_stepped_back:
             _log.warning("pulse: the time of Redis went backwards; times of live runs are brought back")

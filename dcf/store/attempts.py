@@ -156,8 +156,6 @@ def commit(
     results: list[Reply] | None = checked(replies[-1])
     if guards and results is not None:
         results = checked(results[0])
-        if results and all(isinstance(result, Exception) for result in results):
-            checked(results[0])  # Redis takes no writes now: nothing was applied
     if results is None:
         raise Overtaken
     if any(isinstance(result, Exception) for result in results):

@@ -34,11 +34,11 @@ class DueRuns:
         """Set when the clock must look at the run next, or remove it; leave it due if it changes meanwhile."""
         self._connections.over_one(lambda connection: _settle(connection, RunKeys(workflow_id)))
 
-    def add(self, workflow_ids: Sequence[str], at: int) -> None:
-        """Add the runs that are missing, for runs that an older version created."""
+    def bring_forward(self, workflow_ids: Sequence[str], at: int) -> None:
+        """Make runs due at this time, unless they are due before. Runs of an older version are not in the index."""
         for start in range(0, len(workflow_ids), _PAGE):
             page = workflow_ids[start : start + _PAGE]
-            self._connections.send(*(("ZADD", keys.due(name), "NX", at, name) for name in page))
+            self._connections.send(*(("ZADD", keys.due(name), "LT", at, name) for name in page))
 
 
 def _settle(connection: Connection, run: RunKeys) -> None:

@@ -13,7 +13,8 @@ from dcf.store.connection import Command
 NO_GUARDS: Final[Mapping[str, bytes]] = MappingProxyType({})
 
 # ARGV: how many documents, their texts, and then for each command how many words it has, and its words.
-_GUARDED: Final = """
+# The first line has Redis refuse the whole script where it takes no writes, in place of some of its commands.
+_GUARDED: Final = """#!lua
 local documents = tonumber(ARGV[1])
 for i = 1, documents do
   if redis.call('JSON.GET', KEYS[i], '$') ~= ARGV[i + 1] then

@@ -8,6 +8,7 @@ import pytest
 from dcf.core.answers import Leased, NothingReady, Updated
 from dcf.core.decision import Decision, Reads, Snapshot
 from dcf.core.model import Status
+from dcf.errors import StoreUnavailable
 from dcf.runs.control_plane import ControlPlane
 from dcf.store import keys
 from dcf.store.runs import RunStore
@@ -265,3 +266,23 @@ def test_a_failure_that_ends_the_scope_takes_no_sibling(real: World) -> None:
     assert isinstance(answer, Updated)
     assert answer.claimed is None
     assert real.doc(run, "Both/1/Two").attempts == 0
+
+
+@pytest.mark.parametrize("with_completion", [True, False])
+def test_a_claim_on_a_redis_that_is_full_changes_nothing(real: World, with_completion: bool) -> None:
+    """The writes are in a script, of which Redis would refuse some commands and carry out others."""
+    run = real.create(workflow({"Both": parallel({"One": task()}, {"Two": task()})}))
+    token = real.acquire(run, "Both/0/One", "w")
+    before = {key: real.ask("DUMP", key) for key in real.keys_of(run)}
+
+    def full() -> None:
+        real.ask("CONFIG", "SET", "maxmemory", 1)
+
+    slow = World(connections=real.connections, deadline_s=0.2)
+    slow.plane = ControlPlane(RunStore(real.connections, deadline_s=0.2, before_commit=full), real.index)
+    try:
+        with pytest.raises(StoreUnavailable):
+            slow.complete(run, "Both/0/One", token, claim_ttl_s=60) if with_completion else slow.claim(run, "w")
+        assert {key: real.ask("DUMP", key) for key in real.keys_of(run)} == before
+    finally:
+        real.ask("CONFIG", "SET", "maxmemory", 0)

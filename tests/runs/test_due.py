@@ -4,6 +4,7 @@ from dcf.core.answers import Leased
 from dcf.store import keys
 from dcf.store.connection import Connections, exchange
 from dcf.store.writing import due_command
+from dcf.values.instants import SECOND
 from tests.support.counting import CountingPool
 from tests.support.machines import chain
 from tests.support.world import World
@@ -128,6 +129,19 @@ def test_a_look_asks_the_same_however_many_runs_wait(counting: CountingPool, onl
             world.notifications.pulse()
         asked.append(packets)
     assert asked[0] == asked[1] == [["TIME", "GET"], ["SET"], ["ZRANGE"] * len(keys.every_due())]
+    world.close()
+
+
+def test_after_the_server_clock_stepped_back_what_is_owed_is_delivered_at_once(
+    real_connections: Connections,
+) -> None:
+    world = World(connections=real_connections)
+    run = started(world)
+    later = world.outbox.attention(run).now + 3600 * SECOND
+    world.ask("ZADD", keys.due(run), later, run)
+    world.ask("SET", keys.SERVER_TIME, later)
+    world.notifications.pulse()
+    assert [event["target_state"] for event in world.messages("a")] == ["A"]
     world.close()
 
 
