@@ -53,8 +53,14 @@ def to_update(definition: Definition, request: Update) -> Reads:
         outputs=() if request.has_output else (here.path,),
         agents=_to_claim(definition, here) if claims else (),
     )
-    may_enter_none = bool(here.scope) and here.machine.next_open(here.name)[1]
-    return replace(needed, open_states=_READY) if claims and may_enter_none else needed
+    return replace(needed, open_states=_READY) if claims and _may_end_a_branch(definition, here) else needed
+
+
+def _may_end_a_branch(definition: Definition, here: Place) -> bool:
+    """Return True if leaving the state may end a branch of a Parallel. The end of an iteration enters the next one."""
+    if not here.scope or not here.machine.next_open(here.name)[1]:
+        return False
+    return isinstance(resolve(definition.machine, split_scope(here.scope)[0]).state, Parallel)
 
 
 def to_end(definition: Definition, path: str, size: int | None = None) -> Reads:
