@@ -12,8 +12,6 @@ import redis
 from lab.server_time import FACTOR
 from lab.session import Outcome, Violation
 
-_HEADINGS = ("kind", "runs", "strikes", "broken packets", "calls", "seconds", "violations", "seeds that failed")
-
 RECORDS = Path(__file__).parent / "records"
 
 
@@ -30,8 +28,8 @@ class Total:
     violations: list[Violation] = field(default_factory=list)
     complaints: list[str] = field(default_factory=list)
 
-    def add(self, found: Outcome) -> None:
-        """Add a batch."""
+    def add(self, found: "Outcome | Total") -> None:
+        """Add a batch, or the batches of another kind."""
         self.runs += found.runs
         self.calls += found.calls
         self.strikes += found.strikes
@@ -100,11 +98,5 @@ def versions_of(server: str) -> dict[str, str]:
 def _sum(totals: list[Total]) -> Total:
     total = Total(name="all")
     for one in totals:
-        total.runs += one.runs
-        total.calls += one.calls
-        total.strikes += one.strikes
-        total.broken += one.broken
-        total.seconds += one.seconds
-        total.violations += one.violations
-        total.complaints += one.complaints
+        total.add(one)
     return total

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-_LOCAL = threading.local()
-
 
 @dataclass(slots=True, kw_only=True)
 class Call:

@@ -112,8 +112,8 @@ def real(real_connections: Connections, onlooker: Connections) -> Iterator[World
 def _checked(world: World) -> Iterator[World]:
     yield world
     world.close()
-    strange = [key for key in world.ask("KEYS", "*") if not key.startswith((b"cp:", b"dp:"))]
-    assert strange == [], "every key of dcf begins with cp: or dp:"
+    strange = [key for key in world.ask("KEYS", "*") if not key.startswith((b"cp:", b"dp:", b"doc:"))]
+    assert strange == [], "every key of dcf begins with cp: or dp:, and that of a free document with doc:"
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from rich.text import Text
 from dcf.application import open_application
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
+from dcf.core.access import KEY_CALLER
 from dcf.errors import InvalidArgument
 from dcf.settings import read_settings
 from dcf.store.audit_trail import AuditEntry, AuditFilter, AuditTrail
@@ -95,7 +96,7 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 
 def _author(key: str | None) -> str | None:
-    return f"key:{key}" if key is not None and _KEY_ID.fullmatch(key) else key
+    return f"{KEY_CALLER}{key}" if key is not None and _KEY_ID.fullmatch(key) else key
 
 
 def _ms(option: str, text: str | None) -> int | None:

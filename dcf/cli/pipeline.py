@@ -25,7 +25,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from dcf.application import Application, open_application
 from dcf.cli.child_processes import ChildProcesses
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+Result = TypeVar("Result")
 Show = Callable[[Mapping[str, Json]], None]
 
 _POLL_S = 0.1
@@ -72,7 +73,6 @@ _WORKER = (Scope.READ, Scope.WORK)
 _PLANNER = (Scope.READ, Scope.WORK, Scope.PLAN)
 _KEYS_OUTLIVE_S = 120
 """Seconds that the keys of a run are valid beyond its timeout: starting and finalizing take some."""
-_PAUSE_S = 0.5
 _LONGEST_S = 10 * 365 * 86_400.0
 
 
@@ -95,7 +95,7 @@ class Planner:
     def __init__(self, tools: "ToolClient", crew: ChildProcesses, deadline: float, obstacle: Obstacle) -> None:
         self._tools = tools
         self._crew = crew
-        self._deadline = deadline
+        self.deadline = deadline
         self._obstacle = obstacle
 
     def check(self) -> None:
@@ -110,7 +110,7 @@ class Planner:
     @property
     def in_time(self) -> bool:
         """True if the run's time is not over."""
-        return time.monotonic() < self._deadline
+        return time.monotonic() < self.deadline
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
         """Return the tool's answer; raise when a process cannot be kept alive or the time is over."""
@@ -185,21 +185,29 @@ def _keys_of(job: Job, found: Application, deadline: float, obstacle: Obstacle) 
 
         def make(scopes: tuple[Scope, ...]) -> str:
             label = f"dcf run {job.run_id}"
-            while True:
-                obstacle.tell()
-                try:
-                    key = found.keys.create(scopes, agent_id=None, label=label, life_s=life_s, remembered=False)
-                    break
-                except DcfError as error:
-                    if error.code not in PASSING or time.monotonic() >= deadline:
-                        raise
-                time.sleep(_PAUSE_S)
+            key = _once_possible(
+                lambda: found.keys.create(scopes, agent_id=None, label=label, life_s=life_s, remembered=False),
+                obstacle.tell,
+                deadline,
+            )
             made.callback(_delete_key, found, key.record.key_id)
             return key.text
 
         keys = _KeyPair(planner=make(_PLANNER), worker=make(_WORKER))
         obstacle.tell(at_once=True)
         yield keys
+
+
+def _once_possible(call: Callable[[], Result], meanwhile: Callable[[], None], deadline: float) -> Result:
+    """Call until it succeeds or fails for good, or the time is over; before each try do what `meanwhile` does."""
+    while True:
+        meanwhile()
+        try:
+            return call()
+        except DcfError as error:
+            if error.code not in PASSING or time.monotonic() >= deadline:
+                raise
+        time.sleep(_POLL_S)
 
 
 def _delete_key(found: Application, key_id: str) -> None:
@@ -276,14 +284,7 @@ def _watch(job: Job, planner: Planner, found: Application, show: Show) -> None:
 
 def _read(job: Job, planner: Planner, found: Application) -> dict[str, Json]:
     """Read the run; retry while Redis is unreachable and time is left."""
-    while True:
-        planner.check()
-        try:
-            return found.runs.overview(job.run_id).as_json()
-        except DcfError as error:
-            if error.code not in PASSING or not planner.in_time:
-                raise
-            time.sleep(_POLL_S)
+    return _once_possible(lambda: found.runs.overview(job.run_id).as_json(), planner.check, planner.deadline)
 
 
 def _result(job: Job, planner: Planner, found: Application) -> dict[str, Json]:

@@ -27,6 +27,7 @@ _COMMON_FIELDS = frozenset(
 _RARE_FIELDS = frozenset(
     {"type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope"}
 )
+_STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
 
 _COUNTERS = ("reminders", "start_reminders", "retries", "tries_from")
 
@@ -250,7 +251,7 @@ def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
         "heartbeat_s": _count(found.get("heartbeat_s")) or None,
         "scope_epoch": _count(found.get("scope_epoch")) or None,
         "scope": _read_scope(found.get("scope")),
-        "extra": {name: value for name, value in found.items() if name not in _COMMON_FIELDS | _RARE_FIELDS},
+        "extra": {name: value for name, value in found.items() if name not in _STATE_FIELDS},
     }
 
 

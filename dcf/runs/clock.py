@@ -50,12 +50,12 @@ class RunClock:
     def pulse(self) -> int:
         """Look once at every run that is due. Return how many things were done."""
         instant = self._time.read()
-        if self._is_first or instant.has_stepped_back:
-            self._due.bring_forward(self._index.live(), instant.now)
-            self._is_first = False
+        live = self._index.live() if self._is_first or instant.has_stepped_back else []
+        self._due.bring_forward(live, instant.now)
+        self._is_first = False
         if instant.has_stepped_back:
             _log.warning("pulse: the time of Redis went backwards; times of live runs are brought back")
-            for workflow_id in self._index.live():
+            for workflow_id in live:
                 self._try(self._heal, workflow_id)
             self._time.begin_anew()
         if self._activity is not None:

@@ -123,16 +123,7 @@ class Attempts:
 
 def commit_one(connection: Connection, command: Command) -> Reply:
     """Commit a single command with MULTI and EXEC. Return its reply, an error too."""
-    try:
-        *queued, replies = exchange(connection, [("MULTI",), command, ("EXEC",)])
-    except CONNECTION_ERRORS as error:
-        raise Unsure from error
-    for reply in queued:
-        checked(reply)
-    results: list[Reply] | None = checked(replies)
-    if results is None:
-        raise Overtaken
-    return results[0]
+    return _executed(connection, [command])[0]
 
 
 def commit(
@@ -146,23 +137,34 @@ def commit(
     Announcements are index entries, sent before MULTI in the same packet. So any copy that has the commit, such as a
     replica or the file after a power loss, has the entries too.
     """
-    try:
-        inside = [guarded(commands, guards)] if guards else commands
-        replies = exchange(connection, [*announcements, ("MULTI",), *inside, ("EXEC",)])
-    except CONNECTION_ERRORS as error:
-        raise Unsure from error
-    for reply in replies[:-1]:
-        checked(reply)
-    results: list[Reply] | None = checked(replies[-1])
-    if guards and results is not None:
-        results = checked(results[0])
-    if results is None:
-        raise Overtaken
+    if guards:
+        found: list[Reply] | None = checked(_executed(connection, [guarded(commands, guards)], announcements)[0])
+        if found is None:
+            raise Overtaken
+        results = found
+    else:
+        results = _executed(connection, commands, announcements)
     if any(isinstance(result, Exception) for result in results):
         raise StoreUnsuitable(
             "Redis applied only part of a transaction, since it refused one of the commands.",
             "Look at the keys with TYPE and delete one of a foreign type, which dcf did not make.",
         )
+    return results
+
+
+def _executed(
+    connection: Connection, commands: Sequence[Command], announcements: Sequence[Command] = ()
+) -> list[Reply]:
+    """Send the announcements, and the commands between MULTI and EXEC. Return the replies to these, errors too."""
+    try:
+        *queued, executed = exchange(connection, [*announcements, ("MULTI",), *commands, ("EXEC",)])
+    except CONNECTION_ERRORS as error:
+        raise Unsure from error
+    for reply in queued:
+        checked(reply)
+    results: list[Reply] | None = checked(executed)
+    if results is None:
+        raise Overtaken
     return results
 
 

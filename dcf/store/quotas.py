@@ -9,15 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from dcf.core.access import LOCAL
 from dcf.core.quotas import Account
 from dcf.core.refusals import quota_exceeded
 from dcf.store import keys, quota_scripts
 from dcf.store.connection import Command, Connections, Reply, checked
 from dcf.store.keys import RunKeys
 from dcf.values.refusal import Refusal
-
-LOCAL: Final = "local"
-"""Owner of what no API key wrote: it is counted, and nothing is refused."""
 
 NO_QUOTA: Final = -1
 NEVER: Final = 2**53
@@ -42,7 +40,10 @@ class DocumentWrite:
 
 
 def document_command(key: str, receipt: str, write: DocumentWrite, account: Account | None) -> Command:
-    """Return the command that writes a document if the account's quotas allow it. Read its reply with `refusal_in`."""
+    """Return the command that writes a document if the account's quotas allow it. Read its reply with `refusal_in`.
+
+    What no API key wrote is counted for the local user, to whom nothing is refused.
+    """
     quotas = None if account is None else account.quotas
     return (
         *("EVAL", quota_scripts.WRITE_DOCUMENT, 3, key, receipt, keys.DOCUMENTS),

@@ -89,9 +89,9 @@ class Reading:
         """Return the reads without WATCH."""
         return self._commands
 
-    def snapshot(self, replies: list[Reply]) -> Snapshot:
+    def snapshot(self, replies: Sequence[Reply]) -> Snapshot:
         """Parse the replies to `commands`, or to `opening`, whose first reply is that of WATCH."""
-        found = Replies(self._commands, self._keys, replies[-len(self._commands) :])
+        found = self._told_apart(replies)
         rows: dict[str, Any] = {row: asked.understand(found) for row, asked in self._rows.items()}
         seconds, micros = found.of(_TIME)
         snapshot = Snapshot(now=int(seconds) * SECOND + int(micros), **rows)
@@ -104,10 +104,12 @@ class Reading:
         """
         if self._page is None:
             return {}
-        found = Replies(self._commands, self._keys, replies[-len(self._commands) :])
-        texts = texts_of(found.of(self._page))
+        texts = texts_of(self._told_apart(replies).of(self._page))
         unwatched = (path for path in with_scopes(changes.states) if path in texts and path not in self._watched)
         return {self.run.state(path): texts[path] for path in unwatched}
+
+    def _told_apart(self, replies: Sequence[Reply]) -> Replies:
+        return Replies(self._commands, self._keys, replies[-len(self._commands) :])
 
     def _list_commands(self) -> list[Command]:
         own = [command for asked in self._rows.values() for command in asked.commands]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from dcf.core.access import Caller, key_id_of
+from dcf.core.access import KEY_CALLER, Caller, key_id_of
 from dcf.errors import DcfError, Forbidden
 from dcf.store.access_keys import AccessKeys
 from dcf.store.audit_trail import AuditTrail
@@ -84,7 +84,7 @@ class RefusalNotes:
         times = self._pace.admit(f"log in {why} {whose}")
         if times is not None:
             about = {"times": str(times)} | ({} if key_id is None else {"key_id": key_id})
-            by = None if whose is None else f"key:{whose}"
+            by = None if whose is None else f"{KEY_CALLER}{whose}"
             self._write(lambda: self._trail.note_login(by, why, about))
 
     def _reason(self, text: str) -> str:
