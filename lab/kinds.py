@@ -17,10 +17,13 @@ from lab.crews import Crew
 from lab.kind import BehindProxy, Kind, freeze_worker, kill_clock, kill_worker
 from lab.process import Place
 from lab.redis_servers import LabRedis
+from lab.sentinels import Sentinels
 from tests.support.waiting import wait_until
 
 _UNSAFE_S: Final = 2.0
 """What docs/decisions/durability.md lets `everysec` lose: the last two seconds of acknowledged writes."""
+
+_PROMOTION_S: Final = 60
 
 
 class Workers(Kind):
@@ -229,13 +232,56 @@ class Failover(BehindProxy):
             old.thaw()
         if "killed" in how:
             old.start("--replicaof", "127.0.0.1", str(new.port))
-            wait_until(old.is_linked, 20)
+            wait_until(lambda: old.has_all_of(new.port), 20)
         else:
             time.sleep(luck.uniform(0.0, 0.4))
             old.follow(new.port)
         return f"the replica took the place of its primary, which was {how}"
 
 
+class Sentinel(Kind):
+    """The primary is killed or frozen, and Redis Sentinel promotes the replica; `DCF_WAIT_REPLICAS` is 1.
+
+    The old primary starts again with nothing, or goes on with what it has and those who are still connected to it, as
+    a primary until a sentinel tells it otherwise.
+    """
+
+    name = "sentinel"
+    pause_s = (0.1, 0.6)
+
+    def open(self) -> None:
+        """Start a primary, its replica and three sentinels."""
+        super().open()
+        self.spare = self.stack.enter_context(LabRedis(self.home / "spare", *self.options(), users=self.users))
+        self.spare.follow(self.redis.port)
+        self.sentinels = self.stack.enter_context(Sentinels(self.home / "sentinels", self.redis, self.users))
+
+    def place(self) -> Place:
+        """Let everybody ask the sentinels, and answer only what the replica has."""
+        login = "" if self.users is None else self.users.login()
+        return Place(url=self.sentinels.url(login), time_file=self.time_file, wait_replicas=1)
+
+    def strike(self, luck: random.Random, crew: Crew) -> str:
+        """Kill or freeze the primary until the replica is in its place, and wait until it is a replica of that one."""
+        old, new = self.redis, self.spare
+        how = luck.choice(("killed", "frozen"))
+        if how == "killed":
+            old.kill()
+        else:
+            old.freeze()
+        wait_until(new.leads, _PROMOTION_S)
+        self.redis, self.spare = new, old
+        time.sleep(luck.uniform(0.0, 0.5))
+        if how == "killed":
+            old.start()
+        else:
+            old.thaw()
+        wait_until(lambda: self.sentinels.all_follow(new.port), _PROMOTION_S)
+        wait_until(lambda: old.has_all_of(new.port), _PROMOTION_S)
+        wait_until(self.sentinels.are_ready, _PROMOTION_S)
+        return f"sentinels promoted the replica of a primary that was {how}"
+
+
 KINDS: Mapping[str, type[Kind]] = {
-    kind.name: kind for kind in (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover)
+    kind.name: kind for kind in (Workers, Servers, Packets, RedisServers, Disks, Memory, Clocks, Failover, Sentinel)
 }

@@ -2,7 +2,6 @@
 
 import os
 import secrets
-import shutil
 import signal
 import subprocess
 from collections.abc import Mapping
@@ -33,6 +32,11 @@ class Users:
     def drawn(cls) -> Self:
         """Return them with new passwords."""
         return cls({user: secrets.token_hex(16) for user in ("dcf", "operator", ADMIN)})
+
+    @property
+    def administrator(self) -> tuple[str, str]:
+        """Return the name and the password of the lab's own user."""
+        return ADMIN, self.passwords[ADMIN]
 
     def login(self) -> str:
         """Return what a URL of dcf begins with, before the host."""
@@ -111,12 +115,19 @@ class LabRedis:
     def follow(self, port: int) -> None:
         """Make it a replica of the one at this port, and wait until it has everything."""
         self.client().replicaof("127.0.0.1", port)
-        wait_until(self.is_linked, 20)
+        wait_until(lambda: self.has_all_of(port), 20)
 
-    def is_linked(self) -> bool:
-        """Return True if it is a replica that has everything."""
+    def has_all_of(self, port: int) -> bool:
+        """Return True if it is a replica of the one at this port, and has everything."""
         with suppress(redis.RedisError):
-            return bool(self.client().info("replication").get("master_link_status") == "up")
+            told = self.client().info("replication")
+            return bool(told.get("master_port") == port and told["master_link_status"] == "up")
+        return False
+
+    def leads(self) -> bool:
+        """Return True if it is a primary."""
+        with suppress(redis.RedisError):
+            return bool(self.client().info("replication")["role"] == "master")
         return False
 
     def client(self) -> Any:
@@ -132,10 +143,6 @@ class LabRedis:
     def log(self) -> Path:
         """Return the file of its latest log of commands."""
         return max(self.home.glob("appendonlydir/*.incr.aof"), key=lambda path: path.stat().st_mtime)
-
-    def forget(self) -> None:
-        """Delete its data; it must not run."""
-        shutil.rmtree(self.home / "appendonlydir", ignore_errors=True)
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None:

@@ -21,7 +21,7 @@ from dcf.core.model import Lease, Operation, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_notices
 from dcf.core.progress import Update, can_wake, claimant_of
 from dcf.core.scopes import NOTHING_KEPT, opened_scope, visits_of
-from dcf.core.transition import Claimant, clock_of
+from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.errors import StateError
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json
@@ -224,24 +224,28 @@ def _go_on(
     if more is not None:
         return Decision(answer=more)
     answer = Joined(claimed=step.claim(), run_status=step.run_status, next_states=step.entered)
-    told = None if by is None else step.current(by.path)
-    if by is not None and told is not None:
-        step.writes.states[by.path] = add_to_receipt(told, by.token, answer)
+    if by is not None:
+        _add_to_receipt(step, snapshot, by, answer)
     return step.decision(answer)
 
 
-def add_to_receipt(doc: StateDoc, token: str, answer: Joined) -> StateDoc:
-    """Add the result of a follow-up to the receipt of the completion, so that a repetition gets both."""
-    done = doc.receipt
-    if done is None or done.operation is not Operation.COMPLETE or done.request != fingerprint(token):
-        return doc
+def _add_to_receipt(step: Transition, snapshot: Snapshot, by: Completer, answer: Joined) -> None:
+    """Add the result of a follow-up to the receipt of the completion, so that a repetition gets both.
+
+    A partial write has no such receipt. And a state that is only shown as cancelled is left to the sweep, which writes
+    that together with its event, timer and claim.
+    """
+    doc = None if by.path in snapshot.void else step.current(by.path)
+    done = None if doc is None else doc.receipt
+    if doc is None or done is None or done.operation is not Operation.COMPLETE or done.request != fingerprint(by.token):
+        return
     added = replace(
         done,
         next_states=(*done.next_states, *answer.next_states),
         claimed=done.claimed if answer.claimed is None else answer.claimed.state,
         run_status=done.run_status if answer.run_status is RunStatus.RUNNING else answer.run_status,
     )
-    return replace(doc, receipt=added)
+    step.writes.states[by.path] = replace(doc, receipt=added)
 
 
 def _is_open(snapshot: Snapshot, doc: StateDoc) -> bool:

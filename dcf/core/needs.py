@@ -167,20 +167,26 @@ def _opened_before(definition: Definition, here: Place) -> Iterator[str]:
 
     Their documents are read so that their receipts are kept.
     """
-    seen: dict[str, None] = {}
-    pending = [here.name]
-    for left in pending:
-        for name in here.machine.next_open(left)[0]:
-            if name in seen:
-                continue
-            seen[name] = None
-            path = join(here.scope, name)
-            place = resolve(definition.machine, path)
-            if definition.may_be_entered_again(place):
-                yield path
-                yield from _inside(definition, place)
-            if definition.revisits and _may_be_over_at_once(place.state):
-                pending.append(name)
+    if not definition.revisits:
+        return
+    following = here.machine.next_open(here.name)[0]
+    for place in _entered(definition, here.machine, here.scope, following):
+        if definition.may_be_entered_again(place):
+            yield place.path
+            yield from _inside(definition, place)
+
+
+def _entered(definition: Definition, machine: Machine, scope: str, names: Iterable[str]) -> Iterator[Place]:
+    """Yield these states, and those that the same transaction may enter after them."""
+    seen: dict[str, None] = dict.fromkeys(names)
+    pending = list(seen)
+    for name in pending:
+        place = resolve(definition.machine, join(scope, name))
+        yield place
+        if _may_be_over_at_once(place.state):
+            following = [found for found in machine.next_open(name)[0] if found not in seen]
+            seen |= dict.fromkeys(following)
+            pending += following
 
 
 def _may_be_over_at_once(state: State) -> bool:
@@ -225,10 +231,10 @@ def _of_next_item(definition: Definition, here: Place, *, fails: bool) -> Iterat
 def _entered_first(definition: Definition, machine: Machine, scope: str) -> Iterator[str]:
     """Yield the states that are entered when a branch or iteration begins."""
     start = machine.start_at
-    for name in (start,) if _waits(machine, start) else machine.next_open(start)[0]:
-        path = join(scope, name)
-        yield path
-        yield from _inside(definition, resolve(definition.machine, path))
+    names = (start,) if _waits(machine, start) else machine.next_open(start)[0]
+    for place in _entered(definition, machine, scope, names):
+        yield place.path
+        yield from _inside(definition, place)
 
 
 def _waits(machine: Machine, name: str) -> bool:

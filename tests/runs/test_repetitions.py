@@ -12,7 +12,9 @@ from dcf.core.progress import Update
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
+from tests.support import ahead
 from tests.support.machines import Document, chain, workflow
+from tests.support.scopes import parallel, task
 from tests.support.world import World
 
 RETRIED = {"Type": "Task", "End": True, "Retry": [{"ErrorEquals": ["States.ALL"], "MaxAttempts": 5}]}
@@ -151,6 +153,23 @@ def test_a_completion_is_told_again_after_its_state_was_entered_through_what_is_
 
     assert isinstance(again, Updated)
     assert (again.repeated, again.status, again.next_states) == (True, first.status, first.next_states)
+
+
+@pytest.mark.parametrize("between", OVER_AT_ONCE.values(), ids=OVER_AT_ONCE)
+def test_a_completion_in_a_branch_is_told_again_after_its_parallel_was_tried_again(
+    timely: World, between: Document
+) -> None:
+    branch = {"Between": {**between, "Next": "B"}, "B": task()}
+    both = parallel({"Bad": task()}, branch, Retry=[{"ErrorEquals": ["States.ALL"]}])
+    run = timely.create(workflow({"Both": both}), run_input={"none": []})
+    timely.plane.kick_off(run, "initial")
+    bad, token = timely.acquire(run, "Both/0/Bad"), timely.acquire(run, "Both/1/B")
+    timely.complete(run, "Both/1/B", token, 2)
+    timely.fail(run, "Both/0/Bad", bad)
+    ahead.look(timely, run)
+    assert timely.doc(run, "Both/1/B").status is Status.PENDING
+
+    assert timely.complete(run, "Both/1/B", token, 2).repeated
 
 
 def test_a_completion_of_an_item_is_told_again_after_the_map_was_entered_again(world: World) -> None:

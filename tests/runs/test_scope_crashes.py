@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dcf.core.answers import Leased
+from dcf.core.answers import Leased, Updated
 from dcf.core.model import RunStatus, Status
 from dcf.store.connection import Connections
 from tests.support import ahead
@@ -63,6 +63,28 @@ def test_the_clock_joins_a_scope_whose_last_completer_died_before_it_did(timely:
     assert not timely.doc(run, "After").is_ready
     until(timely, run, "After", Status.PENDING)
     assert timely.given(run, "After") == ["left", "right"]
+
+
+def test_a_repeated_write_that_joins_the_map_around_its_cancelled_state_leaves_the_cancelling_to_the_sweep(
+    timely: World,
+) -> None:
+    mended = [{"ErrorEquals": ["States.ALL"], "Next": "Mend"}]
+    race = parallel({"Bad": task()}, {"Slow": task()}, following="Mend", Catch=mended)
+    item = {"Race": race, "Mend": {"Type": "Pass", "End": True}}
+    run = timely.create(workflow({"Each": each(item, "After"), **AFTER}), run_input=[1])
+    bad, slow = (timely.acquire(run, f"Each/0/Race/{state}") for state in ("0/Bad", "1/Slow"))
+    part: dict[str, Any] = {"output": "half", "request_id": "first"}
+    timely.update(run, "Each/0/Race/1/Slow", slow, **part)
+    assert dies(timely, 1, lambda: timely.fail(run, "Each/0/Race/0/Bad", bad))
+
+    assert isinstance(timely.update(run, "Each/0/Race/1/Slow", slow, **part), Updated)
+
+    assert timely.doc(run, "After").is_ready, "the repetition joined the Map"
+    timely.do(run, "After", output="over")
+    ahead.look(timely, run, times=4)
+    assert timely.doc(run, "Each/0/Race/1/Slow").status is Status.CANCELLED
+    assert ahead.timers(timely, run) == {}
+    assert timely.event_types(run, "Each/0/Race/1/Slow").count("StateCancelled") == 1
 
 
 def test_the_last_completer_that_comes_back_joins_the_scope_itself(timely: World) -> None:
