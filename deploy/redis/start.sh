@@ -1,6 +1,7 @@
 #!/bin/sh
 # Starts Redis with the users of users.acl: an ACL file cannot read the environment, so it is rendered first, with
-# digests, so that no password is written anywhere. The image's own entry point then loads the modules.
+# digests, so that no password is written anywhere. The image's own entry point then loads the modules. Before that, a
+# transaction that a power loss tore is cut off the log: see docs/decisions/durability.md.
 set -eu
 : "${REDIS_PASSWORD:?set it to the password of the user dcf}"
 : "${REDIS_OPERATOR_PASSWORD:?set it to the password of the user operator}"
@@ -14,4 +15,10 @@ umask 077
 sed -e '/^#/d' -e ':more' -e '/\\$/{N;s/ *\\\n */ /;b more' -e '}' "${0%/*}/users.acl" |
 	sed -e "s/{dcf}/$(digest "$REDIS_PASSWORD")/" -e "s/{operator}/$(digest "$REDIS_OPERATOR_PASSWORD")/" >"$acl"
 unset REDIS_PASSWORD REDIS_OPERATOR_PASSWORD
+
+for manifest in appendonlydir/*.manifest; do
+	[ -e "$manifest" ] || continue
+	# A log that is broken otherwise is left to Redis, which says so and does not start.
+	echo y | redis-check-aof --fix "$manifest" >&2 || echo "the log could not be checked: $manifest" >&2
+done
 exec docker-entrypoint.sh "$@" --aclfile "$acl"

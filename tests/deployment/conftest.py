@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +21,7 @@ PASSWORDS = {"REDIS_PASSWORD": "a/&\\1 of dcf", "REDIS_OPERATOR_PASSWORD": "the 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """A directory with what the service finds in its image: `docker-entrypoint.sh`, `redis-server`, `redis-cli`."""
+    """A directory with what the service finds in its image: its data, and in `bin` the programs."""
 
     place: Path
 
@@ -42,6 +43,18 @@ class Container:
         words = [word.replace("/deploy", str(ROOT / source)) for word in service["entrypoint"]]
         return [*words, *service["command"]]
 
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """Start the service and wait until it is well; kill it in the end."""
+        quiet, environment = subprocess.DEVNULL, self.environment(**PASSWORDS)
+        command = self.command()
+        with subprocess.Popen(command, env=environment, cwd=self.place, stdout=quiet, stderr=quiet) as process:
+            try:
+                wait_until(self.is_well)
+                yield
+            finally:
+                process.kill()
+
     def is_well(self) -> bool:
         marker, check = services()["redis"]["healthcheck"]["test"]
         assert marker == "CMD-SHELL"
@@ -58,12 +71,8 @@ def container(tmp_path: Path) -> Container:
 def deployed(short_directory: Path) -> Iterator[Container]:
     """The service, up and well."""
     found = _container(short_directory / "deployed")
-    with subprocess.Popen(found.command(), env=found.environment(**PASSWORDS), stdout=subprocess.DEVNULL) as process:
-        try:
-            wait_until(found.is_well)
-            yield found
-        finally:
-            process.kill()
+    with found.running():
+        yield found
 
 
 def _container(place: Path) -> Container:
@@ -76,4 +85,5 @@ def _container(place: Path) -> Container:
     for name, line in {"docker-entrypoint.sh": f'"$@" {own}', "redis-cli": f'{client} "$@"'}.items():
         (programs / name).write_text(f"#!/bin/sh\nexec {line}\n")
         (programs / name).chmod(0o755)
+    (programs / "redis-check-aof").symlink_to(get_redis_server())  # one program; its name says what it does
     return found

@@ -57,6 +57,18 @@ def test_it_is_well_only_while_it_answers(deployed: Container, container: Contai
     assert not container.is_well()
 
 
+def test_a_transaction_that_a_power_loss_tore_costs_nothing_that_is_written_after_it(container: Container) -> None:
+    with container.running(), connected(container, "dcf") as client:
+        client.execute_command("JSON.SET", "cp:wf:x:meta", "$", '{"status":"running"}')
+    (log,) = container.place.glob("appendonlydir/*.incr.aof")
+    with log.open("ab") as file:
+        file.write(b"*1\r\n$5\r\nMULTI\r\n*2\r\n$4\r\nINCR\r\n$7\r\ncp:wf:x\r\n*2\r\n$4\r\nIN")
+    with container.running(), connected(container, "dcf") as client:
+        client.execute_command("JSON.SET", "cp:wf:x:meta", "$.status", '"succeeded"')
+    with container.running(), connected(container, "dcf") as client:
+        assert client.execute_command("JSON.GET", "cp:wf:x:meta", "$.status") == b'["succeeded"]'
+
+
 # Who gets in
 
 
