@@ -16,7 +16,7 @@ from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.deliveries import THREADS, DeliveryThreads
+from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.health import Health
 from dcf.runs.notifications import Notifications
@@ -130,7 +130,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         activity = Activity(ActivityRecords(connections), breaker)
         access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
         audit = AuditTrail(connections)
-        deliveries = resources.enter_context(_open_deliveries(notifications, platform))
+        deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         yield Application(
             settings=settings,
             control_plane=plane,
@@ -182,13 +182,10 @@ def _health(settings: Settings, connections: Connections, *, is_remote: bool) ->
 
 
 @contextmanager
-def _open_deliveries(notifications: Notifications, platform: AgentPlatform) -> Iterator[DeliveryThreads]:
-    """Return deliveries that run on threads for a remote platform, and at once for the mailbox in Redis."""
-
-    def deliver(workflow_id: str) -> int:
-        return len(notifications.deliver(workflow_id, stalled=True))
-
-    deliveries = DeliveryThreads(deliver, threads=THREADS if platform.is_remote else 0)
+def _open_deliveries(plane: ControlPlane, notifications: Notifications) -> Iterator[DeliveryThreads]:
+    """Return threads that deliver what runs owe: at once after a commit of this process, and when the clock says so."""
+    deliveries = DeliveryThreads(notifications.deliver_all)
+    plane.hand_over_to(deliveries.hand_over)
     try:
         yield deliveries
     finally:

@@ -94,7 +94,11 @@ class Work:
 
 
 class Worker:
-    """Serves task functions for one agent id: awaits an event, claims, works, writes, notifies, releases."""
+    """Serves task functions for one agent id: awaits an event, leases its state, works, writes.
+
+    The write ends the lease, has the agents of what follows told, and brings the lease on the next state, if there is
+    one for this agent. So between two functions there is one call.
+    """
 
     def __init__(
         self,
@@ -178,12 +182,7 @@ class Worker:
         with self._renewing(work):
             result = self._result(work)
         answer = self._deliver(work, result)
-        if answer is None:
-            return None
-        if answer.get("run_status") == "running":
-            self._also(work, "notify_next_worker_agent", source_state=work.state)
-        self._release(work)
-        return self._claimed(work, answer.get("claimed"))
+        return None if answer is None else self._claimed(work, answer.get("claimed"))
 
     def _deliver(self, work: Work, result: Mapping[str, Json]) -> dict[str, Json] | None:
         """Write the result until the server accepts or refuses it; None when it was refused or cannot be written.
@@ -235,14 +234,13 @@ class Worker:
         )
 
     def _release(self, work: Work) -> None:
-        self._also(work, "release_state_lease", state=work.state, lease_token=work.token)
-
-    def _also(self, work: Work, tool: str, **arguments: Json) -> None:
-        """Call a tool whose effect the clock repeats if the call fails; a failure is only logged."""
+        """Give a lease back. If the call fails, the lease expires, so a failure is only logged."""
         try:
-            self._tools.call(tool, workflow_id=work.workflow_id, **arguments)
+            self._tools.call(
+                "release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token
+            )
         except DcfError as error:
-            log.warning("%s/%s: %s: %s", work.workflow_id, work.state, tool, error.message)
+            log.warning("%s/%s: the lease is not given back: %s", work.workflow_id, work.state, error.message)
 
     def _claimed(self, work: Work, claimed: Mapping[str, Json] | None) -> Work | None:
         if claimed is None:

@@ -90,7 +90,7 @@ class Story:
     @property
     def kept_grants(self) -> tuple[Grant, ...]:
         """Those that no power loss may have taken back."""
-        return tuple(grant for grant in self.grants if not self.may_be_lost(grant.call.end))
+        return tuple(grant for grant in self.grants if not self.may_be_lost(grant.call))
 
     @cached_property
     def epochs(self) -> Mapping[str, int]:
@@ -110,9 +110,12 @@ class Story:
         """Return True if the history has this lease."""
         return any(found.state == state and found.epoch == epoch for found in self.of("LeaseAcquired"))
 
-    def may_be_lost(self, when: float | None) -> bool:
-        """Return True if what was acknowledged then may be gone."""
-        return when is None or any(start <= when <= end for start, end in self.losses)
+    def may_be_lost(self, call: Call) -> bool:
+        """Return True if a power loss may have taken back what the call did.
+
+        A caller may note an answer late, so the whole call counts.
+        """
+        return call.end is None or any(start <= call.end and call.start <= end for start, end in self.losses)
 
 
 def is_task(path: str) -> bool:

@@ -57,7 +57,8 @@ def opened(place: Place) -> Iterator[Dcf]:
     plane = ControlPlane(store, index)
     platform = Mailbox(inbox, AgentRecords(connections))
     notifications = Notifications(plane, outbox, ToldRecords(connections), platform)
-    deliveries = DeliveryThreads(lambda run: len(notifications.deliver(run, stalled=True)), threads=0)
+    deliveries = DeliveryThreads(notifications.deliver_all)
+    plane.hand_over_to(deliveries.hand_over)
     try:
         yield Dcf(
             connections=connections,
@@ -67,4 +68,5 @@ def opened(place: Place) -> Iterator[Dcf]:
             inbox=inbox,
         )
     finally:
+        deliveries.close()
         connections.close()

@@ -90,7 +90,7 @@ def _applied(story: Story, *ops: str) -> Iterator[Call]:
 
 def _kept(story: Story, *ops: str) -> Iterator[Call]:
     """Return those whose effect no power loss may have taken back."""
-    return (call for call in _applied(story, *ops) if not story.may_be_lost(call.end))
+    return (call for call in _applied(story, *ops) if not story.may_be_lost(call))
 
 
 def no_early_start(story: Story) -> Iterator[str]:
@@ -183,11 +183,11 @@ def _request(call: Call) -> tuple[str, str, str | None, str]:
 def nothing_acknowledged_is_lost(story: Story) -> Iterator[str]:
     """What a caller was told to have done stands in the history."""
     for grant in story.grants:
-        if not story.was_granted(grant.state, grant.epoch) and not story.may_be_lost(grant.call.end):
+        if not story.was_granted(grant.state, grant.epoch) and not story.may_be_lost(grant.call):
             yield f"granted, and not in the history: {grant.call.told()}"
     for call in _applied(story, "complete"):
         epoch = story.epochs.get(call.token or "")
-        if epoch is not None and (call.state, epoch) not in story.endings and not story.may_be_lost(call.end):
+        if epoch is not None and (call.state, epoch) not in story.endings and not story.may_be_lost(call):
             yield f"completed, and not in the history: {call.told()}"
 
 

@@ -59,6 +59,13 @@ class ControlPlane:
         self._transactions = Transactions(store)
         self._follow_ups = FollowUps(self._transactions, items)
 
+    def hand_over_to(self, hand_over: Callable[[str], object]) -> None:
+        """From now on call this with a run's id whenever a commit owes notifications; it must return at once.
+
+        Without it, and for `kick_off`, whose caller delivers, the clock has them delivered at its next look.
+        """
+        self._follow_ups.hand_over = hand_over
+
     def create(self, request: creation.Create) -> Created | Refusal:
         """Create a run. Repeating the same request returns the run that exists."""
 

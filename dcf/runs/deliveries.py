@@ -1,4 +1,4 @@
-"""Delivers owed notifications on threads of its own, so that a slow agent platform does not hold up the clock.
+"""Delivers owed notifications on threads of its own: neither a caller nor the clock waits for an agent platform.
 
 A few threads are enough, since the circuit breaker soon refuses calls to a platform that does not answer. What is not
 delivered when the process ends stays in the outbox, and another process delivers it.
@@ -8,6 +8,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from contextvars import Context, copy_context
 from queue import SimpleQueue
 from typing import Final
 
@@ -25,16 +26,19 @@ _GRACE_S: Final = 3.0
 class DeliveryThreads:
     """Calls `deliver` with the runs that owe notifications: on its threads, or at once if it has none.
 
-    `deliver` returns how many notifications it handled. A run that is queued or under way is not queued again.
+    `deliver` returns how many notifications it handled. A run that is queued is not queued again; one that is under way
+    is delivered once more afterwards, since it may owe more by now. The history names who handed it over.
     """
 
     def __init__(self, deliver: Callable[[str], int], threads: int = THREADS) -> None:
         self._deliver = deliver
         self._most = threads
         self._threads: list[threading.Thread] = []
-        self._queue: SimpleQueue[str | None] = SimpleQueue()
+        self._queue: SimpleQueue[tuple[str, Context] | None] = SimpleQueue()
         self._changed = threading.Condition()
-        self._pending: set[str] = set()
+        self._queued: set[str] = set()
+        self._under_way: set[str] = set()
+        self._again: dict[str, Context] = {}
         self._done = 0
         self._closed = False
 
@@ -43,13 +47,10 @@ class DeliveryThreads:
         if not self._most:
             return self._deliver(workflow_id)
         with self._changed:
-            if workflow_id in self._pending or self._closed:
-                return 0
-            self._pending.add(workflow_id)
-            if len(self._threads) < min(self._most, len(self._pending)):
-                self._threads.append(threading.Thread(target=self._work, name="dcf-delivery", daemon=True))
-                self._threads[-1].start()
-        self._queue.put(workflow_id)
+            if workflow_id in self._under_way:
+                self._again[workflow_id] = copy_context()
+            elif workflow_id not in self._queued and not self._closed:
+                self._enqueue(workflow_id, copy_context())
         return 0
 
     def wait(self, timeout_s: float) -> int:
@@ -58,7 +59,7 @@ class DeliveryThreads:
         Each notification is counted in one call only.
         """
         with self._changed:
-            self._changed.wait_for(lambda: not self._pending, timeout_s)
+            self._changed.wait_for(lambda: not self._queued and not self._under_way, timeout_s)
             done, self._done = self._done, 0
         return done
 
@@ -72,12 +73,26 @@ class DeliveryThreads:
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
 
+    def _enqueue(self, workflow_id: str, context: Context) -> None:
+        self._queued.add(workflow_id)
+        if len(self._threads) < min(self._most, len(self._queued) + len(self._under_way)):
+            self._threads.append(threading.Thread(target=self._work, name="dcf-delivery", daemon=True))
+            self._threads[-1].start()
+        self._queue.put((workflow_id, context))
+
     def _work(self) -> None:
-        while (workflow_id := self._queue.get()) is not None:
-            done = 0 if self._closed else self._try_to_deliver(workflow_id)
+        while (queued := self._queue.get()) is not None:
+            workflow_id, context = queued
+            with self._changed:
+                self._queued.discard(workflow_id)
+                self._under_way.add(workflow_id)
+            done = 0 if self._closed else context.run(self._try_to_deliver, workflow_id)
             with self._changed:
                 self._done += done
-                self._pending.discard(workflow_id)
+                self._under_way.discard(workflow_id)
+                again = self._again.pop(workflow_id, None)
+                if again is not None:
+                    self._enqueue(workflow_id, again)
                 self._changed.notify_all()
 
     def _try_to_deliver(self, workflow_id: str) -> int:

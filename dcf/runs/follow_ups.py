@@ -1,7 +1,8 @@
 """Follow-up work of commits: join, close, open or sweep scopes, continue paused chains, close the rest of ended runs.
 
 Each is a transaction of its own, done by the process that committed. If that process dies first, the clock does it: it
-looks at every open scope and at every state before which a chain paused. This module decides nothing.
+looks at every open scope and at every state before which a chain paused. Whoever delivers notifications is told of the
+commits that owe some. This module decides nothing.
 """
 
 import logging
@@ -44,16 +45,19 @@ class FollowUps:
     def __init__(self, transactions: Transactions, items: ItemSource) -> None:
         self._transactions = transactions
         self._items = items
+        self.hand_over: Callable[[str], object] | None = None
 
     def after(self, workflow_id: str, committed: Committed[object], by: Completer | None = None) -> Joined:
         """Do the follow-up work of a commit, and the work that this leaves in turn. Return the combined result."""
         done, joined = 0, NOTHING_JOINED
+        self._deliver(workflow_id, committed)
         pending = deque(joining.follow_ups(committed.remaining, committed.counts))
         while pending and done < _MOST:
             try:
                 step = self._do(workflow_id, pending.popleft(), by)
             except Conflict:
                 break  # the claim is granted; the clock does the rest
+            self._deliver(workflow_id, step)
             joined = _together(joined, step.answer)
             pending.extend(joining.follow_ups(step.remaining, step.counts))
             by = None if joined.claimed is not None else by
@@ -94,6 +98,11 @@ class FollowUps:
 
         self._transactions.by_definition(workflow_id, reads, lambda _, snapshot: finalization.skip_unreached(snapshot))
         self._in_pages(workflow_id, "", finalization.skip_unreached)
+
+    def _deliver(self, workflow_id: str, committed: Committed[object]) -> None:
+        """Have what a commit owes delivered, if somebody in this process does so."""
+        if committed.owes and self.hand_over is not None:
+            self.hand_over(workflow_id)
 
     def _do(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[FollowedUp]:
         match wanted.what:

@@ -23,7 +23,8 @@ from dcf.store.authors import current_author
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
 from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told, ToldRecords
-from dcf.values.json_text import Json
+from dcf.values.digest import fingerprint
+from dcf.values.json_text import Json, dump
 
 STALLED_S: Final = 30.0
 """Seconds after which an outbox entry that its deliverer did not settle is taken over by another."""
@@ -96,11 +97,20 @@ class Notifications:
         )
         return self._send(workflow_id, entry, snapshot, payload)
 
-    def deliver(self, workflow_id: str, *, payload: Json = None, stalled: bool = False) -> list[Target]:
-        """Hand every owed notification to its agent. Entries that no agent can take yet stay in the outbox."""
+    def deliver(self, workflow_id: str, *, payload: Json = None) -> list[Target]:
+        """Hand owed notifications to their agents, a page of them. Entries that no agent can take yet stay."""
         entries = self._outbox.take(workflow_id, self._name, self._page)
-        if stalled:
-            entries += self._outbox.take_over(workflow_id, self._name, STALLED_S, self._page)
+        return self._settle_all(workflow_id, entries, payload)
+
+    def deliver_all(self, workflow_id: str) -> int:
+        """Deliver all that nobody has taken, and a page of what its deliverer did not settle. Return how many."""
+        done = 0
+        while entries := self._outbox.take(workflow_id, self._name, self._page):
+            done += len(self._settle_all(workflow_id, entries, None))
+        stalled = self._outbox.take_over(workflow_id, self._name, STALLED_S, self._page)
+        return done + len(self._settle_all(workflow_id, stalled, None))
+
+    def _settle_all(self, workflow_id: str, entries: list[OutboxEntry], payload: Json) -> list[Target]:
         if not entries:
             return []
         about = {entry.state or entry.about for entry in entries}
@@ -171,7 +181,12 @@ class Notifications:
         entry = OutboxEntry(
             entry_id="", type=NoticeKind.READY.value, state=state, epoch=doc.lease.epoch, source=source, reason=reason
         )
-        return self._send(workflow_id, entry, snapshot, payload)
+        told = self._send(workflow_id, entry, snapshot, payload)
+        if payload is None or not told.delivery.duplicate:
+            return told
+        # The event was delivered without the payload, so another event brings it.
+        another = replace(entry, type=f"payload-{fingerprint(dump(payload))}x")
+        return self._send(workflow_id, another, snapshot, payload)
 
     def _send(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Target:
         """Hand the event to the first agent that takes it. If none does, prefer the failure of a known agent."""

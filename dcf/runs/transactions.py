@@ -109,7 +109,7 @@ class Transactions:
         while True:
             found = self.on_run(workflow_id, reads, guarded)
             if not isinstance(found.answer, More):
-                return Committed(answer=found.answer, remaining=found.remaining, counts=found.counts)
+                return found.narrowed(found.answer)
             reads = needs.add(reads, found.answer)
 
     def by_definition(
@@ -132,7 +132,7 @@ class Transactions:
             elif isinstance(answer, More):
                 wanted = needs.add(wanted, answer)
             else:
-                return Committed(answer=answer, remaining=found.remaining, counts=found.counts)
+                return found.narrowed(answer)
 
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""

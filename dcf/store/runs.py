@@ -25,11 +25,19 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Committed(Generic[Answer_co]):
-    """Result of a transaction: the answer, the follow-up work, and the counts after it of the scopes it added to."""
+    """Result of a transaction: the answer, the follow-up work, and the counts after it of the scopes it added to.
+
+    `owes`: it put notifications into the outbox.
+    """
 
     answer: Answer_co
     remaining: Remaining = field(default_factory=Remaining)
     counts: Mapping[str, Tally] = field(default_factory=dict)
+    owes: bool = False
+
+    def narrowed(self, answer: Answer) -> "Committed[Answer]":
+        """Return it with this answer: its own, whose type the caller knows better."""
+        return Committed(answer=answer, remaining=self.remaining, counts=self.counts, owes=self.owes)
 
 
 class RunStore:
@@ -149,4 +157,5 @@ class RunStore:
         results = commit(connection, commands, announced, reading.guards(replies, decision.changes))
         self._attempts.confirm(connection, reading.run.barrier)
         counts = read_counts(reading.run, decision.changes, commands, results)
-        return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts)
+        owes = bool(decision.changes.notices)
+        return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts, owes=owes)

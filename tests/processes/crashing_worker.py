@@ -1,4 +1,4 @@
-"""A worker that dies between writing its result and telling the next: python -m ... URL AGENT_ID STATE."""
+"""A worker that dies as soon as its result is written: python -m ... URL AGENT_ID STATE."""
 
 import os
 import signal
@@ -12,17 +12,18 @@ from tests.processes import hooked_order
 assert hooked_order.HOOKS, "importing it registers the functions"
 
 
-class DiesBeforeNotifying:
+class DiesAfterWriting:
     def __init__(self, tools: ToolClient) -> None:
         self._tools = tools
 
     def call(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        if tool == "notify_next_worker_agent":
+        answer = self._tools.call(tool, **arguments)
+        if tool == "update_workflow_control_plane":
             os.kill(os.getpid(), signal.SIGKILL)
-        return self._tools.call(tool, **arguments)
+        return answer
 
 
 if __name__ == "__main__":
     url, agent_id, state = sys.argv[1:]
     with connect(url) as tools:
-        Worker(DiesBeforeNotifying(tools), agent_id, {state: FUNCTIONS[state]}).serve()
+        Worker(DiesAfterWriting(tools), agent_id, {state: FUNCTIONS[state]}).serve()

@@ -17,10 +17,10 @@ from tests.support.waiting import wait_until
 pytestmark = pytest.mark.processes
 
 
-def test_a_worker_killed_between_its_update_and_its_notification(
+def test_a_worker_killed_as_soon_as_its_result_is_written(
     hooks: Site, shared_server: Server, tools: ToolClient
 ) -> None:
-    """Nobody starts it again; the next agent is told all the same, by the server's clock."""
+    """Nobody starts it again; the next agent was told by the write."""
     agents = one_agent_each("crash")
     dying = hooks.start(
         "-m", "tests.processes.crashing_worker", shared_server.url, agents["ValidateOrder"], "ValidateOrder"

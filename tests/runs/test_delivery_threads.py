@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.store.authors import authored_by, current_author
 from tests.support.elsewhere import Elsewhere, owing
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
@@ -75,7 +76,7 @@ def test_of_what_one_run_owes_few_are_taken_at_once_so_that_others_can_help(worl
 # The threads
 
 
-def test_a_run_that_is_waited_for_is_not_taken_twice() -> None:
+def test_a_run_that_is_queued_is_taken_once() -> None:
     door, taken = threading.Event(), list[str]()
 
     def deliver(run: str) -> int:
@@ -83,15 +84,35 @@ def test_a_run_that_is_waited_for_is_not_taken_twice() -> None:
         assert door.wait(10)
         return 3
 
-    threads = DeliveryThreads(deliver, 3)
+    threads = DeliveryThreads(deliver, 1)
+    threads.hand_over("one")
+    wait_until(lambda: taken)
     for _ in range(5):
-        threads.hand_over("one")
-    threads.hand_over("two")
+        threads.hand_over("two")
     door.set()
     assert threads.wait(10) == 6
-    threads.hand_over("one")
-    assert threads.wait(10) == 3
-    assert sorted(taken) == ["one", "one", "two"]
+    assert taken == ["one", "two"]
+    threads.close()
+
+
+def test_what_a_run_comes_to_owe_while_it_is_delivered_is_delivered_once_more_by_whoever_asked() -> None:
+    door, authors = threading.Event(), list[str | None]()
+
+    def deliver(_: str) -> int:
+        authors.append(current_author())
+        assert door.wait(10)
+        return 1
+
+    threads = DeliveryThreads(deliver, 3)
+    with authored_by("key:first"):
+        threads.hand_over("one")
+    wait_until(lambda: authors)
+    with authored_by("key:second"):
+        for _ in range(5):
+            threads.hand_over("one")
+    door.set()
+    assert threads.wait(10) == 2
+    assert authors == ["key:first", "key:second"]
     threads.close()
 
 

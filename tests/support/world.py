@@ -47,7 +47,7 @@ class Relay(Notifications):
 
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
         super().__init__(world.plane, world.outbox, world.told, platform)
-        self.deliveries = DeliveryThreads(lambda run: len(self.deliver(run, stalled=True)), threads)
+        self.deliveries = DeliveryThreads(self.deliver_all, threads)
         self.clock = RunClock(
             world.plane, world.index, world.due, world.outbox, self.deliveries, ServerTime(world.connections)
         )

@@ -10,6 +10,7 @@ from dcf.application import Application
 from dcf.core import codec
 from dcf.core.model import RunStatus
 from dcf.store.history import Happening
+from tests.support.waiting import wait_until
 from tests.tools.calls import TWO_TASKS, Answer, Tools, lease_on, new_run
 
 pytestmark = pytest.mark.anyio
@@ -280,11 +281,14 @@ async def test_an_operator_corrects_the_input_of_a_state_before_it_is_taken(
     assert held["input"] == {"order": 2}
 
 
-async def test_what_is_over_stays_as_it_is(tools: Tools, operator: Tools, raw_redis: redis.Redis, run_id: str) -> None:
+async def test_what_is_over_stays_as_it_is(
+    tools: Tools, operator: Tools, application: Application, raw_redis: redis.Redis, run_id: str
+) -> None:
     await new_run(tools, run_id, TWO_TASKS)
     token = await lease_on(tools, run_id)
     done = {"workflow_id": run_id, "state": "A", "lease_token": token, "new_status": "succeeded"}
     await tools.ok("update_workflow_control_plane", **done, output_json={"n": 1})
+    wait_until(lambda: "NotificationSent" in [entry.type for entry in application.history.after(run_id)])
     before = everything(raw_redis, run_id)
     for kind, path in (("state", "last_error"), ("state", "note"), ("input", "x")):
         await operator.refused("terminal", "json_set", redis_key=keys(run_id)[kind], path=path, value_json='"x"')
