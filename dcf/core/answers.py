@@ -49,7 +49,7 @@ class AlreadyCompleted(StateRefusal):
 class Updated:
     """A holder's write took effect, now or at an earlier, identical request (`repeated`).
 
-    `next_states` are the Tasks it entered, `claimed` the one that the caller now holds. `owner` is who held the state.
+    `next_states` are the Tasks it entered, `claims` the leases on next ones that the caller got. `owner` held it.
     """
 
     status: Status
@@ -57,9 +57,14 @@ class Updated:
     output_written: bool
     run_status: RunStatus = RunStatus.RUNNING
     next_states: tuple[str, ...] = ()
-    claimed: Leased | None = None
+    claims: tuple[Leased, ...] = ()
     owner: str | None = None
     repeated: bool = False
+
+    @property
+    def claimed(self) -> Leased | None:
+        """The first of the leases on next states."""
+        return self.claims[0] if self.claims else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

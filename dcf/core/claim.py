@@ -34,23 +34,26 @@ def claim(snapshot: Snapshot, wish: Acquire, start: int = 0) -> Decision[Leased 
     return Decision(answer=NothingReady(examined=snapshot.page))
 
 
-def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> Leased | None:
-    """Lease another ready state of the page for a claimant whose completion enters none that it may take.
+def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tuple[Leased, ...]:
+    """Lease other ready states of the page for a claimant whose completion enters fewer than it may take.
 
     Claimants begin at different states of the page, so that they seldom want the same one. A state whose lease has
     expired is left to a claim of its own, since the page has no input of it.
     """
-    if step.run_status is not RunStatus.RUNNING:
-        return None
+    found: list[Leased] = []
+    if step.run_status is not RunStatus.RUNNING or not snapshot.inputs:
+        return ()
     free = [state for state in snapshot.inputs if snapshot.states[state].is_claimable(snapshot.now)]
     turn = int(fingerprint(claimant.token), 16) % len(free) if free else 0
     for state in (*free[turn:], *free[:turn]):
+        if len(found) >= claimant.most:
+            break
         if not step.writes.states.keys().isdisjoint(with_scopes([state])):
             continue  # this transaction changes it, or a scope around it
         token = next_token(claimant.token, state)
         wish = Acquire(state=state, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s)
-        found = acquire(snapshot, wish)
-        if isinstance(found.answer, Leased) and found.changes is not None:
-            step.add(found.changes)
-            return found.answer
-    return None
+        taken = acquire(snapshot, wish)
+        if isinstance(taken.answer, Leased) and taken.changes is not None:
+            step.add(taken.changes)
+            found.append(taken.answer)
+    return tuple(found)

@@ -115,8 +115,8 @@ def write_receipt(receipt: Receipt) -> dict[str, Json]:
         "output": receipt.output_written or None,
         "status": None if receipt.status is usual else receipt.status.value,
         "run_status": None if receipt.run_status is RunStatus.RUNNING else receipt.run_status.value,
-        "claimed": receipt.claimed,
-        "next": None if receipt.next_states == _claimed_alone(receipt.claimed) else list(receipt.next_states),
+        "claimed": _one_or_all(receipt.claimed),
+        "next": None if receipt.next_states == receipt.claimed else list(receipt.next_states),
     }
     written: dict[str, Json] = {"req": receipt.request, "op": receipt.operation.value, "at": receipt.at}
     return written | {name: value for name, value in rare.items() if value is not None}
@@ -128,7 +128,7 @@ def read_receipt(document: Json) -> Receipt | None:
     operation, request = _OPERATIONS.get(_string(found.get("op")) or ""), _string(found.get("req"))
     if operation is None or request is None:
         return None
-    claimed, following = _string(found.get("claimed")), found.get("next")
+    claimed, following = _one_or_more(found.get("claimed")), found.get("next")
     return Receipt(
         request=request,
         operation=operation,
@@ -137,7 +137,7 @@ def read_receipt(document: Json) -> Receipt | None:
         content=_string(found.get("of")) or "",
         output_written=found.get("output") is True,
         run_status=_RUN_STATUSES.get(_string(found.get("run_status")) or "", RunStatus.RUNNING),
-        next_states=tuple(following) if isinstance(following, list) else _claimed_alone(claimed),
+        next_states=tuple(following) if isinstance(following, list) else claimed,
         claimed=claimed,
     )
 
@@ -265,8 +265,13 @@ def _read_last(text: Json) -> dict[str, Any]:
     return {"receipt": read_receipt(found.get("receipt")), "claim": _string(found.get("claim")), **counters}
 
 
-def _claimed_alone(claimed: str | None) -> tuple[str, ...]:
-    return () if claimed is None else (claimed,)
+def _one_or_all(names: tuple[str, ...]) -> Json:
+    """Write names: nothing, a single one as it is, or a list."""
+    return list(names) if len(names) > 1 else next(iter(names), None)
+
+
+def _one_or_more(value: Json) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(map(str, value)) if isinstance(value, list) else ()
 
 
 def _count(value: Json) -> int:

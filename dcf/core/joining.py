@@ -25,6 +25,7 @@ from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.errors import StateError
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
 
 Context = Mapping[str, Json]
 
@@ -51,9 +52,9 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joined:
-    """The result of a follow-up. `claimed` is the state that was leased in the same transaction."""
+    """The result of a follow-up. `claims` are the leases that were granted in the same transaction."""
 
-    claimed: Leased | None = None
+    claims: tuple[Leased, ...] = ()
     run_status: RunStatus = RunStatus.RUNNING
     next_states: tuple[str, ...] = ()
 
@@ -70,12 +71,13 @@ class Completer:
     claimant: Claimant | None
 
 
-def completer_of(request: Update, answer: Updated) -> Completer | None:
-    """Return the completion that was answered; None if the request had no token."""
-    if request.token is None:
+def completer_of(request: Update, answer: Updated | Refusal, taken: int) -> Completer | None:
+    """Return the completion that was answered, and asks for what `taken` leases left; None for one without a token."""
+    if request.token is None or isinstance(answer, Refusal):
         return None
-    claimant = claimant_of(request, answer.owner) if answer.claimed is None else None
-    return Completer(path=request.state, token=request.token, claimant=claimant)
+    claimant, left = claimant_of(request, answer.owner), request.claim_most - taken
+    asking = None if claimant is None or left <= 0 else replace(claimant, most=left)
+    return Completer(path=request.state, token=request.token, claimant=asking)
 
 
 def follow_ups(remaining: Remaining, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
@@ -223,7 +225,7 @@ def _go_on(
     more = take(step, snapshot, path, advance, definition, context, None if by is None else by.claimant)
     if more is not None:
         return Decision(answer=more)
-    answer = Joined(claimed=step.claim(), run_status=step.run_status, next_states=step.entered)
+    answer = Joined(claims=step.claims(), run_status=step.run_status, next_states=step.entered)
     if by is not None:
         _add_to_receipt(step, snapshot, by, answer)
     return step.decision(answer)
@@ -242,7 +244,7 @@ def _add_to_receipt(step: Transition, snapshot: Snapshot, by: Completer, answer:
     added = replace(
         done,
         next_states=(*done.next_states, *answer.next_states),
-        claimed=done.claimed if answer.claimed is None else answer.claimed.state,
+        claimed=(*done.claimed, *(lease.state for lease in answer.claims)),
         run_status=done.run_status if answer.run_status is RunStatus.RUNNING else answer.run_status,
     )
     step.writes.states[by.path] = replace(doc, receipt=added)

@@ -91,8 +91,8 @@ class Receipt:
 
     `request` is the fingerprint of the lease token; for a partial write, of token and request id. `content` is the
     fingerprint of what was written (status, output, error), so that other content is not taken for a repetition. `at`
-    is the server time in microseconds. `next_states` are the Tasks that a completion entered, `claimed` the one it
-    leased.
+    is the server time in microseconds. `next_states` are the Tasks that a completion entered, `claimed` those that
+    it leased.
     """
 
     request: str
@@ -103,7 +103,7 @@ class Receipt:
     output_written: bool = False
     run_status: RunStatus = RunStatus.RUNNING
     next_states: tuple[str, ...] = ()
-    claimed: str | None = None
+    claimed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,11 @@ It follows from the definition alone, so one packet of reads nearly always suffi
 answers `More`. Pure.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import chain, islice
+from typing import Any, Final
 
 from dcf.asl.machine import Machine
 from dcf.asl.mapping import MAX_CONCURRENCY
@@ -20,8 +22,11 @@ from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.core.scopes import with_scopes
 
-_READY = (0, 6)
+_OTHERS = 6
 """Open states among which a completion looks for one that is ready, if it enters none itself."""
+
+_LISTS: Final = ("states", "entries", "outputs", "agents", "scopes", "items", "tallies", "receipts")
+"""Rows of the reads of a write."""
 
 _MOST = 200
 """Most documents of earlier visits that are read. For those beyond, stored answers to repeated requests are lost."""
@@ -53,7 +58,9 @@ def to_update(definition: Definition, request: Update) -> Reads:
         outputs=() if request.has_output else (here.path,),
         agents=_to_claim(definition, here) if claims else (),
     )
-    return replace(needed, open_states=_READY) if claims and _may_end_a_branch(definition, here) else needed
+    if request.claim_most > 1 and claims:
+        return replace(needed, open_states=(0, request.claim_most + _OTHERS))
+    return replace(needed, open_states=(0, _OTHERS)) if claims and _may_end_a_branch(definition, here) else needed
 
 
 def _may_end_a_branch(definition: Definition, here: Place) -> bool:
@@ -134,6 +141,18 @@ def to_join(
         outputs=tuple(open_scope(path, index) for index in range(size)),
         agents=_to_claim(definition, here) if claims else (),
     )
+
+
+def to_update_all(definition: Definition, requests: Sequence[Update]) -> Reads:
+    """Return what several writes need to read: together what each of them needs."""
+    first, *others = (to_update(definition, request) for request in requests)
+    return reduce(_both, others, first)
+
+
+def _both(reads: Reads, more: Reads) -> Reads:
+    lists: dict[str, Any] = {row: tuple(dict.fromkeys((*getattr(reads, row), *getattr(more, row)))) for row in _LISTS}
+    pages = [page for page in (reads.open_states, more.open_states) if page is not None]
+    return replace(reads, open_states=max(pages, default=None), **lists)
 
 
 def add(reads: Reads, more: More) -> Reads:

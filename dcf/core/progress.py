@@ -30,8 +30,8 @@ class Update:
     """Request of a lease holder to write a state.
 
     `request_id` is the idempotency key of a partial write; a completion needs none, since a token completes once.
-    `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease the next state for `owner` in the
-    same transaction.
+    `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease next states for `owner` in the same
+    transaction, at most `claim_most` of them; `only_entered`: of those that this write enters.
     """
 
     state: str
@@ -46,6 +46,8 @@ class Update:
     set_started_at: bool = False
     set_finished_at: bool = False
     claim_ttl_s: int | None = None
+    claim_most: int = 1
+    only_entered: bool = False
     request_id: str | None = None
 
     @property
@@ -204,8 +206,10 @@ def _settle(
     more = take(step, snapshot, state, advance, definition, context, claimant)
     if more is not None:
         return Decision(answer=more)
-    claimed = step.claim() or (None if claimant is None else claim_ready(step, snapshot, claimant))
-    answer = replace(_answer(step, request, closed, doc.lease.owner_agent_id), claimed=claimed)
+    claims = step.claims()
+    if claimant is not None and not request.only_entered:
+        claims += claim_ready(step, snapshot, replace(claimant, most=claimant.most - len(claims)))
+    answer = replace(_answer(step, request, closed, doc.lease.owner_agent_id), claims=claims)
     mine, moved = receipts.keep(state, step.writes.states[state], _receipt(request, answer, snapshot.now))
     step.writes.states[state] = mine
     step.writes.receipts.update(moved)
@@ -241,7 +245,7 @@ def claimant_of(request: Update, holder: str | None) -> Claimant | None:
     owner = request.owner or holder
     if request.claim_ttl_s is None or owner is None or request.token is None:
         return None
-    return Claimant(owner=owner, token=request.token, ttl_s=request.claim_ttl_s)
+    return Claimant(owner=owner, token=request.token, ttl_s=request.claim_ttl_s, most=request.claim_most)
 
 
 def _answer(step: Transition, request: Update, closed: StateDoc, holder: str | None) -> Updated:
@@ -268,7 +272,7 @@ def _receipt(request: Update, answer: Updated, now: int) -> Receipt:
         output_written=answer.output_written,
         run_status=answer.run_status,
         next_states=answer.next_states,
-        claimed=None if answer.claimed is None else answer.claimed.state,
+        claimed=tuple(lease.state for lease in answer.claims),
     )
 
 
@@ -302,17 +306,20 @@ def _repeat(doc: StateDoc, meta: Meta, receipt: Receipt, request: Update) -> Dec
         output_written=receipt.output_written,
         run_status=receipt.run_status,
         next_states=receipt.next_states,
-        claimed=_claimed_before(receipt.claimed, request),
+        claims=_claimed_before(receipt.claimed, request),
         repeated=True,
     )
     return Decision(answer=answer)
 
 
-def _claimed_before(state: str | None, request: Update) -> Leased | None:
-    if state is None or request.token is None:
-        return None
-    lease = Lease(token=next_token(request.token, state))
-    return Leased(outcome="lease_already_held", state=state, doc=StateDoc(status=Status.RUNNING, lease=lease))
+def _claimed_before(states: tuple[str, ...], request: Update) -> tuple[Leased, ...]:
+    if request.token is None:
+        return ()
+    leases = ((state, Lease(token=next_token(request.token, state))) for state in states)
+    return tuple(
+        Leased(outcome="lease_already_held", state=state, doc=StateDoc(status=Status.RUNNING, lease=held))
+        for state, held in leases
+    )
 
 
 def _give_back(snapshot: Snapshot, request: Update) -> Decision[Updated | Refusal | More]:

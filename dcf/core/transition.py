@@ -48,11 +48,15 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claimant:
-    """Request to lease the next state in the same transaction. `token` is that of the lease being completed."""
+    """Request to lease the next states in the same transaction, at most `most` of them.
+
+    `token` is that of the lease being completed.
+    """
 
     owner: str
     token: str
     ttl_s: int
+    most: int = 1
 
 
 @dataclass(slots=True, kw_only=True)
@@ -76,7 +80,7 @@ class Transition:
     remaining: Remaining = field(default_factory=Remaining)
     run_status: RunStatus = RunStatus.RUNNING
     entered: tuple[str, ...] = ()
-    claimed: str | None = None
+    claimed: tuple[str, ...] = ()
 
     def apply(self, advance: Advance, claimant: Claimant | None = None) -> None:
         """Record the steps in order, then the end of the run if they led there."""
@@ -98,12 +102,17 @@ class Transition:
         run_over = self.run_status is not RunStatus.RUNNING
         return Decision(answer=answer, changes=self.writes, remaining=replace(self.remaining, run_over=run_over))
 
-    def claim(self) -> Leased | None:
-        """Return the lease that was granted to the claimant on an entered state, if any."""
-        if self.claimed is None:
-            return None
-        given = self.writes.inputs[self.claimed].effective
-        return Leased(outcome="lease_acquired", state=self.claimed, doc=self.writes.states[self.claimed], given=given)
+    def claims(self) -> tuple[Leased, ...]:
+        """Return the leases that were granted to the claimant on entered states."""
+        return tuple(
+            Leased(
+                outcome="lease_acquired",
+                state=state,
+                doc=self.writes.states[state],
+                given=self.writes.inputs[state].effective,
+            )
+            for state in self.claimed
+        )
 
     def add(self, changes: Changes) -> None:
         """Add the changes of a lease that is granted in the same transaction."""
@@ -209,8 +218,7 @@ class Transition:
         writes.opened[:] = [path for path in writes.opened if path != owner and not within(path, owner)]
         writes.notices[:] = [told for told in writes.notices if told.state is None or not within(told.state, owner)]
         self.entered = tuple(path for path in self.entered if not within(path, owner))
-        if self.claimed is not None and within(self.claimed, owner):
-            self.claimed = None
+        self.claimed = tuple(path for path in self.claimed if not within(path, owner))
 
     def _succeed(self, step: Ended) -> None:
         """Close a Wait, Parallel or Map that has ended. A Task is closed by its holder's write."""
@@ -255,7 +263,7 @@ class Transition:
     def _may_claim(self, path: str, claimant: Claimant) -> bool:
         """Return True if the claimant may lease the state. An assignment that was not read does not count as none."""
         known = name_of(path) in self.meta.agents
-        return known and self.claimed is None and self.meta.may_take(path, claimant.owner)
+        return known and len(self.claimed) < claimant.most and self.meta.may_take(path, claimant.owner)
 
     def _wait(self, step: OpenWait) -> None:
         doc = self._opened(step.path, step.source, Status.RUNNING)
@@ -311,7 +319,7 @@ class Transition:
         lease = granted(doc.lease, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s, now=self.now)
         taken = replace(doc, status=Status.RUNNING, attempts=1, lease=lease, started_at=self.now)
         self.writes.states[state] = taken
-        self.claimed = state
+        self.claimed = (*self.claimed, state)
         self.writes.timers[state] = taken.attention(self.now + claimant.ttl_s * SECOND)
         self.writes.events.append(acquired_event(state, taken, takeover=False))
 

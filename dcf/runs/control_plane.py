@@ -6,7 +6,7 @@ the work that it left. States are given by name or, inside Parallel and Map, by 
 
 import random
 import secrets
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -14,11 +14,12 @@ from typing import TypeAlias, TypeVar
 from dcf.asl.places import Place
 from dcf.asl.state_paths import name_of
 from dcf.asl.states import Wait
-from dcf.core import attention, claim, creation, finalization, healing, kickoff, lease, needs, progress, receipts
+from dcf.core import attention, batch, claim, creation, finalization, healing, kickoff, lease, needs, progress, receipts
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
+from dcf.core.batch import Answers
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.joining import NOTHING_JOINED, completer_of
+from dcf.core.joining import NOTHING_JOINED, Joined, completer_of
 from dcf.core.model import RunStatus
 from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
@@ -167,22 +168,30 @@ class ControlPlane:
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
         """Apply a lease holder's write. A completion also enters the next states, in the same transaction."""
-        path = self.path(workflow_id, request.state)
-        request = _at(path, request)
-        if request.needs_id:  # idempotency key: a write whose reply was lost is applied once
-            request = replace(request, request_id=secrets.token_hex(8))
+        (answer,) = self.update_all(workflow_id, (request,))
+        return answer
 
-        def decide(run: Run, snapshot: Snapshot) -> Decision[Updated | Refusal | More]:
-            decision = progress.update(snapshot, request, run.definition, run.context)
+    def update_all(self, workflow_id: str, requests: Sequence[progress.Update]) -> Answers:
+        """Apply the writes of the holder of several leases of a run, in order and in one transaction.
+
+        Each is answered as if it came alone; what follow-up work brought is part of the last answer.
+        """
+        asked = [self._identified(workflow_id, request) for request in requests]
+
+        def decide(run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
+            decision = batch.update_all(snapshot, asked, run.definition, run.context)
             full = unless_full(current_account())
             if full is not None and decision.changes is not None and decision.changes.outputs:
-                return Decision(answer=full)
+                return Decision(answer=(full,) * len(asked))
             return decision
 
-        committed: Committed[Updated | Refusal] = self._transactions.by_definition(
-            workflow_id, lambda run: needs.to_update(run.definition, request), decide, path
+        committed: Committed[Answers] = self._transactions.by_definition(
+            workflow_id,
+            lambda run: needs.to_update_all(run.definition, asked),
+            decide,
+            *(request.state for request in asked),
         )
-        return self._followed_up(workflow_id, request, committed)
+        return self._followed_up(workflow_id, asked, committed)
 
     def exhaust(self, workflow_id: str, path: str) -> None:
         """Fail a state that has used up its attempts; do nothing if that is no longer the case."""
@@ -268,24 +277,29 @@ class ControlPlane:
         """Return the paths of all states, scopes, branches and iterations that ever existed inside Parallel and Map."""
         return self._follow_ups.inside(workflow_id)
 
+    def _identified(self, workflow_id: str, request: progress.Update) -> progress.Update:
+        """Return the request with its state named by path, and with an id if it needs one.
+
+        The id is its idempotency key: a write whose reply was lost is applied once.
+        """
+        found = _at(self.path(workflow_id, request.state), request)
+        return replace(found, request_id=secrets.token_hex(8)) if found.needs_id else found
+
     def _followed_up(
-        self, workflow_id: str, request: progress.Update, committed: Committed[Updated | Refusal]
-    ) -> Updated | Refusal:
-        """Do the follow-up work of an update. States entered or leased by that work are part of its answer."""
-        answer = committed.answer
-        if not isinstance(answer, Updated):
-            return answer
-        joined = self._follow_ups.after(workflow_id, committed, completer_of(request, answer))
-        if answer.repeated and "/" in request.state:  # the first caller may have died before it joined
-            joined = self._follow_ups.look_around(workflow_id, request.state, completer_of(request, answer))
-        if joined == NOTHING_JOINED:
-            return answer
-        return replace(
-            answer,
-            run_status=answer.run_status if joined.run_status is RunStatus.RUNNING else joined.run_status,
-            next_states=(*answer.next_states, *joined.next_states),
-            claimed=answer.claimed or joined.claimed,
-        )
+        self, workflow_id: str, requests: Sequence[progress.Update], committed: Committed[Answers]
+    ) -> Answers:
+        """Do the follow-up work of writes. States entered or leased by that work are part of the last one's answer."""
+        answers = list(committed.answer)
+        applied = [at for at, answer in enumerate(answers) if isinstance(answer, Updated)]
+        if applied:
+            last, taken = applied[-1], batch.claims_of(committed.answer)
+            joined = self._follow_ups.after(workflow_id, committed, completer_of(requests[last], answers[last], taken))
+            answers[last] = _joined(answers[last], joined)
+        for at in applied:
+            if _may_have_died(answers[at]) and "/" in requests[at].state:
+                by = completer_of(requests[at], answers[at], batch.claims_of(answers))
+                answers[at] = _joined(answers[at], self._follow_ups.look_around(workflow_id, requests[at].state, by))
+        return tuple(answers)
 
     def _paths(self, workflow_id: str, run: Run, states: tuple[str, ...] | None) -> tuple[str, ...]:
         if states is not None:
@@ -309,6 +323,23 @@ class ControlPlane:
             workflow_id, lambda run: needs.to_end(run.definition, path, size), decide, path
         )
         self._follow_ups.after(workflow_id, committed)
+
+
+def _may_have_died(answer: Updated | Refusal) -> bool:
+    """Return True for a repetition: whoever made the first call may have died before the follow-up work."""
+    return isinstance(answer, Updated) and answer.repeated
+
+
+def _joined(answer: Updated | Refusal, joined: Joined) -> Updated | Refusal:
+    """Add what follow-up work brought to an answer."""
+    if joined == NOTHING_JOINED or isinstance(answer, Refusal):
+        return answer
+    return replace(
+        answer,
+        run_status=answer.run_status if joined.run_status is RunStatus.RUNNING else joined.run_status,
+        next_states=(*answer.next_states, *joined.next_states),
+        claims=(*answer.claims, *joined.claims),
+    )
 
 
 def _at(path: str, request: Request) -> Request:

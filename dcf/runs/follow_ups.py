@@ -60,7 +60,7 @@ class FollowUps:
             self._deliver(workflow_id, step)
             joined = _together(joined, step.answer)
             pending.extend(joining.follow_ups(step.remaining, step.counts))
-            by = None if joined.claimed is not None else by
+            by = None if joined.claims else by
             done += 1
         return joined
 
@@ -177,7 +177,7 @@ def _together(before: Joined, answer: object) -> Joined:
         return before
     return replace(
         before,
-        claimed=before.claimed or answer.claimed,
+        claims=(*before.claims, *answer.claims),
         run_status=answer.run_status if answer.run_status is not RunStatus.RUNNING else before.run_status,
         next_states=(*before.next_states, *answer.next_states),
     )

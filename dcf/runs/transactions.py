@@ -113,17 +113,17 @@ class Transactions:
             reads = needs.add(reads, found.answer)
 
     def by_definition(
-        self, workflow_id: str, reads: Callable[[Run], Reads], decide: ByRun[Answer], path: str | None = None
+        self, workflow_id: str, reads: Callable[[Run], Reads], decide: ByRun[Answer], *paths: str
     ) -> Committed[Answer]:
         """Read by the run's definition and decide. Decide again, with more documents, if the decision asks for them.
 
-        `path` is the state that the decision is about; it must exist.
+        `paths` are the states that the decision is about; they must exist.
         """
         run = self.run(workflow_id)
         needed = reads(run)
         wanted = self._scopes.without(workflow_id, needed)
         while True:
-            guarded = partial(self._guarded, workflow_id, path, run, needed.scopes, decide)
+            guarded = partial(self._guarded, workflow_id, paths, run, needed.scopes, decide)
             found = self.on_run(workflow_id, wanted, guarded)
             answer = found.answer
             if isinstance(answer, _Outdated):
@@ -156,7 +156,7 @@ class Transactions:
     def _guarded(
         self,
         workflow_id: str,
-        path: str | None,
+        paths: tuple[str, ...],
         run: Run,
         scopes: tuple[str, ...],
         decide: ByRun[Answer],
@@ -165,7 +165,7 @@ class Transactions:
         assert snapshot.meta is not None, "checked by the caller"
         if not run.is_that_of(snapshot.meta):
             return Decision(answer=_Outdated())
-        if path is not None:
+        for path in paths:
             snapshot = self._with_document(workflow_id, path, run, snapshot)
         if scopes:
             completed = self._scopes.add_to(workflow_id, snapshot, scopes)

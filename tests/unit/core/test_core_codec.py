@@ -49,7 +49,7 @@ receipts = st.builds(
     output_written=st.booleans(),
     run_status=st.sampled_from(RunStatus),
     next_states=st.lists(texts, max_size=2).map(tuple),
-    claimed=st.none() | texts,
+    claimed=st.lists(texts, max_size=3).map(tuple),
 )
 documents = st.builds(
     StateDoc,
