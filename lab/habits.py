@@ -14,15 +14,20 @@ _HABITS = {
     "renewing": 8,
     "writing": 10,
     "claiming": 14,
+    "gathering": 10,
     "giving back": 8,
     "vanishing": 5,
     "oversleeping": 6,
     "changing its mind": 8,
     "intruding": 6,
 }
-"""Weights of what workers do. `vanishing` never answers, `oversleeping` answers when its lease has expired."""
+"""Weights of what workers do.
 
-_ALWAYS_FINISHING = ("calm", "twice", "claiming", "renewing", "writing")
+`vanishing` never answers, `oversleeping` answers when its lease has expired. `gathering` takes further states of the
+run and completes all of them in one transaction, which brings as many leases.
+"""
+
+_ALWAYS_FINISHING = ("calm", "twice", "claiming", "gathering", "renewing", "writing")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from anyio.from_thread import start_blocking_portal
 
 from dcf.errors import PASSING, DcfError
 from dcf.tools.client import ToolClient
-from lab.verbs import Content, Heard
+from lab.verbs import Content, Hand, Heard
 
 
 class HttpVerbs:
@@ -46,13 +46,23 @@ class HttpVerbs:
 
     def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None) -> Heard:
         """Write the result."""
-        what: dict[str, Any] = (
-            {"new_status": "failed", "error_name": content["error"], "error_message": "as drawn"}
-            if "error" in content
-            else {"new_status": "succeeded", "output_json": _as_json(content["output"])}
-        )
+        what = {"new_status": "failed" if "error" in content else "succeeded"} | _result(content)
         claim = {} if claim_ttl_s is None else {"claim_next": True, "lease_ttl_s": claim_ttl_s}
         return self._update(run, state, token, what | claim)
+
+    def complete_all(self, run: str, hand: Hand, claim_ttl_s: int) -> list[Heard]:
+        """Write several results at once."""
+        results = [{"state": state, "lease_token": token} | _result(content) for state, token, content in hand]
+        found = self.call(
+            "complete_states", workflow_id=run, results=results, claim_next=len(hand), lease_ttl_s=claim_ttl_s
+        )
+        claims = iter(found["claimed"])
+        return [
+            Heard(code=one["code"], repeated=bool(one.get("repeated")), claimed=_claimed(next(claims, None)))
+            if one["code"] == "ok"
+            else Heard(code=one["code"])
+            for one in found["completed"]
+        ]
 
     def tell(self, run: str, state: str) -> Heard:
         """Tell the agents of the states after this one."""
@@ -70,15 +80,7 @@ class HttpVerbs:
 
     def _update(self, run: str, state: str, token: str, what: dict[str, Any]) -> Heard:
         found = self.call("update_workflow_control_plane", workflow_id=run, state=state, lease_token=token, **what)
-        claimed = found.get("claimed")
-        if claimed is not None:
-            lease = claimed["lease"]
-            claimed = {
-                "state": claimed["state"],
-                "token": lease["token"],
-                "epoch": lease["epoch"],
-                "given": claimed["input"],
-            }
+        claimed = _claimed(found.get("claimed"))
         epoch = ((found.get("updated_state") or {}).get("lease") or {}).get("epoch")
         return Heard(code=found["code"], epoch=epoch, repeated=bool(found.get("repeated")), claimed=claimed)
 
@@ -94,6 +96,19 @@ def _leased(found: dict[str, Any]) -> Heard:
         repeated=found["status"] == "lease_already_held",
         given=found.get("input"),
     )
+
+
+def _claimed(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    lease = found["lease"]
+    return {"state": found["state"], "token": lease["token"], "epoch": lease["epoch"], "given": found["input"]}
+
+
+def _result(content: Content) -> dict[str, Any]:
+    if "error" in content:
+        return {"error_name": content["error"], "error_message": "as drawn"}
+    return {"output_json": _as_json(content["output"])}
 
 
 def _as_json(output: Any) -> Any:

@@ -4,7 +4,7 @@ An answer says the same either way. Failures that say nothing about the call hav
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
@@ -20,6 +20,9 @@ from lab.recording import Recorder
 
 Content: TypeAlias = dict[str, Any]
 """What a completion says: {"output": ...} or {"error": ...}."""
+
+Hand: TypeAlias = Sequence[tuple[str, str, Content]]
+"""States that a worker holds, each with its token and what the worker will write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +66,9 @@ class Verbs(Protocol):
     def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None) -> Heard:
         """Write the result."""
 
+    def complete_all(self, run: str, hand: Hand, claim_ttl_s: int) -> list[Heard]:
+        """Write several results at once, and ask for as many leases; each answer has one of those that came."""
+
     def tell(self, run: str, state: str) -> Heard:
         """Tell the agents of the states after this one."""
 
@@ -102,14 +108,22 @@ class OwnVerbs:
 
     def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None) -> Heard:
         """Write the result."""
-        result: dict[str, Any] = (
-            {"status": Status.FAILED, "error": content["error"], "cause": "as drawn"}
-            if "error" in content
-            else {"status": Status.SUCCEEDED, "has_output": True, "output": content["output"]}
-        )
-        answer = self._plane.update(run, Update(state=state, token=token, claim_ttl_s=claim_ttl_s, **result))
-        heard = _updated(answer)
-        if heard.claimed is None or not heard.repeated:
+        request = Update(state=state, token=token, claim_ttl_s=claim_ttl_s, **_result(content))
+        return self._whole(run, _updated(self._plane.update(run, request)))
+
+    def complete_all(self, run: str, hand: Hand, claim_ttl_s: int) -> list[Heard]:
+        """Write several results at once."""
+        requests = [
+            Update(state=state, token=token, claim_ttl_s=claim_ttl_s, claim_most=len(hand), **_result(content))
+            for state, token, content in hand
+        ]
+        answers = self._plane.update_all(run, requests)
+        claims = iter([lease for one in answers if isinstance(one, Updated) for lease in one.claims])
+        heard = [_updated(one, claims) for one in answers]
+        return [self._whole(run, one) for one in heard]
+
+    def _whole(self, run: str, heard: Heard) -> Heard:
+        if heard.claimed is None or heard.claimed["given"] is not None:
             return heard
         return replace(heard, claimed=heard.claimed | self._claimed_before(run, **heard.claimed))
 
@@ -140,18 +154,20 @@ def _refused(answer: Refusal | NothingReady) -> Heard:
     return Heard(code="nothing_ready" if isinstance(answer, NothingReady) else answer.code)
 
 
-def _updated(answer: Updated | Refusal) -> Heard:
+def _result(content: Content) -> dict[str, Any]:
+    if "error" in content:
+        return {"status": Status.FAILED, "error": content["error"], "cause": "as drawn"}
+    return {"status": Status.SUCCEEDED, "has_output": True, "output": content["output"]}
+
+
+def _updated(answer: Updated | Refusal, claims: Iterator[Leased] | None = None) -> Heard:
+    """Return what was heard, with the next of these leases, or with that of the answer."""
     if not isinstance(answer, Updated):
         return _refused(answer)
-    claimed = None
-    if answer.claimed is not None:
-        lease = answer.claimed.doc.lease
-        claimed = {
-            "state": answer.claimed.state,
-            "token": lease.token,
-            "epoch": lease.epoch,
-            "given": answer.claimed.given,
-        }
+    claimed, lease = None, answer.claimed if claims is None else next(claims, None)
+    if lease is not None:
+        held = lease.doc.lease
+        claimed = {"state": lease.state, "token": held.token, "epoch": held.epoch, "given": lease.given}
     return Heard(code="ok", epoch=answer.doc.lease.epoch, repeated=answer.repeated, claimed=claimed)
 
 
@@ -189,6 +205,21 @@ class Recorded:
         note = {"state": state, "token": token, "content": content}
         return self._call("complete", run, note, lambda: self.verbs.complete(run, state, token, content, claim_ttl_s))
 
+    def complete_all(self, run: str, hand: Hand, claim_ttl_s: int) -> list[Heard]:
+        """Write several results at once; each is noted as a call of its own."""
+        numbers = [
+            self.recorder.begin("complete", run, state=state, token=token, content=content)
+            for state, token, content in hand
+        ]
+        try:
+            answers = self.verbs.complete_all(run, hand, claim_ttl_s)
+        except DcfError as error:
+            answers = [_failure(error)] * len(hand)
+        for number, heard in zip(numbers, answers, strict=True):
+            told = {"code": heard.code, "epoch": heard.epoch, "repeated": heard.repeated, "given": heard.given}
+            self.recorder.end(number, **told, claimed=heard.claimed)
+        return answers
+
     def tell(self, run: str, state: str) -> Heard:
         """Tell the agents of the states after this one."""
         return self._call("tell", run, {"state": state}, lambda: self.verbs.tell(run, state))
@@ -215,4 +246,8 @@ def _heard(call: Callable[[], Heard]) -> Heard:
     try:
         return call()
     except DcfError as error:
-        return Heard(code=f"!{error.code}" if error.code in PASSING else error.code)
+        return _failure(error)
+
+
+def _failure(error: DcfError) -> Heard:
+    return Heard(code=f"!{error.code}" if error.code in PASSING else error.code)

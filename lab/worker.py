@@ -30,6 +30,7 @@ from lab.verbs import Content, Heard, OwnVerbs, Recorded
 
 THREADS = 3
 _MOST_STALE = 200
+_GATHERED = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,15 +148,21 @@ class Worker:
         if state:
             ttl_s = habit_of(self.duty.seeds[run], state, 1).ttl_s
         heard = self.verbs.surely(lambda: self.verbs.acquire(run, state, token, ttl_s), 3.0)
-        while heard.is_ok:
+        work = deque([(heard, token, ttl_s)])
+        while work:
+            heard, token, ttl_s = work.popleft()
+            if not heard.is_ok:
+                continue
             held = self.held(run, heard, token)
             habit = habit_of(self.duty.seeds[run], held.state, heard.attempt)
-            told = self.treat(held, habit, ttl_s)
-            if told is None or told.claimed is None or not told.is_ok:
-                return
-            claimed = told.claimed
-            token, ttl_s = claimed["token"], 5
-            heard = Heard(code="ok", state=claimed["state"], epoch=claimed["epoch"], given=claimed["given"], attempt=1)
+            if habit.name == "gathering":
+                found = self.gather(held, ttl_s)
+            else:
+                told = self.treat(held, habit, ttl_s)
+                found = [] if told is None else [told]
+            for told in found:
+                if told.is_ok and told.claimed is not None:
+                    work.append((_brought(told.claimed), told.claimed["token"], 5))
 
     @staticmethod
     def held(run: str, heard: Heard, token: str) -> Held:
@@ -175,6 +182,25 @@ class Worker:
             return None
         self.prepare(held, habit, ttl_s)
         return None if held.content is None else self.finish(held, held.content, habit)
+
+    def gather(self, held: Held, ttl_s: int) -> list[Heard]:
+        """Take further states of the run, and complete all of them at once; the answers."""
+        hand = [held]
+        for _ in range(_GATHERED):
+            token = f"lab-{uuid.uuid4().hex}"
+            heard = self.verbs.acquire(held.run, "", token, ttl_s)
+            if not heard.is_ok:
+                break
+            hand.append(self.held(held.run, heard, token))
+        self.stale.extend(hand)
+        results = [(one.state, one.token, one.content) for one in hand if one.content is not None]
+        answers: list[Heard] = []
+        for _ in range(20 if results else 0):
+            answers = self.verbs.complete_all(held.run, results, 5)
+            if not any(heard.is_unknown for heard in answers):
+                break
+            time.sleep(0.02)
+        return answers
 
     def prepare(self, held: Held, habit: Habit, ttl_s: int) -> None:
         """Do what comes before the completion."""
@@ -235,6 +261,11 @@ class Worker:
         """Come back with an old lease, as somebody who knows nothing of what happened since."""
         with suppress(IndexError):
             come_back(self.verbs, luck.choice(self.stale), luck)
+
+
+def _brought(claimed: Mapping[str, Any]) -> Heard:
+    """Return a lease that came with a completion, as if it had been acquired."""
+    return Heard(code="ok", state=claimed["state"], epoch=claimed["epoch"], given=claimed["given"], attempt=1)
 
 
 def come_back(verbs: Recorded, held: Held, luck: random.Random) -> None:

@@ -1,7 +1,7 @@
 """Tools that read a run and write the result of a state. They only parse arguments, call, and format the answer."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -157,8 +157,8 @@ class UpdateWorkflowControlPlane(Arguments):
         default=None, max_length=200, description="Name of the failure, such as OrderRejected."
     )
     error_message: str | None = Field(default=None, max_length=20_000, description="What went wrong, in words.")
-    claim_next: bool = Field(
-        default=False, description="When completing: also lease the next state for me, if it is assigned to me."
+    claim_next: bool | Annotated[int, Field(ge=0, le=100)] = Field(
+        default=False, description="When completing: also lease the next state, or so many next states, for me."
     )
     owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the lease's owner.")
     lease_ttl_s: Ttl | None = Field(default=None, description="Seconds of the lease claimed by claim_next.")
@@ -183,6 +183,7 @@ class ControlPlaneUpdated(Answer):
     run_status: RunStatus | None = None
     next_states: list[str] = Field(default_factory=list)
     claimed: dict[str, Any] | None = None
+    also_claimed: list[dict[str, Any]] = Field(default_factory=list)
     repeated: bool = False
     stored: dict[str, Any] | None = None
 
@@ -215,12 +216,14 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         set_started_at=args.set_started_at,
         set_finished_at=args.set_finished_at,
         claim_ttl_s=(args.lease_ttl_s or 300) if args.claim_next else None,
+        claim_most=max(1, int(args.claim_next)),
         request_id=args.request_id,
     )
     answer = app.control_plane.update(args.workflow_id, request)
     if isinstance(answer, Refusal):
         stored = _stored(app, args, answer) if isinstance(answer, AlreadyCompleted) else None
         return refused(ControlPlaneUpdated, answer, workflow_id=args.workflow_id, state=args.state, stored=stored)
+    claims = claims_shown(app, args.workflow_id, args.owner_agent_id, answer)
     return ControlPlaneUpdated(
         status=f"Updated state '{args.state}' of run '{args.workflow_id}'.",
         workflow_id=args.workflow_id,
@@ -229,7 +232,8 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         output_written=answer.output_written,
         run_status=answer.run_status,
         next_states=list(answer.next_states),
-        claimed=_claimed(app, args, answer),
+        claimed=claims[0] if claims else None,
+        also_claimed=claims[1:],
         repeated=answer.repeated,
     )
 
@@ -247,21 +251,28 @@ def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: Already
     return shown
 
 
-def _claimed(app: Application, args: UpdateWorkflowControlPlane, answer: Updated) -> dict[str, Json] | None:
-    """Return the lease on the next state that came with a completion; for a repeated answer the state is read again."""
-    claimed, workflow_id = answer.claimed, args.workflow_id
-    if claimed is None:
-        return None
-    doc, given = claimed.doc, claimed.given
-    if answer.repeated:
-        found = app.runs.read(workflow_id, (claimed.state,), whole_meta=False).states[claimed.state]
-        given = known(found.given)
-        if found.doc.lease.is_held_with(doc.lease.token):
-            doc = found.doc
-    if args.owner_agent_id not in {None, doc.lease.owner_agent_id}:
-        return None
-    lease = write_lease(doc.lease)
-    return {"state": claimed.state, "lease": lease, "provenance": mark_of_input(claimed.state, doc), "input": given}
+def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answer: Updated) -> list[dict[str, Json]]:
+    """Return the leases on next states that came with a completion; for a repeated answer the states are read again."""
+    docs = {claimed.state: (claimed.doc, claimed.given) for claimed in answer.claims}
+    if answer.repeated and docs:
+        found = app.runs.read(workflow_id, tuple(docs), whole_meta=False).states
+        docs = {
+            state: (
+                one.doc if one.doc.lease.is_held_with(docs[state][0].lease.token) else docs[state][0],
+                known(one.given),
+            )
+            for state, one in found.items()
+        }
+    return [
+        {
+            "state": state,
+            "lease": write_lease(doc.lease),
+            "provenance": mark_of_input(state, doc),
+            "input": given,
+        }
+        for state, (doc, given) in docs.items()
+        if agent_id in {None, doc.lease.owner_agent_id}
+    ]
 
 
 def _output(app: Application, args: UpdateWorkflowControlPlane) -> Json:
