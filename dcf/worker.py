@@ -10,13 +10,15 @@ import random
 import secrets
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeAlias, TypeVar
 
 from dcf.asl.state_paths import name_of
 from dcf.errors import PASSING, DcfError, InvalidArgument
+from dcf.hands import Hands
+from dcf.renewals import Renewals
 from dcf.values.json_text import Json, dump, parse
 
 log = logging.getLogger(__name__)
@@ -90,7 +92,11 @@ class Work:
     workflow_id: str
     state: str
     token: str
-    given: Json
+    given: Json = field(compare=False)
+
+
+Results: TypeAlias = Sequence[tuple[Work, Mapping[str, Json]]]
+"""States with the arguments that report what came of them."""
 
 
 class Worker:
@@ -106,6 +112,7 @@ class Worker:
         agent_id: str,
         functions: Mapping[str, TaskFunction] | None = None,
         *,
+        concurrency: int = 1,
         lease_ttl_s: int = 30,
         wait_s: float = 20,
         pause_s: float = 1.0,
@@ -113,17 +120,43 @@ class Worker:
         self._tools = tools
         self._agent_id = agent_id
         self._functions = FUNCTIONS if functions is None else functions
+        self._concurrency = concurrency
         self._ttl_s = lease_ttl_s
         self._wait_s = wait_s
         self._pause_s = pause_s
         self._stop = threading.Event()
+        self._renewals = Renewals(self._renew, lease_ttl_s / _RENEWALS_PER_LEASE)
 
     def serve(self, stop: threading.Event | None = None) -> None:
-        """Handle events until told to stop; raise if the server cannot be reached at first, later retry."""
+        """Handle events until told to stop; raise if the server cannot be reached at first, later retry.
+
+        With a `concurrency` above 1 so many functions run at a time, on threads.
+        """
         self._stop = stop or self._stop
+        if self._concurrency > 1:
+            Hands(self, self._concurrency, self._stop).serve()
+            return
+        for event in self.events(self._stop):
+            try:
+                self.handle(event)
+            except DcfError as error:
+                self.drop(event, error)
+
+    def handle(self, event: Mapping[str, Json]) -> None:
+        """Lease and execute the state of an event, then the next states whose leases come with the completion."""
+        work = self.acquire(event)
+        while work is not None:
+            result = self.carry_out(work)
+            answer = self._deliver(work, partial(self._write, work, result))
+            claimed = None if answer is None else answer.get("claimed")
+            work = None if claimed is None else self._claimed(work.workflow_id, claimed)
+
+    def events(self, stop: threading.Event, before: Callable[[], None] = lambda: None) -> Iterator[Mapping[str, Json]]:
+        """Yield events until told to stop; call `before` each wait. Asking for the next acknowledges an event."""
         handled: str | None = None
         reached = False
-        while not self._stop.is_set():
+        while not stop.is_set():
+            before()
             try:
                 answer = self._await_event(handled)
             except DcfError as error:
@@ -134,35 +167,22 @@ class Worker:
             reached = True
             handled = answer.get("message_id")
             if answer.get("status") == "event":
-                self._handle_or_drop(answer["event"])
+                yield answer["event"]
 
-    def handle(self, event: Mapping[str, Json]) -> None:
-        """Lease and execute the state of an event, then the next states whose leases come with the completion."""
-        state = event.get("target_state")
+    def drop(self, event: Mapping[str, Json], error: DcfError) -> None:
+        """Log that an event could not be handled. One that always fails must not be delivered forever.
+
+        The lease, if it was granted, expires, and the clock notifies again.
+        """
+        run, state = event.get("workflow_id"), event.get("target_state")
+        log.warning("%s/%s: the event is dropped: %s", run, state, error.message)
+
+    def acquire(self, event: Mapping[str, Json]) -> Work | None:
+        """Lease the state of an event; None if the lease is refused or there is no function for it."""
+        workflow_id, state = str(event.get("workflow_id")), event.get("target_state")
         if not isinstance(state, str) or name_of(state) not in self._functions:
             log.warning("no function is registered for state %r; the event is dropped", state)
-            return
-        work = self._acquire(str(event.get("workflow_id")), state)
-        while work is not None:
-            work = self._carry_out(work)
-
-    def _await_event(self, handled: str | None) -> dict[str, Json]:
-        return self._tools.call(
-            "await_workflow_event", agent_id=self._agent_id, timeout_s=self._wait_s, ack_message_id=handled
-        )
-
-    def _handle_or_drop(self, event: Mapping[str, Json]) -> None:
-        """Handle an event; drop it on an error, since one that always fails must not be delivered forever.
-
-        The lease then expires, and the clock notifies again for a state that was not leased.
-        """
-        try:
-            self.handle(event)
-        except DcfError as error:
-            run, state = event.get("workflow_id"), event.get("target_state")
-            log.warning("%s/%s: the event is dropped: %s", run, state, error.message)
-
-    def _acquire(self, workflow_id: str, state: str) -> Work | None:
+            return None
         token = f"lease-{secrets.token_hex(16)}"
         answer = self._tools.call(
             "acquire_state_lease",
@@ -177,22 +197,48 @@ class Worker:
             return None
         return Work(workflow_id=workflow_id, state=state, token=token, given=answer.get("input"))
 
-    def _carry_out(self, work: Work) -> Work | None:
-        """Execute and report; return the next work, if its lease came with the completion."""
-        with self._renewing(work):
-            result = self._result(work)
-        answer = self._deliver(work, result)
-        return None if answer is None else self._claimed(work, answer.get("claimed"))
+    def carry_out(self, work: Work) -> Mapping[str, Json]:
+        """Call the function, and keep the lease meanwhile; return the arguments that report its outcome."""
+        with self._renewals.holding(work):
+            return self._result(work)
 
-    def _deliver(self, work: Work, result: Mapping[str, Json]) -> dict[str, Json] | None:
-        """Write the result until the server accepts or refuses it; None when it was refused or cannot be written.
+    def deliver_all(self, workflow_id: str, results: Results, claim_next: int) -> list[Work]:
+        """Write results of one run with one call until each is accepted or refused. Return what was leased with it."""
+        claimed: list[Work | None] = []
+        while results:
+            answer = self._deliver(results[0][0], partial(self._write_all, workflow_id, results, claim_next))
+            if answer is None:
+                break
+            claimed += [self._claimed(workflow_id, one) for one in answer["claimed"]]
+            claim_next -= len(answer["claimed"])
+            results = _to_send_again(results, answer["completed"])
+            if results and self._stop.wait(self._pause_s):
+                break
+        return [work for work in claimed if work is not None]
+
+    def give_back(self, work: Work) -> None:
+        """Release a lease. If the call fails, the lease expires, so a failure is only logged."""
+        try:
+            self._tools.call(
+                "release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token
+            )
+        except DcfError as error:
+            log.warning("%s/%s: the lease is not given back: %s", work.workflow_id, work.state, error.message)
+
+    def _await_event(self, handled: str | None) -> dict[str, Json]:
+        return self._tools.call(
+            "await_workflow_event", agent_id=self._agent_id, timeout_s=self._wait_s, ack_message_id=handled
+        )
+
+    def _deliver(self, work: Work, write: Callable[[], dict[str, Json]]) -> dict[str, Json] | None:
+        """Write what came of a state until the server answers; None if it refuses, or cannot be told of it.
 
         No other process has the result. A lease that expired meanwhile is valid until another agent takes it.
         """
         pause = self._pause_s
         while True:
             try:
-                answer = self._write(work, result)
+                answer = write()
                 if answer.get("code") == "ok":
                     return answer
                 why, code = answer.get("error"), answer.get("code")
@@ -233,52 +279,31 @@ class Worker:
             **result,
         )
 
-    def _release(self, work: Work) -> None:
-        """Give a lease back. If the call fails, the lease expires, so a failure is only logged."""
-        try:
-            self._tools.call(
-                "release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token
-            )
-        except DcfError as error:
-            log.warning("%s/%s: the lease is not given back: %s", work.workflow_id, work.state, error.message)
-
-    def _claimed(self, work: Work, claimed: Mapping[str, Json] | None) -> Work | None:
-        if claimed is None:
-            return None
-        following = Work(
-            workflow_id=work.workflow_id,
-            state=claimed["state"],
-            token=claimed["lease"]["token"],
-            given=claimed["input"],
+    def _write_all(self, workflow_id: str, results: Results, claim_next: int) -> dict[str, Json]:
+        sent: list[Json] = [
+            {"state": work.state, "lease_token": work.token}
+            | {name: value for name, value in result.items() if name != "new_status"}
+            for work, result in results
+        ]
+        return self._tools.call(
+            "complete_states",
+            workflow_id=workflow_id,
+            results=sent,
+            claim_next=claim_next,
+            owner_agent_id=self._agent_id,
+            lease_ttl_s=self._ttl_s,
         )
-        if name_of(following.state) in self._functions:
-            return following
-        self._release(following)
+
+    def _claimed(self, workflow_id: str, claimed: Mapping[str, Json]) -> Work | None:
+        work = Work(
+            workflow_id=workflow_id, state=claimed["state"], token=claimed["lease"]["token"], given=claimed["input"]
+        )
+        if name_of(work.state) in self._functions:
+            return work
+        self.give_back(work)
         return None
 
-    @contextmanager
-    def _renewing(self, work: Work) -> Iterator[None]:
-        """Renew the lease in a thread while the function runs; a renewal that ends later does no harm."""
-        done = threading.Event()
-        threading.Thread(target=self._renew, args=(work, done), daemon=True).start()
-        try:
-            yield
-        finally:
-            done.set()
-
-    def _renew(self, work: Work, done: threading.Event) -> None:
-        while not done.wait(self._ttl_s / _RENEWALS_PER_LEASE):
-            try:
-                refusal = self._renew_once(work)
-            except DcfError as error:
-                log.warning("%s/%s: lease not renewed: %s", work.workflow_id, work.state, error.message)
-                continue
-            if refusal is not None:
-                if not done.is_set():
-                    log.warning("%s/%s: lease lost: %s", work.workflow_id, work.state, refusal)
-                return
-
-    def _renew_once(self, work: Work) -> str | None:
+    def _renew(self, work: Work) -> str | None:
         """Extend the lease, also an expired one that no other agent has taken; return why it was refused, or None."""
         answer = self._tools.call(
             "renew_state_lease",
@@ -288,6 +313,14 @@ class Worker:
             reject_if_expired=False,
         )
         return None if answer.get("code") == "ok" else str(answer.get("error"))
+
+
+def _to_send_again(results: Results, told: Sequence[Mapping[str, Json]]) -> Results:
+    """Return the results that were neither accepted nor refused for good; log why they were not accepted."""
+    for (work, _), found in zip(results, told, strict=True):
+        if found["code"] != "ok":
+            log.warning("%s/%s: the result is not accepted: %s", work.workflow_id, work.state, found["error"])
+    return [one for one, found in zip(results, told, strict=True) if found["code"] in _WAITED_FOR]
 
 
 def _json_text(output: Json) -> str:

@@ -1,0 +1,122 @@
+"""Several states at a time for one worker: functions run on threads, and one thread sends what came of them.
+
+Whatever is finished while a call is under way goes with the next call, and each call brings as many leases as there are
+free hands. So the more there is to do, the fewer calls a state costs. Knows nothing of Redis and decides nothing about
+leases: the server does.
+"""
+
+import logging
+import queue
+import threading
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from dcf.errors import DcfError
+from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.worker import Work, Worker
+
+log = logging.getLogger(__name__)
+
+
+class Hands:
+    """Serves the functions of a worker, so many states at a time."""
+
+    def __init__(self, worker: "Worker", count: int, stop: threading.Event) -> None:
+        self._worker = worker
+        self._count = count
+        self._stop = stop
+        self._changed = threading.Condition()
+        self._todo: deque[Work] = deque()
+        self._done: list[tuple[Work, Mapping[str, Json]]] = []
+        self._held = 0
+        self._ends: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+
+    def serve(self) -> None:
+        """Work until told to stop, and finish what is in hand. Raise what ended a thread before that."""
+        tasks = [self._listen, self._send, *[self._work] * self._count]
+        for task in tasks:
+            threading.Thread(target=self._run, args=(task,), daemon=True).start()
+        for _ in tasks:
+            error = self._ends.get()
+            if error is not None:
+                self._stop.set()
+                raise error
+
+    def _run(self, task: Callable[[], None]) -> None:
+        try:
+            task()
+        except BaseException as error:  # noqa: BLE001 - raised by `serve`; also SystemExit of a function
+            self._ends.put(error)
+        else:
+            self._ends.put(None)
+        finally:
+            with self._changed:
+                self._changed.notify_all()
+
+    def _listen(self) -> None:
+        """Lease the states of events, while a hand is free."""
+        for event in self._worker.events(self._stop, self._wait_for_a_hand):
+            try:
+                work = self._worker.acquire(event)
+            except DcfError as error:
+                self._worker.drop(event, error)
+                continue
+            self._take([] if work is None else [work])
+
+    def _wait_for_a_hand(self) -> None:
+        with self._changed:
+            while self._held >= self._count and not self._stop.is_set():
+                self._changed.wait(1)
+
+    def _take(self, found: Sequence["Work"]) -> None:
+        with self._changed:
+            self._todo.extend(found)
+            self._held += len(found)
+            self._changed.notify_all()
+
+    def _work(self) -> None:
+        """Call functions, one after the other, until told to stop."""
+        while (work := self._next()) is not None:
+            result = self._worker.carry_out(work)
+            with self._changed:
+                self._done.append((work, result))
+                self._changed.notify_all()
+
+    def _next(self) -> "Work | None":
+        with self._changed:
+            while not self._todo and not self._stop.is_set():
+                self._changed.wait(1)
+            return self._todo.popleft() if self._todo and not self._stop.is_set() else None
+
+    def _send(self) -> None:
+        """Send results as they come; after the stop, those that are still to come, and give back what nobody began."""
+        while True:
+            with self._changed:
+                while not self._done and not (self._stop.is_set() and self._held == len(self._todo)):
+                    self._changed.wait(1)
+                finished, self._done = self._done, []
+            if not finished:
+                break
+            by_run: dict[str, list[tuple[Work, Mapping[str, Json]]]] = defaultdict(list)
+            for work, result in finished:
+                by_run[work.workflow_id].append((work, result))
+            for workflow_id, results in by_run.items():
+                self._deliver(workflow_id, results)
+        for work in self._todo:
+            self._worker.give_back(work)
+
+    def _deliver(self, workflow_id: str, results: Sequence[tuple["Work", Mapping[str, Json]]]) -> None:
+        """Send the results of one run until each is accepted or refused, and take what comes with them."""
+        with self._changed:
+            free = 0 if self._stop.is_set() else max(0, self._count - self._held + len(results))
+        try:
+            claimed = self._worker.deliver_all(workflow_id, results, free)
+        except DcfError as error:
+            log.warning("%s: results are given up: %s", workflow_id, error.message)
+            claimed = []
+        with self._changed:
+            self._held -= len(results)
+        self._take(claimed)
