@@ -3,7 +3,7 @@
 First packet: WATCH, TIME and the reads. Second packet: index entries, MULTI, the changes, EXEC. `attempts` retries it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, TypeVar
@@ -11,7 +11,7 @@ from typing import Generic, TypeVar
 from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
 from dcf.store.attempts import Attempts, commit
 from dcf.store.authors import current_account
-from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
 from dcf.store.keys import RunKeys, decode_state
 from dcf.store.quotas import charge, refusal_in, reservation
 from dcf.store.reading import Reading
@@ -132,9 +132,9 @@ class RunStore:
         connection: Connection,
         reading: Reading,
         decide: Callable[[Snapshot], Decision[Answer]],
-        replies: Sequence[Reply],
+        replies: list[Reply],
     ) -> Committed[Answer]:
-        snapshot = reading.snapshot([checked(reply) for reply in replies])
+        snapshot = reading.snapshot(all_checked(replies))
         deciding = partial(decide, self._timed(snapshot))
         decision = self._attempts.result_of(connection, reading.run.barrier, deciding)
         if decision.changes is None:
