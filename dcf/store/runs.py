@@ -12,7 +12,7 @@ from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
 from dcf.store.attempts import Attempts, commit
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
-from dcf.store.keys import RunKeys, decode_state
+from dcf.store.keys import RunKeys, decode_state, keys_of
 from dcf.store.quotas import charge, refusal_in, reservation
 from dcf.store.reading import Reading
 from dcf.store.writing import announcements, commit_commands, read_counts
@@ -51,7 +51,7 @@ class RunStore:
 
     def keys(self, workflow_id: str) -> RunKeys:
         """Return the keys of a run."""
-        return RunKeys(workflow_id)
+        return keys_of(workflow_id)
 
     def transact(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
         """Read, decide, commit; retry after a lost race. Raise UnknownOutcome if the outcome stays unknown."""

@@ -35,6 +35,10 @@ def dump(value: Json) -> str:
     return orjson.dumps(value).decode()
 
 
+dump_bytes = orjson.dumps
+"""Write compact JSON text in UTF-8, as `dump` does."""
+
+
 def byte_length(value: Json) -> int:
     """Return the length in bytes of what `dump` writes."""
     return len(orjson.dumps(value))
