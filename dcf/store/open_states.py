@@ -11,6 +11,7 @@ from dcf.core.decision import Reads, Snapshot
 from dcf.core.model import StateDoc, Status
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, decode_state
+from dcf.store.state_texts import read_text
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, load
 
@@ -74,14 +75,15 @@ def with_page(snapshot: Snapshot, reply: Reply) -> Snapshot:
     page, around, size = reply
     for part, doc, assignment, given in page:
         path = decode_state(part.decode())
-        states[path] = _GONE if doc is None else codec.read_state(load(doc)[0])
+        states[path] = _GONE if doc is None else read_text(doc) or _GONE
         if given is not None:
             inputs[path] = load(given)[0]
         name, found = name_of(path), None if assignment is None else load(assignment)
         agents[name] = codec.read_assignment(assigned(found, name))
     for part, doc in around:
-        if doc is not None:
-            states.setdefault(decode_state(part.decode()), codec.read_state(load(doc)[0]))
+        known = None if doc is None else read_text(doc)
+        if known is not None:
+            states.setdefault(decode_state(part.decode()), known)
     meta = None if snapshot.meta is None else replace(snapshot.meta, agents={**snapshot.meta.agents, **agents})
     return replace(snapshot, meta=meta, states=states, inputs=inputs, page=int(size))
 

@@ -16,6 +16,7 @@ from dcf.core.scopes import with_scopes
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, encode_state, receipt_field
 from dcf.store.open_states import assigned, page_command, texts_of, with_page
+from dcf.store.state_texts import read_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 
@@ -47,6 +48,13 @@ class Replies:
     def of(self, command: Command) -> Reply:
         """Return the reply to a command."""
         return self._by_command[command]
+
+    def texts(self, keys: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
+        """Yield the texts of the documents that exist, each with the name of its key."""
+        for name, key in keys.items():
+            found = self._by_key[key]
+            if found is not None:
+                yield name, found
 
     def present(self, keys: Mapping[str, str]) -> Iterator[tuple[str, Json]]:
         """Yield the documents that exist, each with the name of its key. A document may be null."""
@@ -160,7 +168,9 @@ def _states(run: RunKeys, paths: tuple[str, ...]) -> Asked:
     return Asked(
         keys=tuple(keys.values()),
         watched=tuple(keys.values()),
-        understand=lambda found: {p: codec.read_state(doc) for p, doc in found.present(keys) if doc is not None},
+        understand=lambda found: {
+            path: doc for path, text in found.texts(keys) if (doc := read_text(text)) is not None
+        },
     )
 
 

@@ -16,6 +16,7 @@ from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, encode_state, receipt_field
+from dcf.store.state_texts import write_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
 
@@ -139,7 +140,7 @@ def _meta(packet: Packet, run: RunKeys, fields: Mapping[str, Json]) -> None:
 
 def _states(packet: Packet, run: RunKeys, states: Mapping[str, StateDoc]) -> None:
     for path, doc in states.items():
-        packet.documents += (run.state(path), "$", dump_bytes(codec.write_state(doc)))
+        packet.documents += (run.state(path), "$", write_text(doc))
 
 
 def _inputs(packet: Packet, run: RunKeys, inputs: Mapping[str, StateInput]) -> None:
