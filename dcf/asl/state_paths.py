@@ -42,6 +42,7 @@ def inside(scope: str, path: str) -> str:
     return join(scope, _decoded(path))
 
 
+@lru_cache(maxsize=1024)
 def split(path: str) -> tuple[str, str]:
     """Return the scope and the name of a state."""
     if "/" not in path and "%" not in path:
@@ -50,6 +51,7 @@ def split(path: str) -> tuple[str, str]:
     return scope, _decoded(last)
 
 
+@lru_cache(maxsize=1024)
 def name_of(path: str) -> str:
     """Return the name of a state."""
     return split(path)[1]
