@@ -46,7 +46,7 @@ from dcf.asl.steps import (
     exceeds,
     next_item,
 )
-from dcf.asl.surroundings import Clock, Surroundings
+from dcf.asl.surroundings import NOWHERE, Clock, Surroundings
 from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
 from dcf.values.json_text import Json
@@ -112,11 +112,13 @@ class EngineCall:
 
     def worked(self, here: Place, entry: Entry, result: Json) -> None:
         """Continue after the work of a Task, Parallel or Map returned `result`."""
-        state, around = here.state, self.around(here, entry)
+        state, variables = here.state, entry.variables
         try:
-            result = bounded(result)
-            output = state.flow.work_output(entry.raw, result, around)
-            variables = {**entry.variables, **state.flow.work_assigned(entry.raw, result, around)}
+            result = output = bounded(result)
+            if not state.flow.is_plain:
+                around = self.around(here, entry)
+                output = state.flow.work_output(entry.raw, result, around)
+                variables = {**variables, **state.flow.work_assigned(entry.raw, result, around)}
         except StateError as error:
             self.failed(here, entry, error.error, error.cause)
             return
@@ -242,8 +244,9 @@ class EngineCall:
     def _run(self, arrival: Arrival) -> None:
         here, source, entry = arrival.place, arrival.source, arrival.entry
         match here.state:
-            case Task():
-                self.steps.append(opened_task(here, source, recounted(entry), self.around(here, entry)))
+            case Task() as state:
+                around = NOWHERE if state.reads_nothing else self.around(here, entry)
+                self.steps.append(opened_task(here, source, recounted(entry), around))
             case Parallel() as state:
                 self._open_parallel(here, state, source, entry)
             case Map() as state:

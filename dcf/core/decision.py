@@ -176,6 +176,11 @@ class Remaining:
     counting: dict[str, StateDoc] = field(default_factory=dict)
     run_over: bool = False
 
+    @property
+    def is_nothing(self) -> bool:
+        """True if no work is left."""
+        return not (self.closed or self.reading or self.paused or self.counting or self.run_over)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class More:

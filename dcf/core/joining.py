@@ -80,6 +80,8 @@ def completer_of(request: Update, answer: Updated) -> Completer | None:
 
 def follow_ups(remaining: Remaining, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
     """Return the work that a commit left; `counts` are the counts after it of the scopes it added to."""
+    if remaining.is_nothing:
+        return ()
     found = [FollowUp(what="read", path=path, epoch=epoch) for path, epoch in remaining.reading.items()]
     found += [FollowUp(what="wake", path=path, epoch=epoch) for path, epoch in remaining.paused.items()]
     found += [FollowUp(what="sweep", path=path) for path in remaining.closed]

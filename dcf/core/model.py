@@ -200,6 +200,8 @@ class StateDoc:
 
     def attention(self, at: int) -> int:
         """Return when the clock must look at the state: `at`, or earlier if a timeout ends earlier."""
+        if self.deadline is None and self.heartbeat_s is None:
+            return at
         return min(time for time in (at, self.deadline, self.heartbeat_due) if time is not None)
 
 

@@ -5,6 +5,7 @@ Pure: (snapshot, request, definition) to Decision. A holder's write is refused w
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
@@ -25,7 +26,7 @@ from dcf.values.refusal import Refusal
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Update:
     """Request of a lease holder to write a state.
 
@@ -48,7 +49,7 @@ class Update:
     claim_ttl_s: int | None = None
     request_id: str | None = None
 
-    @property
+    @cached_property
     def is_partial(self) -> bool:
         """True if the write leaves the state running."""
         return self.status in (None, Status.RUNNING)
@@ -58,7 +59,7 @@ class Update:
         """True for a partial write without a `request_id`: a repetition of it could not be recognised."""
         return self.request_id is None and self.is_partial
 
-    @property
+    @cached_property
     def key(self) -> str | None:
         """Key of the receipt, by which a repetition is found; None if there is none."""
         if self.token is None:
@@ -205,7 +206,7 @@ def _settle(
     if more is not None:
         return Decision(answer=more)
     claimed = step.claim() or (None if claimant is None else claim_ready(step, snapshot, claimant))
-    answer = replace(_answer(step, request, closed, doc.lease.owner_agent_id), claimed=claimed)
+    answer = _answer(step, request, closed, doc.lease.owner_agent_id, claimed)
     mine, moved = receipts.keep(state, step.writes.states[state], _receipt(request, answer, snapshot.now))
     step.writes.states[state] = mine
     step.writes.receipts.update(moved)
@@ -244,7 +245,7 @@ def claimant_of(request: Update, holder: str | None) -> Claimant | None:
     return Claimant(owner=owner, token=request.token, ttl_s=request.claim_ttl_s)
 
 
-def _answer(step: Transition, request: Update, closed: StateDoc, holder: str | None) -> Updated:
+def _answer(step: Transition, request: Update, closed: StateDoc, holder: str | None, claimed: Leased | None) -> Updated:
     failed = step.run_status is RunStatus.FAILED
     doc = step.writes.states[request.state] if failed else closed
     return Updated(
@@ -253,6 +254,7 @@ def _answer(step: Transition, request: Update, closed: StateDoc, holder: str | N
         output_written=request.has_output,
         run_status=step.run_status,
         next_states=step.entered,
+        claimed=claimed,
         owner=holder,
     )
 

@@ -164,16 +164,8 @@ class ControlPlane:
         request = _at(path, request)
         if request.needs_id:  # idempotency key: a write whose reply was lost is applied once
             request = replace(request, request_id=secrets.token_hex(8))
-
-        def decide(run: Run, snapshot: Snapshot) -> Decision[Updated | Refusal | More]:
-            decision = progress.update(snapshot, request, run.definition, run.context)
-            full = unless_full(current_account())
-            if full is not None and decision.changes is not None and decision.changes.outputs:
-                return Decision(answer=full)
-            return decision
-
         committed: Committed[Updated | Refusal] = self._transactions.by_definition(
-            workflow_id, lambda run: needs.to_update(run.definition, request), decide, path
+            workflow_id, lambda run: needs.to_update(run.definition, request), partial(_update, request), path
         )
         return self._followed_up(workflow_id, request, committed)
 
@@ -266,7 +258,7 @@ class ControlPlane:
     ) -> Updated | Refusal:
         """Do the follow-up work of an update. States entered or leased by that work are part of its answer."""
         answer = committed.answer
-        if not isinstance(answer, Updated):
+        if not isinstance(answer, Updated) or (committed.remaining.is_nothing and not answer.repeated):
             return answer
         joined = self._follow_ups.after(workflow_id, committed, completer_of(request, answer))
         if answer.repeated and "/" in request.state:  # the first caller may have died before it joined
@@ -302,6 +294,15 @@ class ControlPlane:
             workflow_id, lambda run: needs.to_end(run.definition, path, size), decide, path
         )
         self._follow_ups.after(workflow_id, committed)
+
+
+def _update(request: progress.Update, run: Run, snapshot: Snapshot) -> Decision[Updated | Refusal | More]:
+    """Decide on a holder's write, and refuse an output of a key that holds more bytes than it may."""
+    decision = progress.update(snapshot, request, run.definition, run.context)
+    if decision.changes is None or not decision.changes.outputs:
+        return decision
+    full = unless_full(current_account())
+    return decision if full is None else Decision(answer=full)
 
 
 def _at(path: str, request: Request) -> Request:

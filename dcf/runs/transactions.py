@@ -51,6 +51,7 @@ class Transactions:
     def __init__(self, store: RunStore) -> None:
         self.store = store
         self._runs: dict[str, Run] = {}
+        self._definitions: dict[tuple[str, str | None], Definition] = {}
         self._scopes = KeptScopes()
 
     def run(self, workflow_id: str) -> Run:
@@ -88,13 +89,7 @@ class Transactions:
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
         """Decide on a run that must exist. The decision sees states in ended scopes as cancelled."""
-
-        def guarded(snapshot: Snapshot) -> Decision[Answer]:
-            if snapshot.meta is None:
-                raise UnknownRun(workflow_id)
-            return decide(fenced(snapshot))
-
-        return self.store.commit(workflow_id, reads, guarded)
+        return self.store.commit(workflow_id, reads, partial(_existing, workflow_id, decide))
 
     def on_state(
         self, workflow_id: str, path: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer | More]]
@@ -147,9 +142,12 @@ class Transactions:
         created_at = str(facts.get("created_at") or "")
         context = context_of(workflow_id, definition.name, facts.get("input"), created_at)
         sha256 = str(facts.get("definition_sha256"))
-        run = Run(definition=definition, sha256=sha256, created_at=created_at, context=context)
         if len(self._runs) >= _CACHED_RUNS:
             self._runs.clear()
+            self._definitions.clear()
+        # Runs of the same workflow share one definition, and with it what was worked out for its states.
+        shared = self._definitions.setdefault((definition.sha256, definition.workflow_id), definition)
+        run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context)
         self._runs[workflow_id] = run
         return run
 
@@ -165,7 +163,7 @@ class Transactions:
         assert snapshot.meta is not None, "checked by the caller"
         if not run.is_that_of(snapshot.meta):
             return Decision(answer=_Outdated())
-        if path is not None:
+        if path is not None and path not in snapshot.states:
             snapshot = self._with_document(workflow_id, path, run, snapshot)
         if scopes:
             completed = self._scopes.add_to(workflow_id, snapshot, scopes)
@@ -175,9 +173,7 @@ class Transactions:
         return decide(run, snapshot)
 
     def _with_document(self, workflow_id: str, path: str, run: Run, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with a document of the state; an unopened one if there is none. Raise UnknownState."""
-        if path in snapshot.states:
-            return snapshot
+        """Return the snapshot with a document of a state that has none: an unopened one. Raise UnknownState."""
         if needs.place_of(run.definition, path) is None:
             raise UnknownState(workflow_id, path)
         if "/" not in path:
@@ -187,6 +183,12 @@ class Transactions:
             )
         unopened = StateDoc(waits_for={ancestors(path)[-1]: 0})
         return replace(snapshot, states={**snapshot.states, path: unopened})
+
+
+def _existing(workflow_id: str, decide: Callable[[Snapshot], Decision[Answer]], snapshot: Snapshot) -> Decision[Answer]:
+    if snapshot.meta is None:
+        raise UnknownRun(workflow_id)
+    return decide(fenced(snapshot))
 
 
 class _Outdated:

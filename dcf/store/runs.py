@@ -9,6 +9,7 @@ from functools import partial
 from typing import Generic, TypeVar
 
 from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
+from dcf.errors import DcfError
 from dcf.store.attempts import Attempts, commit
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
@@ -62,7 +63,7 @@ class RunStore:
     ) -> Committed[Answer]:
         """Like `transact`, but also return the follow-up work and the counts of scopes after the commit."""
         reading = Reading(self.keys(workflow_id), reads)
-        return self._attempts.until_done(lambda connection: self._once(connection, reading, decide))
+        return self._attempts.until_done(partial(self._once, reading, decide))
 
     def create(
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]], size: Callable[[], int]
@@ -73,9 +74,9 @@ class RunStore:
         """
         reading, account = Reading(self.keys(workflow_id), reads), current_account()
         if account is None:
-            return self._attempts.until_done(lambda connection: self._once(connection, reading, decide))
+            return self._attempts.until_done(partial(self._once, reading, decide))
         reserve = reservation(reading.run, size(), account)
-        return self._attempts.until_done(lambda connection: self._reserved(connection, reading, decide, reserve))
+        return self._attempts.until_done(partial(self._reserved, reading, decide, reserve))
 
     def read(self, workflow_id: str, reads: Reads) -> Snapshot:
         """Return the snapshot that a decision would get, without WATCH."""
@@ -110,10 +111,10 @@ class RunStore:
 
     def _reserved(
         self,
-        connection: Connection,
         reading: Reading,
         decide: Callable[[Snapshot], Decision[Answer]],
         reserve: Command,
+        connection: Connection,
     ) -> Committed[Answer | Refusal]:
         reply, *replies = exchange(connection, [reserve, *reading.opening()])
         refusal = refusal_in(reply)
@@ -123,7 +124,7 @@ class RunStore:
         return Committed(answer=refusal)
 
     def _once(
-        self, connection: Connection, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]]
+        self, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]], connection: Connection
     ) -> Committed[Answer]:
         return self._decided(connection, reading, decide, exchange(connection, reading.opening()))
 
@@ -135,8 +136,11 @@ class RunStore:
         replies: list[Reply],
     ) -> Committed[Answer]:
         snapshot = reading.snapshot(all_checked(replies))
-        deciding = partial(decide, self._timed(snapshot))
-        decision = self._attempts.result_of(connection, reading.run.barrier, deciding)
+        try:
+            decision = decide(self._timed(snapshot))
+        except DcfError:  # an answer too, which is confirmed as well
+            self._attempts.let_go(connection, reading.run.barrier)
+            raise
         if decision.changes is None:
             self._attempts.let_go(connection, reading.run.barrier)
             return Committed(answer=decision.answer)
@@ -148,5 +152,5 @@ class RunStore:
             announced.append(charge(reading.run, commands, len(decision.changes.events), account))
         results = commit(connection, commands, announced, reading.guards(replies, decision.changes))
         self._attempts.confirm(connection, reading.run.barrier)
-        counts = read_counts(reading.run, decision.changes, commands, results)
+        counts = read_counts(reading.run, decision.changes, commands, results) if decision.changes.ended else {}
         return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts)

@@ -59,8 +59,11 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
 
 def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Command]:
     """Return the commands that add the run to indexes; `seen` is what the changes were decided by."""
-    entered = ((announce, getattr(changes, row)) for row, announce in ANNOUNCES.items())
-    commands = [command for announce, found in entered if found for command in announce(run, found, seen.now)]
+    commands: list[Command] = []
+    for row, announce in ANNOUNCES.items():
+        found = getattr(changes, row)
+        if found:
+            commands += announce(run, found, seen.now)
     at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)
     return commands if at is None else [*commands, due_command(run, at)]
 
@@ -72,8 +75,6 @@ def due_command(run: RunKeys, at: int) -> Command:
 
 def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results: list[Reply]) -> dict[str, Tally]:
     """Return the counts after the commit of the scopes that it added to."""
-    if not changes.ended:
-        return {}
     counted = {
         command[:3]: int(result) for command, result in zip(commands, results, strict=True) if command[0] == _ADD
     }
