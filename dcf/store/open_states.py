@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from dcf.asl.state_paths import name_of
 from dcf.core import codec
-from dcf.core.decision import Reads, Snapshot
+from dcf.core.decision import Snapshot
 from dcf.core.model import StateDoc, Status
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, decode_state
@@ -51,12 +51,10 @@ _GONE = StateDoc(status=Status.CANCELLED)
 """Stands for an open state whose document is missing: no agent can take it, and it counts as read."""
 
 
-def page_command(run: RunKeys, reads: Reads) -> Command | None:
-    """Return the command that reads a page of the open states; None if none is to be read."""
-    if reads.open_states is None:
-        return None
-    offset, length = reads.open_states
-    mark = "" if reads.claim is None else fingerprint(reads.claim)
+def page_command(run: RunKeys, page: tuple[int, int], claim: str | None) -> Command:
+    """Return the command that reads a page of the open states, and the state that was claimed with a token."""
+    offset, length = page
+    mark = "" if claim is None else fingerprint(claim)
     names = (run.timers, run.meta, run.claims)
     return ("EVAL", _OPEN_STATES, 3, *names, offset, offset + length - 1, run.state(""), run.input(""), mark)
 
@@ -79,7 +77,7 @@ def with_page(snapshot: Snapshot, reply: Reply) -> Snapshot:
         if given is not None:
             inputs[path] = load(given)[0]
         name, found = name_of(path), None if assignment is None else load(assignment)
-        agents[name] = codec.read_assignment(assigned(found, name))
+        agents[name] = assigned(found, name)
     for part, doc in around:
         known = None if doc is None else read_text(doc)
         if known is not None:
@@ -88,7 +86,7 @@ def with_page(snapshot: Snapshot, reply: Reply) -> Snapshot:
     return replace(snapshot, meta=meta, states=states, inputs=inputs, page=int(size))
 
 
-def assigned(found: list[Json] | None, name: str) -> Json:
-    """Return a state's assignment from the reply for its path, or for the path of all assignments."""
+def assigned(found: list[Json] | None, name: str) -> tuple[str, ...]:
+    """Return the agents assigned to a state, from the reply for its path, or for the path of all assignments."""
     value = found[0] if found else None
-    return value.get(name) if isinstance(value, dict) else value
+    return codec.read_assignment(value.get(name) if isinstance(value, dict) else value)

@@ -43,27 +43,19 @@ _META_FIELDS: Final = {
 
 
 class Replies:
-    """The replies to one packet, by command, and the documents by key."""
+    """The replies to one packet by command (`of`), and the documents by key: as texts, each an array of one."""
 
-    __slots__ = ("_by_command", "_texts")
+    __slots__ = ("of", "texts")
 
     def __init__(self, asked: "Asked", replies: Sequence[Reply]) -> None:
-        self._by_command = dict(zip(asked.commands, replies, strict=True))
-        mget = asked.mget
-        self._texts = {} if mget is None else dict(zip(asked.keys, self._by_command[mget], strict=True))
-
-    def of(self, command: Command) -> Reply:
-        """Return the reply to a command."""
-        return self._by_command[command]
-
-    def text(self, key: str) -> bytes | None:
-        """Return a document as text, an array of one; None if there is none."""
-        text: bytes | None = self._texts[key]
-        return text
+        self.of: dict[Command, Reply] = dict(zip(asked.commands, replies, strict=True))
+        self.texts: dict[str, bytes | None] = {}
+        if asked.mget is not None:
+            self.texts = dict(zip(asked.keys, self.of[asked.mget], strict=True))
 
     def present(self, keys: Mapping[str, str]) -> dict[str, Json]:
         """Return the documents that exist, each by the name of its key. A document may be null."""
-        return {name: load(text)[0] for name, key in keys.items() if (text := self._texts[key]) is not None}
+        return {name: load(text)[0] for name, key in keys.items() if (text := self.texts[key]) is not None}
 
 
 class Asked:
@@ -77,10 +69,9 @@ class Asked:
         self.watched: list[str] = []
         self.mget: Command | None = None
 
-    def add(self, command: Command | None) -> None:
-        """Add a command, if there is one."""
-        if command is not None:
-            self.commands[command] = None
+    def add(self, command: Command) -> None:
+        """Add a command."""
+        self.commands[command] = None
 
     def documents(self, keys: Mapping[str, str]) -> None:
         """Add documents, by any names."""
@@ -112,8 +103,9 @@ class Reading:
             if wanted:
                 self._rows[row] = ask(asked, run, wanted)
         asked.complete()
-        self._page = page_command(run, reads)
-        asked.add(self._page)
+        self._page = None if reads.open_states is None else page_command(run, reads.open_states, reads.claim)
+        if self._page is not None:
+            asked.add(self._page)
 
     def opening(self) -> list[Command]:
         """Return WATCH and the reads."""
@@ -127,9 +119,9 @@ class Reading:
         """Parse the replies to `commands`, or to `opening`, whose first reply is that of WATCH."""
         found = self._told_apart(replies)
         rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
-        seconds, micros = found.of(_TIME)
+        seconds, micros = found.of[_TIME]
         snapshot = Snapshot(now=int(seconds) * SECOND + int(micros), **rows)
-        return snapshot if self._page is None else with_page(snapshot, found.of(self._page))
+        return snapshot if self._page is None else with_page(snapshot, found.of[self._page])
 
     def guards(self, replies: Sequence[Reply], changes: Changes) -> dict[str, bytes]:
         """Return documents that the changes rest on and that are not watched, by key, as they were read.
@@ -138,7 +130,7 @@ class Reading:
         """
         if self._page is None:
             return {}
-        texts = texts_of(self._told_apart(replies).of(self._page))
+        texts = texts_of(self._told_apart(replies).of[self._page])
         unwatched = (path for path in with_scopes(changes.states) if path in texts and path not in self._watched)
         return {self.run.state(path): texts[path] for path in unwatched}
 
@@ -153,10 +145,10 @@ def _whole_meta(asked: Asked, run: RunKeys) -> dict[str, Understand]:
     asked.watched.append(run.meta)
 
     def understand(found: Replies) -> Meta | None:
-        document = _root(found.of(command))
-        return None if found.of(command) is None else codec.read_meta(document)
+        document = _root(found.of[command])
+        return None if found.of[command] is None else codec.read_meta(document)
 
-    return {"meta": understand, "meta_document": lambda found: _root(found.of(command))}
+    return {"meta": understand, "meta_document": lambda found: _root(found.of[command])}
 
 
 def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
@@ -171,7 +163,7 @@ def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     asked.watched.append(run.meta)
 
     def understand(replies: Replies) -> Meta | None:
-        reply = replies.of(command)
+        reply = replies.of[command]
         if reply is None:
             return None
         found = load(reply)
@@ -179,8 +171,8 @@ def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
             name: values[0] if (values := found.get(path)) else None for path, name in _META_FIELDS.items()
         }
         every = found.get("$.agents")
-        fields["agents"] = {name: assigned(every or found.get(_agent_path(name)), name) for name in names}
-        return codec.read_meta(fields)
+        own = {name: assigned(every or found.get(_agent_path(name)), name) for name in names}
+        return codec.read_meta(fields, own)
 
     return understand
 
@@ -191,8 +183,13 @@ def _states(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     asked.watched += keys.values()
 
     def understand(found: Replies) -> dict[str, StateDoc]:
-        texts = {path: text for path, key in keys.items() if (text := found.text(key)) is not None}
-        return {path: doc for path, text in texts.items() if (doc := read_text(text)) is not None}
+        docs: dict[str, StateDoc] = {}
+        for path, key in keys.items():
+            text = found.texts[key]
+            doc = None if text is None else read_text(text)
+            if doc is not None:
+                docs[path] = doc
+        return docs
 
     return understand
 
@@ -253,7 +250,7 @@ def _timers(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     asked.add(command)
 
     def understand(found: Replies) -> dict[str, int]:
-        scores = zip(paths, found.of(command), strict=True)
+        scores = zip(paths, found.of[command], strict=True)
         return {path: int(float(score)) for path, score in scores if score is not None}
 
     return understand
@@ -268,13 +265,13 @@ def _items(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, int], ...]) -> U
         (path, index): ("JSON.GET", run.items(path), _item_path(index)) for path, index in wanted
     }
     asked.commands.update(dict.fromkeys(commands.values()))
-    return lambda found: {item: _root(found.of(command)) for item, command in commands.items()}
+    return lambda found: {item: _root(found.of[command]) for item, command in commands.items()}
 
 
 def _tallies(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     commands: dict[str, Command] = {path: ("HMGET", run.join(path), *_TALLY) for path in paths}
     asked.commands.update(dict.fromkeys(commands.values()))
-    return lambda found: {path: _tally(found.of(command)) for path, command in commands.items()}
+    return lambda found: {path: _tally(found.of[command]) for path, command in commands.items()}
 
 
 def _receipts(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, str], ...]) -> Understand:
@@ -282,7 +279,7 @@ def _receipts(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, str], ...]) -
     asked.add(command)
 
     def understand(found: Replies) -> dict[tuple[str, str], Receipt | None]:
-        kept = zip(wanted, found.of(command), strict=True)
+        kept = zip(wanted, found.of[command], strict=True)
         return {place: None if reply is None else codec.read_receipt(load(reply)) for place, reply in kept}
 
     return understand
