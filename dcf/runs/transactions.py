@@ -89,7 +89,7 @@ class Transactions:
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
         """Decide on a run that must exist. The decision sees states in ended scopes as cancelled."""
-        return self.store.commit(workflow_id, reads, partial(_existing, workflow_id, decide))
+        return self.store.commit(workflow_id, reads, lambda snapshot: decide(_existing(workflow_id, snapshot)))
 
     def on_state(
         self, workflow_id: str, path: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer | More]]
@@ -119,7 +119,7 @@ class Transactions:
         wanted = self._scopes.without(workflow_id, needed)
         while True:
             guarded = partial(self._guarded, workflow_id, path, run, needed.scopes, decide)
-            found = self.on_run(workflow_id, wanted, guarded)
+            found = self.store.commit(workflow_id, wanted, guarded)
             answer = found.answer
             if isinstance(answer, _Outdated):
                 run = self.load(workflow_id)
@@ -160,7 +160,8 @@ class Transactions:
         decide: ByRun[Answer],
         snapshot: Snapshot,
     ) -> "Decision[Answer | More | _Outdated]":
-        assert snapshot.meta is not None, "checked by the caller"
+        snapshot = _existing(workflow_id, snapshot)
+        assert snapshot.meta is not None, "just checked"
         if not run.is_that_of(snapshot.meta):
             return Decision(answer=_Outdated())
         if path is not None and path not in snapshot.states:
@@ -185,10 +186,11 @@ class Transactions:
         return replace(snapshot, states={**snapshot.states, path: unopened})
 
 
-def _existing(workflow_id: str, decide: Callable[[Snapshot], Decision[Answer]], snapshot: Snapshot) -> Decision[Answer]:
+def _existing(workflow_id: str, snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot of a run that must exist, with the states in ended scopes shown as cancelled."""
     if snapshot.meta is None:
         raise UnknownRun(workflow_id)
-    return decide(fenced(snapshot))
+    return fenced(snapshot)
 
 
 class _Outdated:
