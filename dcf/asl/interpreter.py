@@ -50,11 +50,12 @@ from dcf.asl.surroundings import NOWHERE, Clock, Surroundings
 from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Arrival:
     """A state that is about to be entered."""
 

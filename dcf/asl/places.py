@@ -3,16 +3,15 @@
 Reads the machine only, not the run: it does not check that an iteration of that number exists.
 """
 
-from dataclasses import dataclass
-
 from dcf.asl.machine import Machine
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
 from dcf.asl.states import State
+from dcf.values.records import record
 
 __all__ = ["Place", "ancestors", "join", "machine_of", "open_scope", "resolve", "split", "split_scope"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Place:
     """A state of a machine, in the scope where it runs."""
 

@@ -5,7 +5,7 @@ idempotent: only the first call finds the scope open. Pure.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from dcf.asl import engine
@@ -25,6 +25,7 @@ from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.errors import StateError
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 Context = Mapping[str, Json]
 
@@ -36,7 +37,7 @@ What: TypeAlias = Literal["join", "overflow", "read", "wake", "sweep", "skip"]
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FollowUp:
     """Work that a commit left to do about a scope, a state (`wake`), or the whole run (`skip`).
 
@@ -49,7 +50,7 @@ class FollowUp:
     size: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Joined:
     """The result of a follow-up. `claimed` is the state that was leased in the same transaction."""
 
@@ -61,7 +62,7 @@ class Joined:
 NOTHING_JOINED = Joined()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Completer:
     """The completion that led to a follow-up. Its receipt gets the result; `claimant` asks for the next lease."""
 

@@ -42,13 +42,14 @@ from dcf.core.scopes import cancelled
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 Answer = TypeVar("Answer")
 
 _UNVISITED = StateDoc()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Claimant:
     """Request to lease the next state in the same transaction. `token` is that of the lease being completed."""
 

@@ -4,7 +4,7 @@ First packet: WATCH, TIME and the reads. Second packet: index entries, MULTI, th
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -18,13 +18,14 @@ from dcf.store.quotas import charge, refusal_in, reservation
 from dcf.store.reading import Reading
 from dcf.store.writing import announcements, commit_commands, read_counts
 from dcf.values.json_text import Json, load
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Committed(Generic[Answer_co]):
     """Result of a transaction: the answer, the follow-up work, and the counts after it of the scopes it added to."""
 
