@@ -195,9 +195,11 @@ class Transition:
 
     def _count(self, scope: str, ended: Tally) -> None:
         owner = split_scope(scope)[0]
-        before, doc = self.writes.ended.get(owner, Tally()), self.current(owner)
+        before, doc = self.writes.ended.get(owner), self.current(owner)
         assert doc is not None, "a branch ends in an open scope"
-        self.writes.ended[owner] = replace(ended, done=before.done + ended.done, failed=before.failed + ended.failed)
+        if before is not None:
+            ended = replace(ended, done=before.done + ended.done, failed=before.failed + ended.failed)
+        self.writes.ended[owner] = ended
         self.remaining.counting[owner] = doc
 
     def _void(self, owner: str) -> None:

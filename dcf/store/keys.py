@@ -105,6 +105,7 @@ def _percent(found: re.Match[str]) -> str:
     return f"%{ord(found[0]):02X}"
 
 
+@lru_cache(maxsize=1024)
 def decode_state(part: str) -> str:
     """Return the path that `encode_state` made this part from."""
     return path_of([_ENCODED.sub(lambda found: chr(int(found[1], 16)), name) for name in part.split("/")])

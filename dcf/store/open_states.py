@@ -4,11 +4,11 @@ They are ordered by when they next need attention, so claimable ones come first.
 """
 
 from dataclasses import replace
+from typing import Any
 
 from dcf.asl.state_paths import name_of
 from dcf.core import codec
-from dcf.core.decision import Snapshot
-from dcf.core.model import StateDoc, Status
+from dcf.core.model import Meta, StateDoc, Status
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, decode_state
 from dcf.store.state_texts import read_text
@@ -66,27 +66,30 @@ def texts_of(reply: Reply) -> dict[str, bytes]:
     return {decode_state(part.decode()): doc for part, doc in found if doc is not None}
 
 
-def with_page(snapshot: Snapshot, reply: Reply) -> Snapshot:
-    """Return the snapshot with a page's documents, the scopes around them, their inputs and assignments."""
-    states, inputs = dict(snapshot.states), dict(snapshot.inputs)
-    agents: dict[str, tuple[str, ...]] = {}
+def add_page(rows: dict[str, Any], reply: Reply) -> None:
+    """Add a page's documents, the scopes around them, their inputs and assignments to the rows of a snapshot."""
+    states, inputs = rows.setdefault("states", {}), rows.setdefault("inputs", {})
+    meta: Meta | None = rows["meta"]
+    agents = {} if meta is None else dict(meta.agents)
     page, around, size = reply
     for part, doc, assignment, given in page:
         path = decode_state(part.decode())
         states[path] = _GONE if doc is None else read_text(doc) or _GONE
         if given is not None:
             inputs[path] = load(given)[0]
-        name, found = name_of(path), None if assignment is None else load(assignment)
-        agents[name] = assigned(found, name)
+        name = name_of(path)
+        agents[name] = () if assignment is None else assigned(load(assignment), name)
     for part, doc in around:
         known = None if doc is None else read_text(doc)
         if known is not None:
             states.setdefault(decode_state(part.decode()), known)
-    meta = None if snapshot.meta is None else replace(snapshot.meta, agents={**snapshot.meta.agents, **agents})
-    return replace(snapshot, meta=meta, states=states, inputs=inputs, page=int(size))
+    rows["meta"] = None if meta is None else replace(meta, agents=agents)
+    rows["page"] = int(size)
 
 
 def assigned(found: list[Json] | None, name: str) -> tuple[str, ...]:
     """Return the agents assigned to a state, from the reply for its path, or for the path of all assignments."""
-    value = found[0] if found else None
+    if not found:
+        return ()
+    value = found[0]
     return codec.read_assignment(value.get(name) if isinstance(value, dict) else value)

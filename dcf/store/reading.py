@@ -17,7 +17,7 @@ from dcf.core.model import Meta, Receipt, StateDoc, StateInput
 from dcf.core.scopes import with_scopes
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, encode_state, receipt_field
-from dcf.store.open_states import assigned, page_command, texts_of, with_page
+from dcf.store.open_states import add_page, assigned, page_command, texts_of
 from dcf.store.state_texts import read_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
@@ -119,9 +119,10 @@ class Reading:
         """Parse the replies to `commands`, or to `opening`, whose first reply is that of WATCH."""
         found = self._told_apart(replies)
         rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
+        if self._page is not None:
+            add_page(rows, found.of[self._page])
         seconds, micros = found.of[_TIME]
-        snapshot = Snapshot(now=int(seconds) * SECOND + int(micros), **rows)
-        return snapshot if self._page is None else with_page(snapshot, found.of[self._page])
+        return Snapshot(now=int(seconds) * SECOND + int(micros), **rows)
 
     def guards(self, replies: Sequence[Reply], changes: Changes) -> dict[str, bytes]:
         """Return documents that the changes rest on and that are not watched, by key, as they were read.
