@@ -4,8 +4,7 @@ Pure: (snapshot, request, definition) to Decision. A holder's write is refused w
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import field, replace
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
@@ -27,13 +26,14 @@ from dcf.values.refusal import Refusal
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
 
 
-@record(frozen=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Update:
     """Request of a lease holder to write a state.
 
     `request_id` is the idempotency key of a partial write; a completion needs none, since a token completes once.
     `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease the next state for `owner` in the
-    same transaction.
+    same transaction. `is_partial`: the write leaves the state running. `key` is that of the receipt, by which a
+    repetition is found; None if there is none.
     """
 
     state: str
@@ -49,25 +49,18 @@ class Update:
     set_finished_at: bool = False
     claim_ttl_s: int | None = None
     request_id: str | None = None
+    is_partial: bool = field(init=False)
+    key: str | None = field(init=False)
 
-    @cached_property
-    def is_partial(self) -> bool:
-        """True if the write leaves the state running."""
-        return self.status in (None, Status.RUNNING)
+    def __post_init__(self) -> None:
+        is_partial = self.status is None or self.status is Status.RUNNING
+        object.__setattr__(self, "is_partial", is_partial)
+        object.__setattr__(self, "key", _key(self.token, self.request_id, is_partial=is_partial))
 
     @property
     def needs_id(self) -> bool:
         """True for a partial write without a `request_id`: a repetition of it could not be recognised."""
         return self.request_id is None and self.is_partial
-
-    @cached_property
-    def key(self) -> str | None:
-        """Key of the receipt, by which a repetition is found; None if there is none."""
-        if self.token is None:
-            return None
-        if not self.is_partial:
-            return receipts.token_key(self.token)
-        return None if self.request_id is None else receipts.write_key(self.token, self.request_id)
 
     @property
     def operation(self) -> Operation:
@@ -81,6 +74,14 @@ class Update:
         """Fingerprint of what is written. It tells another request with the same token from a repetition."""
         output = [self.output] if self.has_output else []
         return content_fingerprint([self.status, output, self.error, self.cause, self.attempts])
+
+
+def _key(token: str | None, request_id: str | None, *, is_partial: bool) -> str | None:
+    if token is None:
+        return None
+    if not is_partial:
+        return receipts.token_key(token)
+    return None if request_id is None else receipts.write_key(token, request_id)
 
 
 def update(
