@@ -22,8 +22,10 @@ class PacketParser(_HiredisParser):
     def arrived(self, most: int) -> list[Any]:
         """Return replies that are here already, at most so many, error replies among them; raise connection errors."""
         found: list[Any] = []
-        gets = self._reader.gets
-        while len(found) < most and (reply := gets()) is not NOT_ENOUGH_DATA:
+        reader = self._reader
+        if reader is None:  # another thread closes the connection; reading on through redis-py says so
+            return found
+        while len(found) < most and (reply := reader.gets()) is not NOT_ENOUGH_DATA:
             first = reply[0] if isinstance(reply, list) and reply else reply
             if isinstance(first, redis.ConnectionError):
                 raise first
