@@ -8,6 +8,7 @@ from dataclasses import field, replace
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
+from dcf.asl.surroundings import Clock
 from dcf.core import receipts, refusals
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Updated
@@ -196,8 +197,9 @@ def _settle(
 ) -> Decision[Updated | Refusal | More]:
     """Close the state and enter what follows, in one transaction."""
     state, doc = request.state, snapshot.states[request.state]
-    advance = _advance(snapshot, request, definition, context)
-    step = open_transition(snapshot, state, epoch_of(snapshot, state), definition)
+    epoch = epoch_of(snapshot, state)
+    advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch))
+    step = open_transition(snapshot, state, epoch, definition)
     step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
     step.writes.timers[state] = None
     step.writes.claims.update(forgotten_claim(doc))
@@ -215,10 +217,11 @@ def _settle(
     return step.decision(answer)
 
 
-def _advance(snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]) -> Advance:
+def _advance(
+    snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json], clock: Clock
+) -> Advance:
     state = request.state
     visits = visits_to_leave(snapshot, state)
-    clock = clock_of(snapshot.now, epoch_of(snapshot, state))
     if request.status is Status.SUCCEEDED:
         result = request.output if request.has_output else snapshot.outputs.get(state)
         return engine.complete(definition.machine, state, visits, result, context, clock)

@@ -6,7 +6,7 @@ Repeats a decision that asked for more documents, or that used the definition of
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from dcf.asl.places import Place
 from dcf.asl.state_paths import ancestors, join
@@ -127,7 +127,7 @@ class Transactions:
             elif isinstance(answer, More):
                 wanted = needs.add(wanted, answer)
             else:
-                return Committed(answer=answer, remaining=found.remaining, counts=found.counts)
+                return cast("Committed[Answer]", found)
 
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""
