@@ -152,8 +152,7 @@ class EngineCall:
     def close(self, owner: str, error: str | None, cause: str | None) -> None:
         """Close a scope because a branch failed: everything in it is cancelled, and its state fails."""
         here, entry = resolve(self.machine, owner), self.opened(owner).entry
-        state = here.state
-        if isinstance(state, Map) and state.distributed:
+        if isinstance(here.state, Map) and here.state.distributed:
             error, cause = EXCEEDED, "The specified tolerated failure threshold was exceeded"
         self._void(owner, error, cause)
         self.failed(here, entry, error, cause)
@@ -233,8 +232,7 @@ class EngineCall:
             self._broke(here, RUNTIME, why_not)
             return
         if is_enough(self.work) and not here.state.ends_chain:
-            kind = here.state.kind()
-            self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=kind))
+            self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=here.state.kind()))
             return
         try:
             self._run(arrival)
