@@ -142,7 +142,7 @@ class Transactions:
         created_at = str(facts.get("created_at") or "")
         context = context_of(workflow_id, definition.name, facts.get("input"), created_at)
         sha256 = str(facts.get("definition_sha256"))
-        if len(self._runs) >= _CACHED_RUNS:
+        if max(len(self._runs), len(self._definitions)) >= _CACHED_RUNS:
             self._runs.clear()
             self._definitions.clear()
         # Runs of the same workflow share one definition, and with it what was worked out for its states.
