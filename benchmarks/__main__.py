@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks import workloads
+from benchmarks.calls import measure_calls
 from benchmarks.figures import Row, Timed
 from benchmarks.language import measure_language
 from benchmarks.measuring import Probe
@@ -93,6 +94,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
         return [
             *measure_operations(app, probe, rounds),
             *measure_graphs(app, probe, max(3, rounds // 100)),
+            *measure_calls(app),
             *measure_language(app, probe, rounds),
             *measure_workforce(app, probe, max(3, rounds // 50)),
             *measure_metering(app),

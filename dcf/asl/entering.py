@@ -31,7 +31,7 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
         effective=effective,
         timeout_s=timeout,
         heartbeat_s=heartbeat,
-        token=_token_read(around.context),
+        token="" if state.reads_nothing else _token_read(around.context),
     )
 
 

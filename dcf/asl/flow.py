@@ -5,7 +5,7 @@ template reads `$states`. Nothing here depends on the type of the state.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dcf.asl.limits import bounded, refuse_too_much
 from dcf.asl.paths import ROOT, Path
@@ -16,7 +16,10 @@ from dcf.values.json_text import Json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
-    """A state's data flow fields. A path that is None is null in the definition; `parameters` also holds Arguments."""
+    """A state's data flow fields. A path that is None is null in the definition; `parameters` also holds Arguments.
+
+    `is_plain`: no field moves anything, as in most states. What is read is the input, and what is put out the result.
+    """
 
     jsonata: bool = False
     input_path: Path | None = ROOT
@@ -26,6 +29,13 @@ class Flow:
     output_path: Path | None = ROOT
     output: Template | None = None
     assign: Template | None = None
+    is_plain: bool = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        paths = (self.input_path, self.result_path, self.output_path)
+        templates = (self.parameters, self.result_selector, self.output, self.assign)
+        is_plain = all(path is not None and path.is_root for path in paths) and not any(templates)
+        object.__setattr__(self, "is_plain", is_plain)
 
     def document(self, raw: Json, around: Surroundings) -> Json:
         """Return the document that the state's other fields read: its selected input, or `$states`."""
@@ -33,6 +43,8 @@ class Flow:
 
     def effective(self, raw: Json, around: Surroundings) -> Json:
         """Return the effective input: what the worker gets."""
+        if self.is_plain:
+            return raw
         document = self.document(raw, around)
         if self.parameters is None:
             return raw if self.jsonata else document
@@ -40,6 +52,8 @@ class Flow:
 
     def work_output(self, raw: Json, result: Json, around: Surroundings) -> Json:
         """Return the output of a state whose work returned `result`."""
+        if self.is_plain:
+            return result
         if self.jsonata:
             return result if self.output is None else render(self.output, {"input": raw, "result": result}, around)
         if self.result_selector is not None:

@@ -46,15 +46,16 @@ from dcf.asl.steps import (
     exceeds,
     next_item,
 )
-from dcf.asl.surroundings import Clock, Surroundings
+from dcf.asl.surroundings import NOWHERE, Clock, Surroundings
 from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Arrival:
     """A state that is about to be entered."""
 
@@ -112,11 +113,13 @@ class EngineCall:
 
     def worked(self, here: Place, entry: Entry, result: Json) -> None:
         """Continue after the work of a Task, Parallel or Map returned `result`."""
-        state, around = here.state, self.around(here, entry)
+        state, variables = here.state, entry.variables
         try:
-            result = bounded(result)
-            output = state.flow.work_output(entry.raw, result, around)
-            variables = {**entry.variables, **state.flow.work_assigned(entry.raw, result, around)}
+            result = output = bounded(result)
+            if not state.flow.is_plain:
+                around = self.around(here, entry)
+                output = state.flow.work_output(entry.raw, result, around)
+                variables = {**variables, **state.flow.work_assigned(entry.raw, result, around)}
         except StateError as error:
             self.failed(here, entry, error.error, error.cause)
             return
@@ -149,8 +152,7 @@ class EngineCall:
     def close(self, owner: str, error: str | None, cause: str | None) -> None:
         """Close a scope because a branch failed: everything in it is cancelled, and its state fails."""
         here, entry = resolve(self.machine, owner), self.opened(owner).entry
-        state = here.state
-        if isinstance(state, Map) and state.distributed:
+        if isinstance(here.state, Map) and here.state.distributed:
             error, cause = EXCEEDED, "The specified tolerated failure threshold was exceeded"
         self._void(owner, error, cause)
         self.failed(here, entry, error, cause)
@@ -230,8 +232,7 @@ class EngineCall:
             self._broke(here, RUNTIME, why_not)
             return
         if is_enough(self.work) and not here.state.ends_chain:
-            kind = here.state.kind()
-            self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=kind))
+            self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=here.state.kind()))
             return
         try:
             self._run(arrival)
@@ -242,8 +243,9 @@ class EngineCall:
     def _run(self, arrival: Arrival) -> None:
         here, source, entry = arrival.place, arrival.source, arrival.entry
         match here.state:
-            case Task():
-                self.steps.append(opened_task(here, source, recounted(entry), self.around(here, entry)))
+            case Task() as state:
+                around = NOWHERE if state.reads_nothing else self.around(here, entry)
+                self.steps.append(opened_task(here, source, recounted(entry), around))
             case Parallel() as state:
                 self._open_parallel(here, state, source, entry)
             case Map() as state:

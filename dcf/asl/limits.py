@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.errors import StateError
-from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, Json, byte_length
+from dcf.values.json_text import MAX_BYTES, MAX_DEPTH, Json, byte_length, dump_bytes
 
 MAX_ITEMS: Final = 100_000
 """Limit on the items of one Map."""
@@ -21,7 +21,7 @@ def bounded(value: Json) -> Json:
     """Return the value; raise StateError States.DataLimitExceeded when it is too large or too deep to store."""
     if isinstance(value, dict | list | str):
         _refuse_hopeless(value)
-        if byte_length(value) > MAX_BYTES:
+        if len(dump_bytes(value)) > MAX_BYTES:
             raise _too_large()
     return value
 

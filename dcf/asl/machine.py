@@ -8,17 +8,22 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from dcf.asl.state_paths import inside, join, open_scope
 from dcf.asl.states import Map, Parallel, State
 from dcf.errors import Problem
+
+if TYPE_CHECKING:
+    from dcf.asl.places import Place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Machine:
     """The states by name, in document order, and the edges between them.
 
-    `timeout_s` limits a whole run. Queries for an unknown state name raise KeyError.
+    `timeout_s` limits a whole run. Queries for an unknown state name raise KeyError. `places` are those that
+    `places.resolve` found.
     """
 
     start_at: str
@@ -26,6 +31,7 @@ class Machine:
     timeout_s: int | None = None
     warnings: tuple[Problem, ...] = ()
     terminal_states: tuple[str, ...] = field(init=False, repr=False)
+    places: "dict[str, Place]" = field(init=False, repr=False)
     _downstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False)
     _upstream: Mapping[str, tuple[str, ...]] = field(init=False, repr=False)
     _successors: dict[str | None, tuple[str, ...]] = field(init=False, repr=False)
@@ -42,6 +48,7 @@ class Machine:
         derived = {
             "states": MappingProxyType(dict(self.states)),
             "terminal_states": tuple(sorted(name for name, state in self.states.items() if state.may_end)),
+            "places": {},
             "_downstream": downstream,
             "_upstream": {name: tuple(sources) for name, sources in upstream.items()},
             "_successors": {},

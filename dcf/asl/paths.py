@@ -3,7 +3,7 @@
 Documents are shared, never copied whole, so nothing here may change one in place.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final
@@ -28,6 +28,7 @@ class Path:
     """A compiled path over the input, the context object or a variable.
 
     `plain` means that a result may be written there. With a `search` the path returns an array of all matches.
+    `in_document`: it starts at the input, not at the context object or a variable. `is_root`: it is `$`, all of it.
     """
 
     text: str
@@ -36,16 +37,13 @@ class Path:
     steps: tuple[PathStep, ...]
     plain: bool
     search: Search | None
+    in_document: bool = field(init=False, repr=False)
+    is_root: bool = field(init=False, repr=False)
 
-    @property
-    def is_root(self) -> bool:
-        """True if the path is `$`, the whole document."""
-        return not self.steps and self.in_document and self.search is None
-
-    @property
-    def in_document(self) -> bool:
-        """True if the path starts at the input, not at the context object or a variable."""
-        return not self.in_context and self.variable is None
+    def __post_init__(self) -> None:
+        in_document = not self.in_context and self.variable is None
+        object.__setattr__(self, "in_document", in_document)
+        object.__setattr__(self, "is_root", not self.steps and in_document and self.search is None)
 
     def find(self, document: Json, around: Surroundings) -> Json:
         """Return the value at the path; MISSING when there is none."""

@@ -3,16 +3,21 @@
 Reads the machine only, not the run: it does not check that an iteration of that number exists.
 """
 
-from dataclasses import dataclass
+from typing import Final
 
 from dcf.asl.machine import Machine
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
 from dcf.asl.states import State
+from dcf.values.records import record
 
 __all__ = ["Place", "ancestors", "join", "machine_of", "open_scope", "resolve", "split", "split_scope"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+_MOST_KEPT: Final = 1024
+"""Places that a machine keeps: paths inside a Map are as many as its items."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class Place:
     """A state of a machine, in the scope where it runs."""
 
@@ -30,6 +35,15 @@ class Place:
 
 def resolve(machine: Machine, path: str) -> Place:
     """Return the state at a path; raise KeyError if there is none."""
+    known = machine.places.get(path)
+    if known is None:
+        if len(machine.places) >= _MOST_KEPT:
+            machine.places.clear()
+        known = machine.places[path] = _resolve(machine, path)
+    return known
+
+
+def _resolve(machine: Machine, path: str) -> Place:
     known = machine.states.get(path) if "/" not in path and "%" not in path else None
     if known is not None:
         return Place(machine=machine, state=known, name=path, path=path, scope="")

@@ -113,6 +113,11 @@ class Task(Workable):
     is_leased: ClassVar[bool] = True
 
     @property
+    def reads_nothing(self) -> bool:
+        """True if neither its input nor its timeouts are worked out from anything."""
+        return self.flow.is_plain and self.timeout is None and self.heartbeat is None
+
+    @property
     def gets_token(self) -> bool:
         """True if the context object has a task token; False for services that answer by themselves."""
         return self.resource is None or self.resource.endswith(".waitForTaskToken")

@@ -5,10 +5,10 @@ is left (`Entry`, `OpenScope`) hold JSON and return to the engine in `visits`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 
 class _Tolerated:
@@ -19,7 +19,7 @@ TOLERATED: Final = _Tolerated()
 """The result of an iteration whose failure its Map tolerated; null would be an ordinary result."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Entry:
     """An open visit of a state: the values fixed when it was entered.
 
@@ -35,7 +35,7 @@ class Entry:
     silent: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Tolerance:
     """How many failed iterations a Map tolerates; None means no such limit, both None that it tolerates none."""
 
@@ -48,7 +48,7 @@ class Tolerance:
         return bool(self.count or self.percentage)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Entered:
     """A state was entered and failed at once; the next step is the consequence. A Fail state always does this."""
 
@@ -57,7 +57,7 @@ class Entered:
     entry: Entry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Passed:
     """A silent state was executed; `source` is the path of the state before it, None at the start."""
 
@@ -67,7 +67,7 @@ class Passed:
     output: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class OpenTask:
     """A Task was entered: its worker gets `effective`, within the timeouts; `token` is `$$.Task.Token`."""
 
@@ -80,7 +80,7 @@ class OpenTask:
     token: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class OpenWait:
     """A Wait was entered: call `wake` at `until`, in microseconds since the epoch; at once if that is past."""
 
@@ -90,7 +90,7 @@ class OpenWait:
     until: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Paused:
     """The call reached its limit before it entered a state of this type. Call `wake` at once to enter it."""
 
@@ -100,7 +100,7 @@ class Paused:
     kind: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class OpenScope:
     """A Parallel or Map was entered: `size` branches or iterations must end before `join`.
 
@@ -120,7 +120,7 @@ class OpenScope:
     tolerance: Tolerance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class NeedItems:
     """A Map was entered whose items must be read first: read them, then call `supply_items`, or `fail`."""
 
@@ -132,7 +132,7 @@ class NeedItems:
     config: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Unread:
     """An iteration must start but its item was not given: read item `index` of the Map at `path`, and call again.
 
@@ -143,7 +143,7 @@ class Unread:
     index: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class WriteResults:
     """The results of a Map must be written where its ResultWriter says; its output holds `details` instead."""
 
@@ -155,7 +155,7 @@ class WriteResults:
     details: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Ended:
     """A Task, Wait, Parallel or Map succeeded."""
 
@@ -163,7 +163,7 @@ class Ended:
     output: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class BranchEnded:
     """A branch or iteration succeeded; count it if its scope was opened in an earlier call."""
 
@@ -171,7 +171,7 @@ class BranchEnded:
     output: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class BranchFailed:
     """An iteration failed in a Map that tolerates failures; if there are too many, call `fail` for the Map."""
 
@@ -180,7 +180,7 @@ class BranchFailed:
     cause: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Retried:
     """A failed state will be retried at `not_before`: a Task as given, any other state by calling `wake`."""
 
@@ -192,7 +192,7 @@ class Retried:
     cause: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Caught:
     """A state failed, and a Catcher continues with `output` at the state `next`."""
 
@@ -203,7 +203,7 @@ class Caught:
     next: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Broke:
     """A state failed without a Retrier or Catcher left; its branch, iteration or run fails too."""
 
@@ -212,7 +212,7 @@ class Broke:
     cause: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Closed:
     """A Parallel or Map failed: everything still open inside it is cancelled."""
 
@@ -221,7 +221,7 @@ class Closed:
     cause: str | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Succeeded:
     """The run succeeded in `state`."""
 
@@ -229,7 +229,7 @@ class Succeeded:
     output: Json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Failed:
     """The run failed in `state`, or somewhere inside it."""
 
@@ -260,7 +260,7 @@ Outcome: TypeAlias = Literal["open"] | Succeeded | Failed
 Visit: TypeAlias = Entry | OpenScope
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Advance:
     """The steps that were taken, in order, and whether the run is over."""
 

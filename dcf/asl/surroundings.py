@@ -5,16 +5,17 @@ Nothing here reads a clock or a source of randomness: deciding the same step twi
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 SECOND: Final = 1_000_000
 """Microseconds per second."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Clock:
     """The time of one step and the seed of its random numbers; the caller fixes both.
 
@@ -80,7 +81,7 @@ class Context(Mapping[str, Json]):
         return self._made
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What an expression may read besides the document. `millis` is the time since the epoch."""
 

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 from dcf.core.model import Receipt, RunStatus, StateDoc, Status
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 
@@ -16,7 +17,7 @@ class StateRefusal(Refusal):
     doc: StateDoc
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Leased:
     """The caller holds the lease. `given` is the state's input, if it was read."""
 
@@ -26,7 +27,7 @@ class Leased:
     given: Json = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Released:
     """The lease is free, since this call or before."""
 
@@ -45,7 +46,7 @@ class AlreadyCompleted(StateRefusal):
     is_latest: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Updated:
     """A holder's write took effect, now or at an earlier, identical request (`repeated`).
 
@@ -67,7 +68,7 @@ class Updated:
         return self.claims[0] if self.claims else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Created:
     """The run exists. `existed` is True if it did before this call."""
 
@@ -75,7 +76,7 @@ class Created:
     meta: Mapping[str, Json]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Finalized:
     """The run is closed. `audit` is the record written by the first call."""
 
@@ -87,7 +88,7 @@ Fired: TypeAlias = Literal["closed", "held", "not_due", "timed_out", "scope", "w
 """What the clock found at an open state."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Owed:
     """Notifications for these states are due. `fired` is what the clock found, if the clock asked.
 
@@ -99,7 +100,7 @@ class Owed:
     size: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class NothingReady:
     """The agent can take no open state of the run now. `examined` counts the open states that were looked at."""
 

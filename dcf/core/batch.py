@@ -30,6 +30,10 @@ def update_all(
     The snapshot has what all of them need. Next states that are claimed count together: no more than the last request
     asks for, and only the last one looks for states that were ready before.
     """
+    if len(requests) == 1:
+        alone = progress.update(snapshot, requests[0], definition, context)
+        answer = alone.answer if isinstance(alone.answer, More) else (alone.answer,)
+        return Decision(answer=answer, changes=alone.changes, remaining=alone.remaining)
     answers: list[Updated | Refusal] = []
     made: list[Decision[Updated | Refusal | More]] = []
     left = requests[-1].claim_most if requests else 0

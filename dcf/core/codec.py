@@ -4,6 +4,8 @@ The reader is tolerant: `done` means succeeded, a lease without a readable expir
 kept. The writer always writes one form. Decides nothing.
 """
 
+from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from dcf.asl.steps import Entry, Tolerance
@@ -170,9 +172,14 @@ def read_entry(document: Json) -> Entry:
     )
 
 
-def read_meta(document: Json) -> Meta:
-    """Read the part of a meta document that decisions use. An unknown status counts as `partial`: not running."""
+def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = None) -> Meta:
+    """Read the part of a meta document that decisions use. An unknown status counts as `partial`: not running.
+
+    `agents` are assignments that were read apart from the document.
+    """
     found = _object(document)
+    if agents is None:
+        agents = {state: read_assignment(value) for state, value in _object(found.get("agents")).items()}
     status = found.get("status") or RunStatus.RUNNING.value
     return Meta(
         status=_RUN_STATUSES.get(_string(status) or "", RunStatus.PARTIAL),
@@ -180,7 +187,7 @@ def read_meta(document: Json) -> Meta:
         created_at=str(found.get("created_at") or ""),
         is_started=found.get("started_at") is not None,
         has_planner=found.get("planner_agent_id") is not None,
-        agents={state: read_assignment(value) for state, value in _object(found.get("agents")).items()},
+        agents=agents,
         max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
         clock_due_at=from_text(found.get("clock_due_at")),
     )
@@ -188,6 +195,8 @@ def read_meta(document: Json) -> Meta:
 
 def read_assignment(value: Json) -> tuple[str, ...]:
     """Read the agents assigned to a state: one id or a list of ids. Anything else is dropped."""
+    if value is None:
+        return ()
     pool = value if isinstance(value, list) else [value]
     return tuple(agent for agent in pool if isinstance(agent, str) and agent)
 
@@ -288,5 +297,6 @@ def _object(value: Json) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+@lru_cache(maxsize=1024)
 def _text(micros: int | None) -> str | None:
     return None if micros is None else to_text(micros)

@@ -6,17 +6,18 @@ one of `Snapshot`, each kind of write one field of `Changes`; the store has one 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.model import Meta, Receipt, StateDoc, StateInput
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 Answer_co = TypeVar("Answer_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Reads:
     """What a decision needs to read; states are named by path.
 
@@ -46,7 +47,7 @@ class Reads:
     audit: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Tally:
     """How many branches or iterations of a Parallel or Map have ended (`done`), and how many of them `failed`.
 
@@ -59,7 +60,7 @@ class Tally:
     cause: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """What was read, and the server's time `now` in microseconds. Documents that do not exist are absent.
 
@@ -85,7 +86,7 @@ class Snapshot:
     audit: Mapping[str, Json] | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Event:
     """An event for the run's history. `data` must be small and must not contain tokens."""
 
@@ -94,7 +95,7 @@ class Event:
     data: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Notice:
     """A notification for the outbox.
 
@@ -111,7 +112,7 @@ class Notice:
     about: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Changes:
     """Everything that one transaction writes, all or nothing. A transition fills it step by step.
 
@@ -161,7 +162,7 @@ class Changes:
         return None if first is None or (noted is not None and noted <= first) else first
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Remaining:
     """Work that a commit leaves for later transactions. It is stored nowhere; after a crash the clock finds it again.
 
@@ -176,8 +177,13 @@ class Remaining:
     counting: dict[str, StateDoc] = field(default_factory=dict)
     run_over: bool = False
 
+    @property
+    def is_nothing(self) -> bool:
+        """True if no work is left."""
+        return not (self.closed or self.reading or self.paused or self.counting or self.run_over)
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@record(frozen=True, slots=True, kw_only=True)
 class More:
     """Returned instead of an answer if the decision needs more than was read; nothing is written."""
 
@@ -186,7 +192,7 @@ class More:
     receipts: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Decision(Generic[Answer_co]):
     """An answer, and the changes that must be committed before it is given; None writes nothing.
 

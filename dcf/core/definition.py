@@ -5,14 +5,15 @@ Knows nothing of runs: one definition may be run many times.
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 from dcf.asl.machine import Machine, every_state
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join
 from dcf.asl.states import State, Task, Workable
+from dcf.core.decision import Reads
 from dcf.errors import InvalidDefinition, Problem
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json
@@ -23,6 +24,8 @@ _STATEFUL = ("'Assign'", "$$", "{%")
 
 _NAMES = ("workflow_name", "workflowName", "workflow_schema_version")
 
+_MOST_KEPT: Final = 2048
+
 _DEFAULT_NAME = "unnamed-workflow"
 
 
@@ -31,7 +34,8 @@ class Definition:
     """A workflow that can be run, as parsed from its document.
 
     `skills` maps each Task, nested ones included, to its skill ids. `stateful` is True if a state may read variables or
-    the context object, `revisits` if one may be entered twice; `sha256` leaves out the workflow id.
+    the context object, `revisits` if one may be entered twice; `sha256` leaves out the workflow id. `needed` is what
+    `needs` worked out for writes to its states; it is thrown away with the definition, or when there is too much of it.
     """
 
     document: Mapping[str, Json]
@@ -43,6 +47,9 @@ class Definition:
     skills: Mapping[str, tuple[str, ...]]
     stateful: bool
     revisits: bool
+    needed: dict[tuple[str, bool, bool, int], Reads] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -52,6 +59,13 @@ class Definition:
     def needs_entry(self, here: Place) -> bool:
         """Return True if leaving this Task reads what was recorded when it was entered (its `Entry`)."""
         return self.stateful or here.machine.needs_input(here.name)
+
+    def keep_needed(self, case: tuple[str, bool, bool, int], reads: Reads) -> Reads:
+        """Keep what a kind of write to a state reads."""
+        if len(self.needed) >= _MOST_KEPT:  # paths inside a Map are as many as its items
+            self.needed.clear()
+        self.needed[case] = reads
+        return reads
 
     def may_be_entered_again(self, here: Place) -> bool:
         """Return True if a state, or a Parallel or Map around it, may be entered more than once in a run."""

@@ -5,7 +5,7 @@ idempotent: only the first call finds the scope open. Pure.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from dcf.asl import engine
@@ -25,6 +25,7 @@ from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.errors import StateError
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 Context = Mapping[str, Json]
@@ -37,7 +38,7 @@ What: TypeAlias = Literal["join", "overflow", "read", "wake", "sweep", "skip"]
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class FollowUp:
     """Work that a commit left to do about a scope, a state (`wake`), or the whole run (`skip`).
 
@@ -50,7 +51,7 @@ class FollowUp:
     size: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Joined:
     """The result of a follow-up. `claims` are the leases that were granted in the same transaction."""
 
@@ -62,7 +63,7 @@ class Joined:
 NOTHING_JOINED = Joined()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Completer:
     """The completion that led to a follow-up. Its receipt gets the result; `claimant` asks for the next lease."""
 
@@ -82,6 +83,8 @@ def completer_of(request: Update, answer: Updated | Refusal, taken: int) -> Comp
 
 def follow_ups(remaining: Remaining, counts: Mapping[str, Tally]) -> tuple[FollowUp, ...]:
     """Return the work that a commit left; `counts` are the counts after it of the scopes it added to."""
+    if remaining.is_nothing:
+        return ()
     found = [FollowUp(what="read", path=path, epoch=epoch) for path, epoch in remaining.reading.items()]
     found += [FollowUp(what="wake", path=path, epoch=epoch) for path, epoch in remaining.paused.items()]
     found += [FollowUp(what="sweep", path=path) for path in remaining.closed]

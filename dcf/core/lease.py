@@ -4,7 +4,7 @@ Pure: (snapshot, request) to Decision. The token in a request is drawn by the ca
 request id, so the same call may be repeated until its outcome is known (reliability notes, section 1).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from dcf.core import receipts, refusals
 from dcf.core.answers import Leased, Released
@@ -14,6 +14,7 @@ from dcf.core.healing import healed
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _MINUTE = 60 * SECOND
@@ -21,7 +22,7 @@ _DEFAULT_TTL_S = 300
 """TTL in seconds of a renewed lease whose own TTL is not readable."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Acquire:
     """Request for the lease on a state, for `ttl_s` seconds.
 
@@ -39,7 +40,7 @@ class Acquire:
     attempts: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Renew:
     """Request of the holder to extend its lease; `ttl_s` None keeps the TTL that the lease has."""
 
@@ -50,7 +51,7 @@ class Renew:
     reject_if_expired: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Release:
     """Request of the holder to give the lease back unfinished. `force` lets an operator end another's lease."""
 

@@ -4,7 +4,7 @@ Data only. `lease`, `progress` and `finalization` decide which changes are allow
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from hmac import compare_digest
 
@@ -12,6 +12,7 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 
 class Status(StrEnum):
@@ -46,7 +47,7 @@ class RunStatus(StrEnum):
     PARTIAL = "partial"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Lease:
     """The lease on a state: who may write it, and until when. Times in server microseconds, `ttl_s` in seconds.
 
@@ -85,7 +86,7 @@ class Operation(StrEnum):
     LOST = "lost"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Receipt:
     """The answer to an applied request, stored so that a repetition gets the same answer.
 
@@ -106,7 +107,7 @@ class Receipt:
     claimed: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class ScopeBounds:
     """Limits of an open Parallel or Map: branches or iterations in all, at once, and that may fail."""
 
@@ -115,7 +116,7 @@ class ScopeBounds:
     tolerance: Tolerance = field(default_factory=Tolerance)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StateDoc:
     """One state of a run. `waits_for` maps each state it waits for to the epoch that settled it, or 0.
 
@@ -200,10 +201,12 @@ class StateDoc:
 
     def attention(self, at: int) -> int:
         """Return when the clock must look at the state: `at`, or earlier if a timeout ends earlier."""
+        if self.deadline is None and self.heartbeat_s is None:
+            return at
         return min(time for time in (at, self.deadline, self.heartbeat_due) if time is not None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class StateInput:
     """Input of a state: `effective` is what its worker sees, `entry` what the engine needs when the state ends.
 
@@ -223,7 +226,7 @@ class StateInput:
         return self.stateful or kept.raw is not self.effective or bool(kept.variables or kept.retries or kept.silent)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Meta:
     """The part of a run's meta document that decisions need.
 

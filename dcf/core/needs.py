@@ -41,26 +41,33 @@ def place_of(definition: Definition, path: str) -> Place | None:
 
 
 def to_update(definition: Definition, request: Update) -> Reads:
-    """Return what a holder's write needs to read."""
-    here = place_of(definition, request.state)
+    """Return what a holder's write needs to read: of an ending one, worked out once for each state of a definition."""
+    if request.status in (Status.SUCCEEDED, Status.FAILED):
+        fails, most = request.status is Status.FAILED, 0 if request.claim_ttl_s is None else request.claim_most
+        case = (request.state, fails, request.has_output, most)
+        return definition.needed.get(case) or definition.keep_needed(case, _to_settle(definition, *case))
+    if place_of(definition, request.state) is None:
+        return Reads()
+    known_by = request.key if request.is_partial else None
+    receipts = () if known_by is None else ((request.state, known_by),)
+    return Reads(states=with_scopes([request.state]), receipts=receipts)
+
+
+def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool, most: int) -> Reads:
+    here = place_of(definition, path)
     if here is None:
         return Reads()
-    if request.status not in (Status.SUCCEEDED, Status.FAILED):
-        known_by = request.key if request.is_partial else None
-        receipts = () if known_by is None else ((request.state, known_by),)
-        return Reads(states=with_scopes([request.state]), receipts=receipts)
-    is_task, claims = isinstance(here.state, Task), request.claim_ttl_s is not None
     needed = to_leave(
         definition,
         here,
-        fails=request.status is Status.FAILED,
-        entries=(here.path,) if is_task and definition.needs_entry(here) else (),
-        outputs=() if request.has_output else (here.path,),
-        agents=_to_claim(definition, here) if claims else (),
+        fails=fails,
+        entries=(here.path,) if isinstance(here.state, Task) and definition.needs_entry(here) else (),
+        outputs=() if has_output else (here.path,),
+        agents=_to_claim(definition, here) if most else (),
     )
-    if request.claim_most > 1 and claims:
-        return replace(needed, open_states=(0, request.claim_most + _OTHERS))
-    return replace(needed, open_states=(0, _OTHERS)) if claims and _may_end_a_branch(definition, here) else needed
+    if most > 1 or (most and _may_end_a_branch(definition, here)):
+        return replace(needed, open_states=(0, most - 1 + _OTHERS))
+    return needed
 
 
 def _may_end_a_branch(definition: Definition, here: Place) -> bool:

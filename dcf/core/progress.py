@@ -4,10 +4,11 @@ Pure: (snapshot, request, definition) to Decision. A holder's write is refused w
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import field, replace
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
+from dcf.asl.surroundings import Clock
 from dcf.core import receipts, refusals
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Updated
@@ -20,18 +21,20 @@ from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.values.digest import content_fingerprint, next_token
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Update:
     """Request of a lease holder to write a state.
 
     `request_id` is the idempotency key of a partial write; a completion needs none, since a token completes once.
     `error` and `cause` are the ASL error of a failure. `claim_ttl_s` asks to lease next states for `owner` in the same
-    transaction, at most `claim_most` of them; `only_entered`: of those that this write enters.
+    transaction, at most `claim_most` of them; `only_entered`: of those that this write enters. `is_partial`: the write
+    leaves the state running. `key` is that of the receipt, by which a repetition is found; None if there is none.
     """
 
     state: str
@@ -49,25 +52,18 @@ class Update:
     claim_most: int = 1
     only_entered: bool = False
     request_id: str | None = None
+    is_partial: bool = field(init=False)
+    key: str | None = field(init=False)
 
-    @property
-    def is_partial(self) -> bool:
-        """True if the write leaves the state running."""
-        return self.status in (None, Status.RUNNING)
+    def __post_init__(self) -> None:
+        is_partial = self.status is None or self.status is Status.RUNNING
+        object.__setattr__(self, "is_partial", is_partial)
+        object.__setattr__(self, "key", _key(self.token, self.request_id, is_partial=is_partial))
 
     @property
     def needs_id(self) -> bool:
         """True for a partial write without a `request_id`: a repetition of it could not be recognised."""
         return self.request_id is None and self.is_partial
-
-    @property
-    def key(self) -> str | None:
-        """Key of the receipt, by which a repetition is found; None if there is none."""
-        if self.token is None:
-            return None
-        if not self.is_partial:
-            return receipts.token_key(self.token)
-        return None if self.request_id is None else receipts.write_key(self.token, self.request_id)
 
     @property
     def operation(self) -> Operation:
@@ -81,6 +77,14 @@ class Update:
         """Fingerprint of what is written. It tells another request with the same token from a repetition."""
         output = [self.output] if self.has_output else []
         return content_fingerprint([self.status, output, self.error, self.cause, self.attempts])
+
+
+def _key(token: str | None, request_id: str | None, *, is_partial: bool) -> str | None:
+    if token is None:
+        return None
+    if not is_partial:
+        return receipts.token_key(token)
+    return None if request_id is None else receipts.write_key(token, request_id)
 
 
 def update(
@@ -195,8 +199,9 @@ def _settle(
 ) -> Decision[Updated | Refusal | More]:
     """Close the state and enter what follows, in one transaction."""
     state, doc = request.state, snapshot.states[request.state]
-    advance = _advance(snapshot, request, definition, context)
-    step = open_transition(snapshot, state, epoch_of(snapshot, state), definition)
+    epoch = epoch_of(snapshot, state)
+    advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch))
+    step = open_transition(snapshot, state, epoch, definition)
     step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
     step.writes.timers[state] = None
     step.writes.claims.update(forgotten_claim(doc))
@@ -206,20 +211,21 @@ def _settle(
     more = take(step, snapshot, state, advance, definition, context, claimant)
     if more is not None:
         return Decision(answer=more)
-    claims = step.claims()
-    if claimant is not None and not request.only_entered:
+    claims = step.claims() if step.claimed else ()
+    if claimant is not None and not request.only_entered and len(claims) < claimant.most:
         claims += claim_ready(step, snapshot, replace(claimant, most=claimant.most - len(claims)))
-    answer = replace(_answer(step, request, closed, doc.lease.owner_agent_id), claims=claims)
+    answer = _answer(step, request, closed, doc.lease.owner_agent_id, claims)
     mine, moved = receipts.keep(state, step.writes.states[state], _receipt(request, answer, snapshot.now))
     step.writes.states[state] = mine
     step.writes.receipts.update(moved)
     return step.decision(answer)
 
 
-def _advance(snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]) -> Advance:
+def _advance(
+    snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json], clock: Clock
+) -> Advance:
     state = request.state
     visits = visits_to_leave(snapshot, state)
-    clock = clock_of(snapshot.now, epoch_of(snapshot, state))
     if request.status is Status.SUCCEEDED:
         result = request.output if request.has_output else snapshot.outputs.get(state)
         return engine.complete(definition.machine, state, visits, result, context, clock)
@@ -248,7 +254,9 @@ def claimant_of(request: Update, holder: str | None) -> Claimant | None:
     return Claimant(owner=owner, token=request.token, ttl_s=request.claim_ttl_s, most=request.claim_most)
 
 
-def _answer(step: Transition, request: Update, closed: StateDoc, holder: str | None) -> Updated:
+def _answer(
+    step: Transition, request: Update, closed: StateDoc, holder: str | None, claims: tuple[Leased, ...]
+) -> Updated:
     failed = step.run_status is RunStatus.FAILED
     doc = step.writes.states[request.state] if failed else closed
     return Updated(
@@ -257,6 +265,7 @@ def _answer(step: Transition, request: Update, closed: StateDoc, holder: str | N
         output_written=request.has_output,
         run_status=step.run_status,
         next_states=step.entered,
+        claims=claims,
         owner=holder,
     )
 

@@ -79,10 +79,11 @@ def missing(snapshot: Snapshot, path: str, advance: Advance) -> More | None:
     unread = [step for step in advance.steps if isinstance(step, Unread)]
     if unread:
         return More(items=tuple(item for step in unread for item in _lane(snapshot, step)))
-    around = ancestors(path) if "/" in path else ()
-    closed = {step.path for step in advance.steps if isinstance(step, Closed)}
-    guessed = any(owner in closed and owner not in snapshot.scopes for owner in around)
-    return More(scopes=around) if guessed else None
+    if "/" not in path:
+        return None
+    around = ancestors(path)
+    closed = [step.path for step in advance.steps if isinstance(step, Closed) and step.path in around]
+    return None if snapshot.scopes.keys() >= set(closed) else More(scopes=around)
 
 
 def _lane(snapshot: Snapshot, step: Unread) -> Iterator[tuple[str, int]]:

@@ -42,11 +42,14 @@ from dcf.core.scopes import cancelled
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
+from dcf.values.records import record
 
 Answer = TypeVar("Answer")
 
+_UNVISITED = StateDoc()
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@record(frozen=True, slots=True, kw_only=True)
 class Claimant:
     """Request to lease the next states in the same transaction, at most `most` of them.
 
@@ -99,8 +102,9 @@ class Transition:
 
     def decision(self, answer: Answer) -> Decision[Answer]:
         """Return the decision: this answer, and everything that was collected."""
-        run_over = self.run_status is not RunStatus.RUNNING
-        return Decision(answer=answer, changes=self.writes, remaining=replace(self.remaining, run_over=run_over))
+        is_over = self.run_status is not RunStatus.RUNNING
+        remaining = replace(self.remaining, run_over=True) if is_over else self.remaining
+        return Decision(answer=answer, changes=self.writes, remaining=remaining)
 
     def claims(self) -> tuple[Leased, ...]:
         """Return the leases that were granted to the claimant on entered states."""
@@ -200,9 +204,11 @@ class Transition:
 
     def _count(self, scope: str, ended: Tally) -> None:
         owner = split_scope(scope)[0]
-        before, doc = self.writes.ended.get(owner, Tally()), self.current(owner)
+        before, doc = self.writes.ended.get(owner), self.current(owner)
         assert doc is not None, "a branch ends in an open scope"
-        self.writes.ended[owner] = replace(ended, done=before.done + ended.done, failed=before.failed + ended.failed)
+        if before is not None:
+            ended = replace(ended, done=before.done + ended.done, failed=before.failed + ended.failed)
+        self.writes.ended[owner] = ended
         self.remaining.counting[owner] = doc
 
     def _void(self, owner: str) -> None:
@@ -238,17 +244,20 @@ class Transition:
         self._tell("StateSucceeded", step.path, {"epoch": self.epoch})
 
     def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
-        doc = self._opened(step.path, step.source, Status.PENDING)
+        taker = claimant if claimant is not None and self._may_claim(step.path, claimant) else None
+        doc = self._opened(step.path, step.source, Status.PENDING, taker)
         if step.timeout_s is not None or step.heartbeat_s is not None:
             deadline = None if step.timeout_s is None else self.now + step.timeout_s * SECOND
             doc = replace(doc, deadline=deadline, timeout_s=step.timeout_s, heartbeat_s=step.heartbeat_s)
         self.entered = (*self.entered, step.path)
         self.writes.inputs[step.path] = self._given(step.entry, step.effective)
         self._tell("StateEntered", step.path, self._origin(step.source))
-        if claimant is not None and self._may_claim(step.path, claimant):
-            self._claim(step.path, doc, claimant)
-            return
         self.writes.states[step.path] = doc
+        if taker is not None:
+            self.claimed = (*self.claimed, step.path)
+            self.writes.timers[step.path] = doc.attention(self.now + taker.ttl_s * SECOND)
+            self.writes.events.append(acquired_event(step.path, doc, takeover=False))
+            return
         self.writes.timers[step.path] = doc.attention(NEVER if self.starting else self.now + REMINDER_DELAY)
         if not self.starting:
             told = Notice(
@@ -314,15 +323,6 @@ class Transition:
     def _given(self, entry: Entry, effective: Json) -> StateInput:
         return StateInput(entry=entry, effective=effective, stateful=self.stateful, revisits=self.revisits)
 
-    def _claim(self, state: str, doc: StateDoc, claimant: Claimant) -> None:
-        token = next_token(claimant.token, state)
-        lease = granted(doc.lease, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s, now=self.now)
-        taken = replace(doc, status=Status.RUNNING, attempts=1, lease=lease, started_at=self.now)
-        self.writes.states[state] = taken
-        self.claimed = (*self.claimed, state)
-        self.writes.timers[state] = taken.attention(self.now + claimant.ttl_s * SECOND)
-        self.writes.events.append(acquired_event(state, taken, takeover=False))
-
     def _fail(self, step: Caught | Broke) -> None:
         """Close a failed state, caught or not."""
         doc = self.current(step.path) or self._opened(step.path, None, Status.FAILED)
@@ -348,30 +348,33 @@ class Transition:
         told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=self.epoch, reason=status.value)
         self.writes.notices.append(told)
 
-    def _opened(self, state: str, source: str | None, status: Status) -> StateDoc:
-        """Return the document of a new visit.
+    def _opened(self, state: str, source: str | None, status: Status, claimant: Claimant | None = None) -> StateDoc:
+        """Return the document of a new visit, already leased if there is a claimant.
 
         Of an earlier visit only the latest receipt, the epoch and unknown fields are kept.
         """
-        earlier = self.current(state) or StateDoc()
+        earlier = self.current(state) or _UNVISITED
         if earlier.claim is not None:  # nobody wrote yet that the earlier visit was cancelled
             self.writes.claims[earlier.claim] = None
-        finished = self.now if status.is_terminal else None
+        lease = Lease(epoch=max(self.epoch, earlier.lease.epoch))
+        begun = status.is_terminal
+        if claimant is not None:
+            token = next_token(claimant.token, state)
+            lease = granted(lease, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s, now=self.now)
+            status, begun = Status.RUNNING, True
         return StateDoc(
             status=status,
-            attempts=1 if finished else 0,
-            lease=Lease(epoch=max(self.epoch, earlier.lease.epoch)),
-            started_at=finished,
-            finished_at=finished,
+            attempts=1 if begun else 0,
+            lease=lease,
+            started_at=self.now if begun else None,
+            finished_at=self.now if status.is_terminal else None,
             waits_for={source: self.epoch} if source else {},
-            scope_epoch=self._scope_epoch(state),
+            scope_epoch=self._scope_epoch(state) if "/" in state else None,
             receipt=earlier.receipt,
             extra=earlier.extra,
         )
 
-    def _scope_epoch(self, path: str) -> int | None:
-        if "/" not in path:
-            return None
+    def _scope_epoch(self, path: str) -> int:
         around = self.current(ancestors(path)[-1])
         assert around is not None, "a nested state is entered from an open scope"
         return around.lease.epoch

@@ -177,18 +177,10 @@ class ControlPlane:
         Each is answered as if it came alone; what follow-up work brought is part of the last answer.
         """
         asked = [self._identified(workflow_id, request) for request in requests]
-
-        def decide(run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
-            decision = batch.update_all(snapshot, asked, run.definition, run.context)
-            full = unless_full(current_account())
-            if full is not None and decision.changes is not None and decision.changes.outputs:
-                return Decision(answer=(full,) * len(asked))
-            return decision
-
         committed: Committed[Answers] = self._transactions.by_definition(
             workflow_id,
             lambda run: needs.to_update_all(run.definition, asked),
-            decide,
+            partial(_update, asked),
             *(request.state for request in asked),
         )
         return self._followed_up(workflow_id, asked, committed)
@@ -291,7 +283,7 @@ class ControlPlane:
         """Do the follow-up work of writes. States entered or leased by that work are part of the last one's answer."""
         answers = list(committed.answer)
         applied = [at for at, answer in enumerate(answers) if isinstance(answer, Updated)]
-        if applied:
+        if applied and (committed.owes or not committed.remaining.is_nothing):
             last, taken = applied[-1], batch.claims_of(committed.answer)
             joined = self._follow_ups.after(workflow_id, committed, completer_of(requests[last], answers[last], taken))
             answers[last] = _joined(answers[last], joined)
@@ -323,6 +315,15 @@ class ControlPlane:
             workflow_id, lambda run: needs.to_end(run.definition, path, size), decide, path
         )
         self._follow_ups.after(workflow_id, committed)
+
+
+def _update(requests: Sequence[progress.Update], run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
+    """Decide on a holder's writes, and refuse outputs of a key that holds more bytes than it may."""
+    decision = batch.update_all(snapshot, requests, run.definition, run.context)
+    if decision.changes is None or not decision.changes.outputs:
+        return decision
+    full = unless_full(current_account())
+    return decision if full is None else Decision(answer=(full,) * len(requests))
 
 
 def _may_have_died(answer: Updated | Refusal) -> bool:

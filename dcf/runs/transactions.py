@@ -6,7 +6,7 @@ Repeats a decision that asked for more documents, or that used the definition of
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar, cast
 
 from dcf.asl.places import Place
 from dcf.asl.state_paths import ancestors, join
@@ -51,6 +51,7 @@ class Transactions:
     def __init__(self, store: RunStore) -> None:
         self.store = store
         self._runs: dict[str, Run] = {}
+        self._definitions: dict[tuple[str, str | None], Definition] = {}
         self._scopes = KeptScopes()
 
     def run(self, workflow_id: str) -> Run:
@@ -88,13 +89,7 @@ class Transactions:
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
         """Decide on a run that must exist. The decision sees states in ended scopes as cancelled."""
-
-        def guarded(snapshot: Snapshot) -> Decision[Answer]:
-            if snapshot.meta is None:
-                raise UnknownRun(workflow_id)
-            return decide(fenced(snapshot))
-
-        return self.store.commit(workflow_id, reads, guarded)
+        return self.store.commit(workflow_id, reads, lambda snapshot: decide(_existing(workflow_id, snapshot)))
 
     def on_state(
         self, workflow_id: str, path: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer | More]]
@@ -124,7 +119,7 @@ class Transactions:
         wanted = self._scopes.without(workflow_id, needed)
         while True:
             guarded = partial(self._guarded, workflow_id, paths, run, needed.scopes, decide)
-            found = self.on_run(workflow_id, wanted, guarded)
+            found = self.store.commit(workflow_id, wanted, guarded)
             answer = found.answer
             if isinstance(answer, _Outdated):
                 run = self.load(workflow_id)
@@ -132,7 +127,7 @@ class Transactions:
             elif isinstance(answer, More):
                 wanted = needs.add(wanted, answer)
             else:
-                return found.narrowed(answer)
+                return cast("Committed[Answer]", found)
 
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""
@@ -147,9 +142,12 @@ class Transactions:
         created_at = str(facts.get("created_at") or "")
         context = context_of(workflow_id, definition.name, facts.get("input"), created_at)
         sha256 = str(facts.get("definition_sha256"))
-        run = Run(definition=definition, sha256=sha256, created_at=created_at, context=context)
-        if len(self._runs) >= _CACHED_RUNS:
+        if max(len(self._runs), len(self._definitions)) >= _CACHED_RUNS:
             self._runs.clear()
+            self._definitions.clear()
+        # Runs of the same workflow share one definition, and with it what was worked out for its states.
+        shared = self._definitions.setdefault((definition.sha256, definition.workflow_id), definition)
+        run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context)
         self._runs[workflow_id] = run
         return run
 
@@ -162,10 +160,13 @@ class Transactions:
         decide: ByRun[Answer],
         snapshot: Snapshot,
     ) -> "Decision[Answer | More | _Outdated]":
-        assert snapshot.meta is not None, "checked by the caller"
+        snapshot = _existing(workflow_id, snapshot)
+        assert snapshot.meta is not None, "just checked"
         if not run.is_that_of(snapshot.meta):
             return Decision(answer=_Outdated())
         for path in paths:
+            if path in snapshot.states:
+                continue
             snapshot = self._with_document(workflow_id, path, run, snapshot)
         if scopes:
             completed = self._scopes.add_to(workflow_id, snapshot, scopes)
@@ -175,9 +176,7 @@ class Transactions:
         return decide(run, snapshot)
 
     def _with_document(self, workflow_id: str, path: str, run: Run, snapshot: Snapshot) -> Snapshot:
-        """Return the snapshot with a document of the state; an unopened one if there is none. Raise UnknownState."""
-        if path in snapshot.states:
-            return snapshot
+        """Return the snapshot with a document of a state that has none: an unopened one. Raise UnknownState."""
         if needs.place_of(run.definition, path) is None:
             raise UnknownState(workflow_id, path)
         if "/" not in path:
@@ -187,6 +186,13 @@ class Transactions:
             )
         unopened = StateDoc(waits_for={ancestors(path)[-1]: 0})
         return replace(snapshot, states={**snapshot.states, path: unopened})
+
+
+def _existing(workflow_id: str, snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot of a run that must exist, with the states in ended scopes shown as cancelled."""
+    if snapshot.meta is None:
+        raise UnknownRun(workflow_id)
+    return fenced(snapshot)
 
 
 class _Outdated:

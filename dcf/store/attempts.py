@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from dcf.errors import Conflict, DcfError, StoreUnavailable, StoreUnsuitable, UnknownOutcome
-from dcf.store.connection import CONNECTION_ERRORS, Command, Connection, Connections, Reply, checked, exchange
+from dcf.store.connection import (
+    CONNECTION_ERRORS,
+    Command,
+    Connection,
+    Connections,
+    Reply,
+    all_checked,
+    checked,
+    exchange,
+)
 from dcf.store.faults import is_refused_login
 from dcf.store.guards import NO_GUARDS, guarded
 
@@ -96,7 +105,7 @@ class Attempts:
         """Read, and confirm what was read like an answer. For callers that report that something does not exist."""
 
         def once(connection: Connection) -> list[Reply]:
-            replies = [checked(reply) for reply in exchange(connection, commands)]
+            replies = all_checked(exchange(connection, commands))
             self.confirm(connection, barrier)
             return replies
 
@@ -144,11 +153,12 @@ def commit(
         results = found
     else:
         results = _executed(connection, commands, announcements)
-    if any(isinstance(result, Exception) for result in results):
-        raise StoreUnsuitable(
-            "Redis applied only part of a transaction, since it refused one of the commands.",
-            "Look at the keys with TYPE and delete one of a foreign type, which dcf did not make.",
-        )
+    for result in results:
+        if isinstance(result, Exception):
+            raise StoreUnsuitable(
+                "Redis applied only part of a transaction, since it refused one of the commands.",
+                "Look at the keys with TYPE and delete one of a foreign type, which dcf did not make.",
+            )
     return results
 
 
@@ -160,8 +170,7 @@ def _executed(
         *queued, executed = exchange(connection, [*announcements, ("MULTI",), *commands, ("EXEC",)])
     except CONNECTION_ERRORS as error:
         raise Unsure from error
-    for reply in queued:
-        checked(reply)
+    all_checked(queued)
     results: list[Reply] | None = checked(executed)
     if results is None:
         raise Overtaken

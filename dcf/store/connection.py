@@ -5,9 +5,10 @@ pipeline sends WATCH and each read alone, and its default retries execute a lost
 section 3).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
@@ -20,6 +21,7 @@ from redis.sentinel import Sentinel
 
 from dcf.errors import InvalidArgument, StoreUnavailable
 from dcf.store import faults
+from dcf.store.packets import IN_PACKETS
 
 Command: TypeAlias = tuple[str | bytes | int | float, ...]
 Reply: TypeAlias = Any
@@ -38,6 +40,8 @@ _SCHEMES = {"redis", "rediss", "unix", *_SENTINEL_SCHEMES}
 _FIXED: dict[str, Any] = {"protocol": 2, "decode_responses": False}
 """Options that the protocol relies on; a URL's query may not change them."""
 _UNTIMED: dict[str, Any] = {"socket_timeout": None}
+# hiredis is typed for one argument, but packs a whole command.
+_pack = cast("Callable[[Command], bytes]", pack_command)
 
 
 class Connection(Protocol):
@@ -78,16 +82,9 @@ class Connections:
         self._revive = revive
         self._idle: list[Connection] = []
 
-    @contextmanager
-    def one(self) -> Iterator[Connection]:
+    def one(self) -> "Lent":
         """Lend a connection. If the block fails, the connection is closed, so that no stray reply is read later."""
-        connection = self._take()
-        try:
-            yield connection
-        except BaseException:
-            self._discard(connection)
-            raise
-        self._idle.append(connection)
+        return Lent(self)
 
     def send(self, *commands: Command) -> list[Reply]:
         """Send one packet of idempotent commands; retried once, on a new connection."""
@@ -138,11 +135,19 @@ class Connections:
         for sentinel in _sentinels(self._pool):
             sentinel.close()
 
-    def _take(self) -> Connection:
+    def take(self) -> Connection:
+        """Return an idle connection, or open one."""
         try:
             return self._idle.pop()
         except IndexError:
             return self._opened()
+
+    def give_back(self, connection: Connection, *, is_broken: bool) -> None:
+        """Keep a connection for the next caller; close a broken one."""
+        if is_broken:
+            self._discard(connection)
+        else:
+            self._idle.append(connection)
 
     def _opened(self) -> Connection:
         try:
@@ -173,16 +178,40 @@ class Connections:
             return replies if check is None else list(map(check, replies))
 
 
+class Lent:
+    """A connection for the length of a `with` block. A class of its own costs half of what a generator does."""
+
+    __slots__ = ("_connection", "_connections")
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def __enter__(self) -> Connection:
+        self._connection = self._connections.take()
+        return self._connection
+
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: TracebackType | None) -> None:
+        self._connections.give_back(self._connection, is_broken=kind is not None)
+
+
 def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
     """Send commands in one packet and read all replies. Error replies are returned, not raised."""
-    connection.send_packed_command([_pack(commands)], check_health=False)
-    return [_read(connection) for _ in commands]
+    connection.send_packed_command([b"".join(map(_pack, commands))], check_health=False)
+    arrived: Callable[[int], list[Reply]] | None = getattr(connection, "arrived", None)
+    replies: list[Reply] = []
+    while (left := len(commands) - len(replies)) > 0:
+        replies.append(_read(connection))  # waits for it
+        if arrived is not None and left > 1:
+            replies += arrived(left - 1)
+    return replies
 
 
-def _pack(commands: Sequence[Command]) -> bytes:
-    # hiredis is typed for one argument, but packs a whole command.
-    pack = cast("Callable[[Command], bytes]", pack_command)
-    return b"".join(map(pack, commands))
+def all_checked(replies: list[Reply]) -> list[Reply]:
+    """Return the replies; if one is an error, raise as `checked` does."""
+    for reply in replies:
+        if isinstance(reply, redis.ResponseError):
+            raise faults.reply_error(reply)
+    return replies
 
 
 def checked(reply: Reply) -> Reply:
@@ -206,7 +235,7 @@ def open_pool(url: str) -> Pool:
     """Open a connection pool for a Redis URL: redis://, rediss://, unix://, or redis+sentinel://host,host/name/db."""
     if _scheme(url) in _SENTINEL_SCHEMES:
         return _sentinel_pool(url)
-    pool: Pool = _pool_of(redis.ConnectionPool, url, _options())
+    pool: Pool = _pool_of(redis.ConnectionPool, url, _options() | IN_PACKETS)
     return pool
 
 
@@ -290,7 +319,7 @@ def _sentinel_pool(url: str) -> Pool:
     target = _sentinel_target(url)
     make: Any = Sentinel  # redis-py leaves its synchronous sentinel untyped
     sentinel = make(target.hosts, sentinel_kwargs=_SENTINEL_OPTIONS)
-    pool: Pool = sentinel.master_for(target.master, **_options(), **target.options).connection_pool
+    pool: Pool = sentinel.master_for(target.master, **_options(), **IN_PACKETS, **target.options).connection_pool
     return pool
 
 

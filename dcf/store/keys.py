@@ -54,7 +54,7 @@ Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a 
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final, Literal, TypeAlias
 from zlib import crc32
 
@@ -105,6 +105,7 @@ def _percent(found: re.Match[str]) -> str:
     return f"%{ord(found[0]):02X}"
 
 
+@lru_cache(maxsize=1024)
 def decode_state(part: str) -> str:
     """Return the path that `encode_state` made this part from."""
     return path_of([_ENCODED.sub(lambda found: chr(int(found[1], 16)), name) for name in part.split("/")])
@@ -244,99 +245,98 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
 """All kinds of keys of a run."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class RunKeys:
-    """The keys of one run, each of a kind in `KEY_KINDS`."""
+    """The keys of one run, each of a kind in `KEY_KINDS`. Each is made once; `keys_of` keeps those of the latest runs."""
 
     workflow_id: str
 
-    @property
+    @cached_property
     def meta(self) -> str:
         """Facts about the run, and its status."""
         return self.of("meta")
 
-    @property
+    @cached_property
     def definition(self) -> str:
         """The workflow as it was when the run was created."""
         return self.of("definition")
 
-    @property
+    @cached_property
     def events(self) -> str:
         """The run's history."""
         return self.of("events")
 
-    @property
+    @cached_property
     def outbox(self) -> str:
         """Outbox: the notifications owed."""
         return self.of("outbox")
 
-    @property
+    @cached_property
     def told(self) -> str:
         """How the agents of each state were notified."""
         return self.of("told")
 
-    @property
+    @cached_property
     def timers(self) -> str:
         """Open states by when they next need attention."""
         return self.of("timers")
 
-    @property
+    @cached_property
     def scopes(self) -> str:
         """Every Parallel and Map that was opened, by the most branches or iterations it had."""
         return self.of("scopes")
 
-    @property
+    @cached_property
     def claims(self) -> str:
         """States by the token that claimed them."""
         return self.of("claims")
 
-    @property
+    @cached_property
     def receipts(self) -> str:
         """Receipts of older requests, by state and request."""
         return self.of("receipts")
 
-    @property
+    @cached_property
     def barrier(self) -> str:
         """Small write before WAIT, which waits for replicas."""
         return self.of("barrier")
 
-    @property
+    @cached_property
     def audit(self) -> str:
         """The audit record that finalizing writes."""
         return self.of("audit")
 
     def state(self, path: str) -> str:
         """Return the key of a state's document."""
-        return self.of("state", path)
+        return f"{self._beginnings['state']}:{encode_state(path)}"
 
     def input(self, path: str) -> str:
         """Return the key of a state's input."""
-        return self.of("input", path)
+        return f"{self._beginnings['input']}:{encode_state(path)}"
 
     def entry(self, path: str) -> str:
         """Return the key of the record of entering a state, which exists if its input alone is not enough."""
-        return self.of("entry", path)
+        return f"{self._beginnings['entry']}:{encode_state(path)}"
 
     def output(self, path: str) -> str:
         """Return the key of the output of a state, a branch or an iteration."""
-        return self.of("output", path)
+        return f"{self._beginnings['output']}:{encode_state(path)}"
 
     def items(self, path: str) -> str:
         """Return the key of the items of a Map."""
-        return self.of("items", path)
+        return f"{self._beginnings['items']}:{encode_state(path)}"
 
     def results(self, path: str) -> str:
         """Return the key of the results of a Map whose ResultWriter keeps them out of its output."""
-        return self.of("results", path)
+        return f"{self._beginnings['results']}:{encode_state(path)}"
 
     def join(self, path: str) -> str:
         """Return the key that counts the branches or iterations that ended."""
-        return self.of("join", path)
+        return f"{self._beginnings['join']}:{encode_state(path)}"
 
     def of(self, kind: str, path: str | None = None) -> str:
         """Return the key of a kind; `path` is needed for kinds that exist per state, scope or branch."""
-        how = KEY_KINDS[kind]
-        key = f"{how.prefix}:wf:{self.workflow_id}:{kind}{how.suffix}"
+        key = self._beginnings[kind]
         return key if path is None else f"{key}:{encode_state(path)}"
 
     def every(self, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str]) -> list[str]:
@@ -348,6 +348,15 @@ class RunKeys:
             "branch": tuple(branches),
         }
         return [self.of(name, path) for name, kind in KEY_KINDS.items() for per in kind.per for path in paths[per]]
+
+    @cached_property
+    def _beginnings(self) -> Mapping[str, str]:
+        """The keys without a path, by kind."""
+        return {kind: f"{how.prefix}:wf:{self.workflow_id}:{kind}{how.suffix}" for kind, how in KEY_KINDS.items()}
+
+
+keys_of = lru_cache(maxsize=1024)(RunKeys)
+"""Return the keys of a run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

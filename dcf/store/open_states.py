@@ -4,13 +4,14 @@ They are ordered by when they next need attention, so claimable ones come first.
 """
 
 from dataclasses import replace
+from typing import Any
 
 from dcf.asl.state_paths import name_of
 from dcf.core import codec
-from dcf.core.decision import Reads, Snapshot
-from dcf.core.model import StateDoc, Status
+from dcf.core.model import Meta, StateDoc, Status
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, decode_state
+from dcf.store.state_texts import read_text
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, load
 
@@ -50,12 +51,10 @@ _GONE = StateDoc(status=Status.CANCELLED)
 """Stands for an open state whose document is missing: no agent can take it, and it counts as read."""
 
 
-def page_command(run: RunKeys, reads: Reads) -> Command | None:
-    """Return the command that reads a page of the open states; None if none is to be read."""
-    if reads.open_states is None:
-        return None
-    offset, length = reads.open_states
-    mark = "" if reads.claim is None else fingerprint(reads.claim)
+def page_command(run: RunKeys, page: tuple[int, int], claim: str | None) -> Command:
+    """Return the command that reads a page of the open states, and the state that was claimed with a token."""
+    offset, length = page
+    mark = "" if claim is None else fingerprint(claim)
     names = (run.timers, run.meta, run.claims)
     return ("EVAL", _OPEN_STATES, 3, *names, offset, offset + length - 1, run.state(""), run.input(""), mark)
 
@@ -67,26 +66,30 @@ def texts_of(reply: Reply) -> dict[str, bytes]:
     return {decode_state(part.decode()): doc for part, doc in found if doc is not None}
 
 
-def with_page(snapshot: Snapshot, reply: Reply) -> Snapshot:
-    """Return the snapshot with a page's documents, the scopes around them, their inputs and assignments."""
-    states, inputs = dict(snapshot.states), dict(snapshot.inputs)
-    agents: dict[str, tuple[str, ...]] = {}
+def add_page(rows: dict[str, Any], reply: Reply) -> None:
+    """Add a page's documents, the scopes around them, their inputs and assignments to the rows of a snapshot."""
+    states, inputs = rows.setdefault("states", {}), rows.setdefault("inputs", {})
+    meta: Meta | None = rows["meta"]
+    agents = {} if meta is None else dict(meta.agents)
     page, around, size = reply
     for part, doc, assignment, given in page:
         path = decode_state(part.decode())
-        states[path] = _GONE if doc is None else codec.read_state(load(doc)[0])
+        states[path] = _GONE if doc is None else read_text(doc) or _GONE
         if given is not None:
             inputs[path] = load(given)[0]
-        name, found = name_of(path), None if assignment is None else load(assignment)
-        agents[name] = codec.read_assignment(assigned(found, name))
+        name = name_of(path)
+        agents[name] = () if assignment is None else assigned(load(assignment), name)
     for part, doc in around:
-        if doc is not None:
-            states.setdefault(decode_state(part.decode()), codec.read_state(load(doc)[0]))
-    meta = None if snapshot.meta is None else replace(snapshot.meta, agents={**snapshot.meta.agents, **agents})
-    return replace(snapshot, meta=meta, states=states, inputs=inputs, page=int(size))
+        known = None if doc is None else read_text(doc)
+        if known is not None:
+            states.setdefault(decode_state(part.decode()), known)
+    rows["meta"] = None if meta is None else replace(meta, agents=agents)
+    rows["page"] = int(size)
 
 
-def assigned(found: list[Json] | None, name: str) -> Json:
-    """Return a state's assignment from the reply for its path, or for the path of all assignments."""
-    value = found[0] if found else None
-    return value.get(name) if isinstance(value, dict) else value
+def assigned(found: list[Json] | None, name: str) -> tuple[str, ...]:
+    """Return the agents assigned to a state, from the reply for its path, or for the path of all assignments."""
+    if not found:
+        return ()
+    value = found[0]
+    return codec.read_assignment(value.get(name) if isinstance(value, dict) else value)

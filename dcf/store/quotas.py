@@ -155,7 +155,7 @@ def _sizes(run: RunKeys, command: Command) -> list[str | int]:
     data = keys.data_of(run.workflow_id)
     if command[0] == "JSON.MSET":
         triples = zip(command[1::3], command[3::3], strict=True)
-        written = [(str(key), str(text)) for key, text in triples if str(key).startswith(data)]
+        written = [(str(key), text) for key, text in triples if str(key).startswith(data)]
         return [part for key, text in written for part in (key.removeprefix(data), _bytes(text))]
     if command[0] == "DEL":
         gone = [str(key).removeprefix(data) for key in command[1:] if str(key).startswith(data)]
@@ -163,5 +163,5 @@ def _sizes(run: RunKeys, command: Command) -> list[str | int]:
     return []
 
 
-def _bytes(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode())
+def _bytes(text: str | bytes | float) -> int:
+    return len(text) if isinstance(text, bytes) else len(str(text).encode())

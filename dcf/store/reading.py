@@ -4,18 +4,21 @@ A reply is found by its command and a document by its key, so the functions are 
 paths are read unless all of it is requested, since meta grows with the workflow.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
 
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
-from dcf.core.model import Meta, Receipt, StateInput
+from dcf.core.model import Meta, Receipt, StateDoc, StateInput
 from dcf.core.scopes import with_scopes
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, encode_state, receipt_field
-from dcf.store.open_states import assigned, page_command, texts_of, with_page
+from dcf.store.open_states import add_page, assigned, page_command, texts_of
+from dcf.store.state_texts import read_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 
@@ -24,49 +27,67 @@ _FEW: Final = 8
 
 _TIME: Final[Command] = ("TIME",)
 _TALLY: Final = ("done", "failed", "failure")
-_META_PATHS: Final = (
-    "$.status",
-    "$.definition_sha256",
-    "$.created_at",
-    "$.started_at",
-    "$.planner_agent_id",
-    "$.created_by",
-    "$.max_attempts",
-    "$.clock_due_at",
-)
+_META_FIELDS: Final = {
+    f"$.{name}": name  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
+    for name in (
+        "status",
+        "definition_sha256",
+        "created_at",
+        "started_at",
+        "planner_agent_id",
+        "max_attempts",
+        "clock_due_at",
+    )
+}
 
 
 class Replies:
-    """The replies to one packet, by command."""
+    """The replies to one packet by command (`of`), and the documents by key: as texts, each an array of one."""
 
-    def __init__(self, commands: list[Command], keys: list[str], replies: Sequence[Reply]) -> None:
-        self._by_command = dict(zip(commands, replies, strict=True))
-        found = self._by_command[_mget(keys)] if keys else ()
-        self._by_key = dict(zip(keys, found, strict=True))
+    __slots__ = ("of", "texts")
 
-    def of(self, command: Command) -> Reply:
-        """Return the reply to a command."""
-        return self._by_command[command]
+    def __init__(self, asked: "Asked", replies: Sequence[Reply]) -> None:
+        self.of: dict[Command, Reply] = dict(zip(asked.commands, replies, strict=True))
+        self.texts: dict[str, bytes | None] = {}
+        if asked.mget is not None:
+            self.texts = dict(zip(asked.keys, self.of[asked.mget], strict=True))
 
-    def present(self, keys: Mapping[str, str]) -> Iterator[tuple[str, Json]]:
-        """Yield the documents that exist, each with the name of its key. A document may be null."""
-        for name, key in keys.items():
-            found = self._by_key[key]
-            if found is not None:
-                yield name, load(found)[0]
+    def present(self, keys: Mapping[str, str]) -> dict[str, Json]:
+        """Return the documents that exist, each by the name of its key. A document may be null."""
+        return {name: load(text)[0] for name, key in keys.items() if (text := self.texts[key]) is not None}
 
 
-class Asked(NamedTuple):
-    """What one row of a snapshot needs: its commands, documents by key, and a function from replies to the row."""
+class Asked:
+    """The first packet of a transaction: what its rows ask for, each command, document and watched key once."""
 
-    understand: Callable[[Replies], object]
-    commands: tuple[Command, ...] = ()
-    keys: tuple[str, ...] = ()
-    watched: tuple[str, ...] = ()
+    __slots__ = ("commands", "keys", "mget", "watched")
+
+    def __init__(self) -> None:
+        self.commands: dict[Command, None] = {_TIME: None}
+        self.keys: dict[str, None] = {}
+        self.watched: list[str] = []
+        self.mget: Command | None = None
+
+    def add(self, command: Command) -> None:
+        """Add a command."""
+        self.commands[command] = None
+
+    def documents(self, keys: Mapping[str, str]) -> None:
+        """Add documents, by any names."""
+        self.keys.update(dict.fromkeys(keys.values()))
+
+    def complete(self) -> None:
+        """Add the command that reads all documents."""
+        if self.keys:
+            self.mget = ("JSON.MGET", *self.keys, "$")
+            self.commands[self.mget] = None
 
 
-Ask: TypeAlias = Callable[[RunKeys, Any], Asked]
-"""Function from a row of `Reads` to what that row of the snapshot needs."""
+Understand: TypeAlias = Callable[[Replies], object]
+"""Function from the replies to a row of the snapshot."""
+
+Ask: TypeAlias = Callable[[Asked, RunKeys, Any], Understand]
+"""Function that asks for a row of `Reads`, and returns how its row of the snapshot is understood."""
 
 
 class Reading:
@@ -74,28 +95,33 @@ class Reading:
 
     def __init__(self, run: RunKeys, reads: Reads) -> None:
         self.run = run
-        self._rows = _meta(run, reads)
-        self._rows |= {row: ask(run, wanted) for row, ask in READS.items() if (wanted := getattr(reads, row))}
-        self._page = page_command(run, reads)
-        self._watched = frozenset(reads.states)
-        self._keys = list(dict.fromkeys(key for asked in self._rows.values() for key in asked.keys))
-        self._commands = self._list_commands()
+        self._watched = reads.states
+        self._asked = asked = Asked()
+        self._rows = _whole_meta(asked, run) if reads.whole_meta else {"meta": _meta(asked, run, reads.agents)}
+        for (row, ask), wanted in zip(READS.items(), _ROWS(reads), strict=True):
+            if wanted:
+                self._rows[row] = ask(asked, run, wanted)
+        asked.complete()
+        self._page = None if reads.open_states is None else page_command(run, reads.open_states, reads.claim)
+        if self._page is not None:
+            asked.add(self._page)
 
     def opening(self) -> list[Command]:
         """Return WATCH and the reads."""
-        return [("WATCH", *(key for asked in self._rows.values() for key in asked.watched)), *self._commands]
+        return [("WATCH", *self._asked.watched), *self._asked.commands]
 
     def commands(self) -> list[Command]:
         """Return the reads without WATCH."""
-        return self._commands
+        return list(self._asked.commands)
 
     def snapshot(self, replies: Sequence[Reply]) -> Snapshot:
         """Parse the replies to `commands`, or to `opening`, whose first reply is that of WATCH."""
         found = self._told_apart(replies)
-        rows: dict[str, Any] = {row: asked.understand(found) for row, asked in self._rows.items()}
-        seconds, micros = found.of(_TIME)
-        snapshot = Snapshot(now=int(seconds) * SECOND + int(micros), **rows)
-        return snapshot if self._page is None else with_page(snapshot, found.of(self._page))
+        rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
+        if self._page is not None:
+            add_page(rows, found.of[self._page])
+        seconds, micros = found.of[_TIME]
+        return Snapshot(now=int(seconds) * SECOND + int(micros), **rows)
 
     def guards(self, replies: Sequence[Reply], changes: Changes) -> dict[str, bytes]:
         """Return documents that the changes rest on and that are not watched, by key, as they were read.
@@ -104,151 +130,159 @@ class Reading:
         """
         if self._page is None:
             return {}
-        texts = texts_of(self._told_apart(replies).of(self._page))
+        texts = texts_of(self._told_apart(replies).of[self._page])
         unwatched = (path for path in with_scopes(changes.states) if path in texts and path not in self._watched)
         return {self.run.state(path): texts[path] for path in unwatched}
 
     def _told_apart(self, replies: Sequence[Reply]) -> Replies:
-        return Replies(self._commands, self._keys, replies[-len(self._commands) :])
-
-    def _list_commands(self) -> list[Command]:
-        own = [command for asked in self._rows.values() for command in asked.commands]
-        shared = [_mget(self._keys)] if self._keys else []
-        page = [] if self._page is None else [self._page]
-        return list(dict.fromkeys([_TIME, *own, *shared, *page]))
+        return Replies(self._asked, replies[-len(self._asked.commands) :])
 
 
-def _mget(keys: list[str]) -> Command:
-    return ("JSON.MGET", *keys, "$")
+def _whole_meta(asked: Asked, run: RunKeys) -> dict[str, Understand]:
+    """Read all of meta: the part that decisions need, and the document."""
+    command: Command = ("JSON.GET", run.meta, "$")
+    asked.add(command)
+    asked.watched.append(run.meta)
+
+    def understand(found: Replies) -> Meta | None:
+        document = _root(found.of[command])
+        return None if found.of[command] is None else codec.read_meta(document)
+
+    return {"meta": understand, "meta_document": lambda found: _root(found.of[command])}
 
 
-def _meta(run: RunKeys, reads: Reads) -> dict[str, Asked]:
-    """Read the part of meta that decisions need, or all of it."""
-    command, names = _meta_command(run, reads), _assigned_names(reads)
-    if reads.whole_meta:
-        return {
-            "meta": Asked(
-                commands=(command,), watched=(run.meta,), understand=lambda found: _whole_meta(found.of(command))
-            ),
-            "meta_document": Asked(commands=(command,), understand=lambda found: _root(found.of(command))),
-        }
+def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
+    """Read the part of meta that decisions need, with the assignments of these states.
+
+    Each assignment is read by its path, or all of them if that is less work.
+    """
+    names = dict.fromkeys(map(name_of, paths))
+    agents = ("$.agents",) if len(names) > _FEW else dict.fromkeys(map(_agent_path, names))
+    command: Command = ("JSON.GET", run.meta, *_META_FIELDS, *agents)
+    asked.add(command)
+    asked.watched.append(run.meta)
 
     def understand(replies: Replies) -> Meta | None:
-        reply = replies.of(command)
+        reply = replies.of[command]
         if reply is None:
             return None
         found = load(reply)
-        fields: dict[str, Json] = {path[2:]: _first(found, path) for path in _META_PATHS}
+        fields: dict[str, Json] = {
+            name: values[0] if (values := found.get(path)) else None for path, name in _META_FIELDS.items()
+        }
         every = found.get("$.agents")
-        fields["agents"] = {name: assigned(every or found.get(_agent_path(name)), name) for name in names}
-        return codec.read_meta(fields)
+        own = {name: assigned(every or found.get(_agent_path(name)), name) for name in names}
+        return codec.read_meta(fields, own)
 
-    return {"meta": Asked(commands=(command,), watched=(run.meta,), understand=understand)}
-
-
-def _meta_command(run: RunKeys, reads: Reads) -> Command:
-    """Read each assignment by its path, or all of them if that is less work."""
-    if reads.whole_meta:
-        return ("JSON.GET", run.meta, "$")
-    names = _assigned_names(reads)
-    agents = ("$.agents",) if len(names) > _FEW else tuple(dict.fromkeys(map(_agent_path, names)))
-    return ("JSON.GET", run.meta, *_META_PATHS, *agents)
+    return understand
 
 
-def _states(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+def _states(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     keys = {path: run.state(path) for path in paths}
-    return Asked(
-        keys=tuple(keys.values()),
-        watched=tuple(keys.values()),
-        understand=lambda found: {p: codec.read_state(doc) for p, doc in found.present(keys) if doc is not None},
-    )
+    asked.documents(keys)
+    asked.watched += keys.values()
+
+    def understand(found: Replies) -> dict[str, StateDoc]:
+        docs: dict[str, StateDoc] = {}
+        for path, key in keys.items():
+            text = found.texts[key]
+            doc = None if text is None else read_text(text)
+            if doc is not None:
+                docs[path] = doc
+        return docs
+
+    return understand
 
 
 def _documents(key: Callable[[RunKeys, str], str]) -> Ask:
     """Read one document for each path."""
 
-    def ask(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+    def ask(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
         keys = {path: key(run, path) for path in paths}
-        return Asked(keys=tuple(keys.values()), understand=lambda found: dict(found.present(keys)))
+        asked.documents(keys)
+        return lambda found: found.present(keys)
 
     return ask
 
 
-def _entries(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+def _entries(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     inputs = {path: run.input(path) for path in paths}
     entries = {path: run.entry(path) for path in paths}
+    asked.documents(inputs)
+    asked.documents(entries)
 
     def understand(found: Replies) -> dict[str, Entry]:
         # No entry, or null, is stored for a state that sees its whole raw input and needs nothing else kept.
-        plain = {path: _plain(given) for path, given in found.present(inputs)}
-        return plain | {path: codec.read_entry(entry) for path, entry in found.present(entries) if entry is not None}
+        plain = {path: _plain(given) for path, given in found.present(inputs).items()}
+        kept = found.present(entries).items()
+        return plain | {path: codec.read_entry(entry) for path, entry in kept if entry is not None}
 
-    return Asked(keys=(*inputs.values(), *entries.values()), understand=understand)
+    return understand
 
 
-def _scopes(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+def _scopes(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     """Read the records of opening scopes: the entry, or the input alone if that is enough."""
     inputs = {path: run.input(path) for path in paths}
     entries = {path: run.entry(path) for path in paths}
+    asked.documents(inputs)
+    asked.documents(entries)
 
     def understand(found: Replies) -> dict[str, StateInput]:
-        effective: dict[str, Json] = dict.fromkeys(inputs) | dict(found.present(inputs))
-        kept = {path: codec.read_entry(entry) for path, entry in found.present(entries) if entry is not None}
+        effective: dict[str, Json] = dict.fromkeys(inputs) | found.present(inputs)
+        kept = {path: codec.read_entry(entry) for path, entry in found.present(entries).items() if entry is not None}
         return {
             path: StateInput(entry=kept.get(path) or _plain(given), effective=given)
             for path, given in effective.items()
         }
 
-    return Asked(keys=(*inputs.values(), *entries.values()), understand=understand)
+    return understand
 
 
-def _audit(run: RunKeys, _: bool) -> Asked:
+def _audit(asked: Asked, run: RunKeys, _: bool) -> Understand:
     keys = {"audit": run.audit}
-    return Asked(
-        keys=(run.audit,), watched=(run.audit,), understand=lambda found: dict(found.present(keys)).get("audit")
-    )
+    asked.documents(keys)
+    asked.watched.append(run.audit)
+    return lambda found: found.present(keys).get("audit")
 
 
-def _timers(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+def _timers(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     command: Command = ("ZMSCORE", run.timers, *map(encode_state, paths))
+    asked.add(command)
 
     def understand(found: Replies) -> dict[str, int]:
-        scores = zip(paths, found.of(command), strict=True)
+        scores = zip(paths, found.of[command], strict=True)
         return {path: int(float(score)) for path, score in scores if score is not None}
 
-    return Asked(commands=(command,), understand=understand)
+    return understand
 
 
 def _item_path(index: int) -> str:
     return f"$[{index}]"  # nosemgrep: jsonpaths-are-not-formatted - an index is a number
 
 
-def _items(run: RunKeys, wanted: tuple[tuple[str, int], ...]) -> Asked:
+def _items(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, int], ...]) -> Understand:
     commands: dict[tuple[str, int], Command] = {
         (path, index): ("JSON.GET", run.items(path), _item_path(index)) for path, index in wanted
     }
-    return Asked(
-        commands=tuple(commands.values()),
-        understand=lambda found: {item: _root(found.of(command)) for item, command in commands.items()},
-    )
+    asked.commands.update(dict.fromkeys(commands.values()))
+    return lambda found: {item: _root(found.of[command]) for item, command in commands.items()}
 
 
-def _tallies(run: RunKeys, paths: tuple[str, ...]) -> Asked:
+def _tallies(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
     commands: dict[str, Command] = {path: ("HMGET", run.join(path), *_TALLY) for path in paths}
-    return Asked(
-        commands=tuple(commands.values()),
-        understand=lambda found: {path: _tally(found.of(command)) for path, command in commands.items()},
-    )
+    asked.commands.update(dict.fromkeys(commands.values()))
+    return lambda found: {path: _tally(found.of[command]) for path, command in commands.items()}
 
 
-def _receipts(run: RunKeys, wanted: tuple[tuple[str, str], ...]) -> Asked:
+def _receipts(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, str], ...]) -> Understand:
     command: Command = ("HMGET", run.receipts, *(receipt_field(path, request) for path, request in wanted))
+    asked.add(command)
 
     def understand(found: Replies) -> dict[tuple[str, str], Receipt | None]:
-        kept = zip(wanted, found.of(command), strict=True)
+        kept = zip(wanted, found.of[command], strict=True)
         return {place: None if reply is None else codec.read_receipt(load(reply)) for place, reply in kept}
 
-    return Asked(commands=(command,), understand=understand)
+    return understand
 
 
 READS: Final[Mapping[str, Ask]] = {
@@ -265,11 +299,10 @@ READS: Final[Mapping[str, Ask]] = {
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 
-
-def _assigned_names(reads: Reads) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(map(name_of, reads.agents)))
+_ROWS: Final = attrgetter(*READS)
 
 
+@lru_cache(maxsize=1024)
 def _agent_path(state: str) -> str:
     """Return the JSONPath of a state's assignment. RedisJSON understands no other escapes than these two.
 
@@ -291,16 +324,7 @@ def _tally(reply: list[bytes | None]) -> Tally:
     return Tally(done=int(done or 0), failed=int(failed or 0), error=error, cause=cause)
 
 
-def _whole_meta(reply: Reply) -> Meta | None:
-    return None if reply is None else codec.read_meta(load(reply)[0])
-
-
 def _root(reply: Reply) -> Json:
     """Return the single value that a path matched; None if there is none."""
     found = [] if reply is None else load(reply)
     return found[0] if found else None
-
-
-def _first(found: Mapping[str, Json], path: str) -> Json:
-    values = found.get(path)
-    return values[0] if values else None

@@ -3,27 +3,29 @@
 First packet: WATCH, TIME and the reads. Second packet: index entries, MULTI, the changes, EXEC. `attempts` retries it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import field, replace
 from functools import partial
 from typing import Generic, TypeVar
 
 from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
+from dcf.errors import DcfError
 from dcf.store.attempts import Attempts, commit
 from dcf.store.authors import current_account
-from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
-from dcf.store.keys import RunKeys, decode_state
+from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
+from dcf.store.keys import RunKeys, decode_state, keys_of
 from dcf.store.quotas import charge, refusal_in, reservation
 from dcf.store.reading import Reading
 from dcf.store.writing import announcements, commit_commands, read_counts
 from dcf.values.json_text import Json, load
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@record(frozen=True, slots=True, kw_only=True)
 class Committed(Generic[Answer_co]):
     """Result of a transaction: the answer, the follow-up work, and the counts after it of the scopes it added to.
 
@@ -59,7 +61,7 @@ class RunStore:
 
     def keys(self, workflow_id: str) -> RunKeys:
         """Return the keys of a run."""
-        return RunKeys(workflow_id)
+        return keys_of(workflow_id)
 
     def transact(self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]) -> Answer:
         """Read, decide, commit; retry after a lost race. Raise UnknownOutcome if the outcome stays unknown."""
@@ -70,7 +72,7 @@ class RunStore:
     ) -> Committed[Answer]:
         """Like `transact`, but also return the follow-up work and the counts of scopes after the commit."""
         reading = Reading(self.keys(workflow_id), reads)
-        return self._attempts.until_done(lambda connection: self._once(connection, reading, decide))
+        return self._attempts.until_done(partial(self._once, reading, decide))
 
     def create(
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]], size: Callable[[], int]
@@ -81,9 +83,9 @@ class RunStore:
         """
         reading, account = Reading(self.keys(workflow_id), reads), current_account()
         if account is None:
-            return self._attempts.until_done(lambda connection: self._once(connection, reading, decide))
+            return self._attempts.until_done(partial(self._once, reading, decide))
         reserve = reservation(reading.run, size(), account)
-        return self._attempts.until_done(lambda connection: self._reserved(connection, reading, decide, reserve))
+        return self._attempts.until_done(partial(self._reserved, reading, decide, reserve))
 
     def read(self, workflow_id: str, reads: Reads) -> Snapshot:
         """Return the snapshot that a decision would get, without WATCH."""
@@ -118,10 +120,10 @@ class RunStore:
 
     def _reserved(
         self,
-        connection: Connection,
         reading: Reading,
         decide: Callable[[Snapshot], Decision[Answer]],
         reserve: Command,
+        connection: Connection,
     ) -> Committed[Answer | Refusal]:
         reply, *replies = exchange(connection, [reserve, *reading.opening()])
         refusal = refusal_in(reply)
@@ -131,7 +133,7 @@ class RunStore:
         return Committed(answer=refusal)
 
     def _once(
-        self, connection: Connection, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]]
+        self, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]], connection: Connection
     ) -> Committed[Answer]:
         return self._decided(connection, reading, decide, exchange(connection, reading.opening()))
 
@@ -140,11 +142,14 @@ class RunStore:
         connection: Connection,
         reading: Reading,
         decide: Callable[[Snapshot], Decision[Answer]],
-        replies: Sequence[Reply],
+        replies: list[Reply],
     ) -> Committed[Answer]:
-        snapshot = reading.snapshot([checked(reply) for reply in replies])
-        deciding = partial(decide, self._timed(snapshot))
-        decision = self._attempts.result_of(connection, reading.run.barrier, deciding)
+        snapshot = reading.snapshot(all_checked(replies))
+        try:
+            decision = decide(snapshot if self._clock is None else self._timed(snapshot))
+        except DcfError:  # an answer too, which is confirmed as well
+            self._attempts.let_go(connection, reading.run.barrier)
+            raise
         if decision.changes is None:
             self._attempts.let_go(connection, reading.run.barrier)
             return Committed(answer=decision.answer)
@@ -156,6 +161,6 @@ class RunStore:
             announced.append(charge(reading.run, commands, len(decision.changes.events), account))
         results = commit(connection, commands, announced, reading.guards(replies, decision.changes))
         self._attempts.confirm(connection, reading.run.barrier)
-        counts = read_counts(reading.run, decision.changes, commands, results)
+        counts = read_counts(reading.run, decision.changes, commands, results) if decision.changes.ended else {}
         owes = bool(decision.changes.notices)
         return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts, owes=owes)

@@ -5,54 +5,65 @@ transaction. They are sent just before it, so that nothing is committed without 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from dcf.core import codec
 from dcf.core.decision import Changes, Event, Notice, Snapshot, Tally
-from dcf.core.model import Receipt, StateInput
+from dcf.core.model import Receipt, StateDoc, StateInput
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, encode_state, receipt_field
+from dcf.store.state_texts import write_text
 from dcf.values.instants import SECOND
-from dcf.values.json_text import Json, dump
-
-Writer: TypeAlias = Callable[[RunKeys, Any], Iterable[Command]]
-"""Function that returns the commands of one non-empty row of `Changes`."""
-
-Announcer: TypeAlias = Callable[[RunKeys, Any, int], Iterable[Command]]
-"""Function that returns the index commands of one row of `Changes`, at a server time."""
+from dcf.values.json_text import Json, dump, dump_bytes
 
 _ASSIGNED_LIFE_S: Final = 30 * 24 * 3600
 
 _ADD: Final = "HINCRBY"
 
-_OF_MANY_KEYS: Final = frozenset({"DEL", "JSON.MSET"})
-"""Commands that take any number of keys; a transaction sends each of them at most once."""
+
+@dataclass(slots=True)
+class Packet:
+    """The commands of one MULTI while they are collected: one DEL and one JSON.MSET at most, of any number of keys."""
+
+    deleted: list[str | bytes] = field(default_factory=list)
+    documents: list[str | bytes] = field(default_factory=list)
+    others: list[Command] = field(default_factory=list)
+
+    def commands(self) -> list[Command]:
+        """Return the commands, in an order that reads well in MONITOR."""
+        first: list[Command] = [("DEL", *self.deleted)] if self.deleted else []
+        if self.documents:
+            first.append(("JSON.MSET", *self.documents))
+        return first + self.others
+
+
+Writer: TypeAlias = Callable[[Packet, RunKeys, Any], None]
+"""Function that adds the commands of one non-empty row of `Changes`."""
+
+Announcer: TypeAlias = Callable[[RunKeys, Any, int], Iterable[Command]]
+"""Function that returns the index commands of one row of `Changes`, at a server time."""
 
 
 def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
-    """Return the commands that make the changes, in an order that reads well in MONITOR."""
-    commands: list[Any] = []
-    merged: dict[Any, list[Any]] = {}
-    for row, write in WRITES.items():
-        found = getattr(changes, row)
-        for command in write(run, found) if found else ():
-            verb = command[0]
-            if verb not in _OF_MANY_KEYS:
-                commands.append(command)
-            elif verb in merged:
-                merged[verb] += command[1:]
-            else:
-                merged[verb] = [*command]
-                commands.append(merged[verb])
-    return list(map(tuple, commands))
+    """Return the commands that make the changes."""
+    packet = Packet()
+    for write, found in zip(WRITES.values(), _ROWS(changes), strict=True):
+        if found:
+            write(packet, run, found)
+    return packet.commands()
 
 
 def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Command]:
     """Return the commands that add the run to indexes; `seen` is what the changes were decided by."""
-    entered = ((announce, getattr(changes, row)) for row, announce in ANNOUNCES.items())
-    commands = [command for announce, found in entered if found for command in announce(run, found, seen.now)]
+    commands: list[Command] = []
+    for row, announce in ANNOUNCES.items():
+        found = getattr(changes, row)
+        if found:
+            commands += announce(run, found, seen.now)
     at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)
     return commands if at is None else [*commands, due_command(run, at)]
 
@@ -64,8 +75,6 @@ def due_command(run: RunKeys, at: int) -> Command:
 
 def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results: list[Reply]) -> dict[str, Tally]:
     """Return the counts after the commit of the scopes that it added to."""
-    if not changes.ended:
-        return {}
     counted = {
         command[:3]: int(result) for command, result in zip(commands, results, strict=True) if command[0] == _ADD
     }
@@ -96,91 +105,97 @@ def notice_command(run: RunKeys, notice: Notice) -> Command:
     return ("XADD", run.outbox, "*", *fields)
 
 
-def _documents(key: Callable[[RunKeys, str], str], write: Callable[[Any], Json] = lambda value: value) -> Writer:
+def _documents(key: Callable[[RunKeys, str], str]) -> Writer:
     """Return a writer of one document per path."""
 
-    def commands(run: RunKeys, documents: Mapping[str, Any]) -> Iterator[Command]:
+    def write(packet: Packet, run: RunKeys, documents: Mapping[str, Json]) -> None:
         for path, document in documents.items():
-            yield ("JSON.MSET", key(run, path), "$", dump(write(document)))
+            packet.documents += (key(run, path), "$", dump_bytes(document))
 
-    return commands
+    return write
 
 
 def _document(key: Callable[[RunKeys], str]) -> Writer:
     """Return a writer of one document of the run."""
 
-    def commands(run: RunKeys, document: Mapping[str, Json]) -> Iterator[Command]:
-        yield ("JSON.MSET", key(run), "$", dump(dict(document)))
+    def write(packet: Packet, run: RunKeys, document: Mapping[str, Json]) -> None:
+        packet.documents += (key(run), "$", dump_bytes(dict(document)))
 
-    return commands
+    return write
 
 
 def _deleted(key: Callable[[RunKeys, str], str]) -> Writer:
     """Return a writer that deletes one key per path."""
 
-    def commands(run: RunKeys, paths: Sequence[str]) -> Iterator[Command]:
-        for path in paths:
-            yield ("DEL", key(run, path))
+    def write(packet: Packet, run: RunKeys, paths: Sequence[str]) -> None:
+        packet.deleted += [key(run, path) for path in paths]
 
-    return commands
-
-
-def _meta(run: RunKeys, fields: Mapping[str, Json]) -> Iterator[Command]:
-    for field, value in fields.items():
-        path = f"$.{field}"  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
-        yield ("JSON.MSET", run.meta, path, dump(value))
+    return write
 
 
-def _inputs(run: RunKeys, inputs: Mapping[str, StateInput]) -> Iterator[Command]:
+def _meta(packet: Packet, run: RunKeys, fields: Mapping[str, Json]) -> None:
+    for name, value in fields.items():
+        path = f"$.{name}"  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
+        packet.documents += (run.meta, path, dump_bytes(value))
+
+
+def _states(packet: Packet, run: RunKeys, states: Mapping[str, StateDoc]) -> None:
+    for path, doc in states.items():
+        packet.documents += (run.state(path), "$", write_text(doc))
+
+
+def _inputs(packet: Packet, run: RunKeys, inputs: Mapping[str, StateInput]) -> None:
     for path, given in inputs.items():
-        yield ("JSON.MSET", run.input(path), "$", dump(given.effective))
+        packet.documents += (run.input(path), "$", dump_bytes(given.effective))
         if given.must_keep_entry:
-            yield ("JSON.MSET", run.entry(path), "$", dump(codec.write_entry(given.entry)))
+            packet.documents += (run.entry(path), "$", dump_bytes(codec.write_entry(given.entry)))
         elif given.revisits:
             # The entry of an earlier visit must not count for this one; null costs no further command, unlike DEL.
-            yield ("JSON.MSET", run.entry(path), "$", "null")
+            packet.documents += (run.entry(path), "$", b"null")
 
 
-def _ended(run: RunKeys, ended: Mapping[str, Tally]) -> Iterator[Command]:
+def _ended(packet: Packet, run: RunKeys, ended: Mapping[str, Tally]) -> None:
     for path, tally in ended.items():
-        yield (_ADD, run.join(path), "done", tally.done)
+        packet.others.append((_ADD, run.join(path), "done", tally.done))
         if tally.failed:
-            yield (_ADD, run.join(path), "failed", tally.failed)
-            yield ("HSET", run.join(path), "failure", dump([tally.error, tally.cause]))
+            packet.others.append((_ADD, run.join(path), "failed", tally.failed))
+            packet.others.append(("HSET", run.join(path), "failure", dump([tally.error, tally.cause])))
 
 
-def _events(run: RunKeys, events: Sequence[Event]) -> Iterator[Command]:
-    for event in events:
-        yield event_command(run, event)
+def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
+    packet.others += [event_command(run, event) for event in events]
 
 
-def _notices(run: RunKeys, notices: Sequence[Notice]) -> Iterator[Command]:
-    for notice in notices:
-        yield notice_command(run, notice)
+def _notices(packet: Packet, run: RunKeys, notices: Sequence[Notice]) -> None:
+    packet.others += [notice_command(run, notice) for notice in notices]
 
 
-def _timers(run: RunKeys, timers: Mapping[str, int | None]) -> Iterator[Command]:
+def _timers(packet: Packet, run: RunKeys, timers: Mapping[str, int | None]) -> None:
     gone = [encode_state(path) for path, due in timers.items() if due is None]
     if gone:
-        yield ("ZREM", run.timers, *gone)
-    due = [part for path, at in timers.items() if at is not None for part in (at, encode_state(path))]
-    if due:
-        yield ("ZADD", run.timers, *due)
+        packet.others.append(("ZREM", run.timers, *gone))
+    if len(gone) < len(timers):
+        due = [part for path, at in timers.items() if at is not None for part in (at, encode_state(path))]
+        packet.others.append(("ZADD", run.timers, *due))
 
 
-def _claims(run: RunKeys, claims: Mapping[str, str | None]) -> Iterator[Command]:
+def _claims(packet: Packet, run: RunKeys, claims: Mapping[str, str | None]) -> None:
     for mark, path in claims.items():
-        yield ("HDEL", run.claims, mark) if path is None else ("HSET", run.claims, mark, encode_state(path))
+        if path is None:
+            packet.others.append(("HDEL", run.claims, mark))
+        else:
+            packet.others.append(("HSET", run.claims, mark, encode_state(path)))
 
 
-def _sizes(run: RunKeys, sizes: Mapping[str, int]) -> Iterator[Command]:
+def _sizes(packet: Packet, run: RunKeys, sizes: Mapping[str, int]) -> None:
     for path, size in sizes.items():
-        yield ("ZADD", run.scopes, "GT", size, encode_state(path))
+        packet.others.append(("ZADD", run.scopes, "GT", size, encode_state(path)))
 
 
-def _receipts(run: RunKeys, receipts: Mapping[tuple[str, str], Receipt]) -> Iterator[Command]:
+def _receipts(packet: Packet, run: RunKeys, receipts: Mapping[tuple[str, str], Receipt]) -> None:
     for (path, request), receipt in receipts.items():
-        yield ("HSET", run.receipts, receipt_field(path, request), dump(codec.write_receipt(receipt)))
+        text = dump_bytes(codec.write_receipt(receipt))
+        packet.others.append(("HSET", run.receipts, receipt_field(path, request), text))
 
 
 def _listed(run: RunKeys, _: bool, now: int) -> Iterator[Command]:
@@ -203,7 +218,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "meta_document": _document(lambda run: run.meta),
     "definition": _document(lambda run: run.definition),
     "meta": _meta,
-    "states": _documents(RunKeys.state, codec.write_state),
+    "states": _states,
     "inputs": _inputs,
     "outputs": _documents(RunKeys.output),
     "items": _documents(RunKeys.items),
@@ -218,3 +233,5 @@ WRITES: Final[Mapping[str, Writer]] = {
     "receipts": _receipts,
 }
 """Writer of each row of `Changes`, in the order of writing."""
+
+_ROWS: Final = attrgetter(*WRITES)

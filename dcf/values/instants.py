@@ -11,6 +11,7 @@ SECOND = 1_000_000
 """Microseconds in a second."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_PLAIN_EPOCH = _EPOCH.replace(tzinfo=None)
 _FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 
@@ -18,8 +19,13 @@ _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // timedelta(microseconds=1)
 @lru_cache(maxsize=1024)
 def to_text(micros: int) -> str:
     """Write microseconds since the epoch as `2026-01-02T03:04:05.000006Z`. Years are clamped to 1 to 9999."""
-    moment = _EPOCH + timedelta(microseconds=max(_FIRST, min(micros, _LAST)))
-    return moment.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+    second, fraction = divmod(max(_FIRST, min(micros, _LAST)), SECOND)
+    return f"{_second_text(second)}.{fraction:06d}Z"
+
+
+@lru_cache(maxsize=256)
+def _second_text(second: int) -> str:
+    return (_PLAIN_EPOCH + timedelta(seconds=second)).isoformat(timespec="seconds")
 
 
 def from_text(text: object) -> int | None:

@@ -35,14 +35,17 @@ def dump(value: Json) -> str:
     return orjson.dumps(value).decode()
 
 
+dump_bytes = orjson.dumps
+"""Write compact JSON text in UTF-8, as `dump` does."""
+
+
 def byte_length(value: Json) -> int:
     """Return the length in bytes of what `dump` writes."""
     return len(orjson.dumps(value))
 
 
-def load(text: str | bytes) -> Json:
-    """Parse JSON that dcf itself wrote."""
-    return orjson.loads(text)
+load = orjson.loads
+"""Parse JSON that dcf itself wrote."""
 
 
 def parse(value: Json, *, name: str, max_bytes: int = MAX_BYTES) -> Json:

@@ -8,9 +8,12 @@ import pytest
 from dcf.asl.steps import Entry
 from dcf.core.answers import Created
 from dcf.core.decision import More, Reads, Snapshot
+from dcf.core.definition import read_definition
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
+from dcf.core.needs import to_update
+from dcf.core.progress import Update
 from dcf.runs.kept_scopes import KeptScopes
-from tests.support.machines import workflow
+from tests.support.machines import chain, workflow
 from tests.support.scopes import each, task
 from tests.support.world import World
 
@@ -109,3 +112,25 @@ def test_a_process_that_knew_an_earlier_run_of_that_name_sees_the_input_and_star
     old.do(run, "First")
 
     assert old.given(run, "Last") == {"input": "of the present run", "started": answer.meta["created_at"]}
+
+
+def test_runs_of_one_workflow_share_what_was_worked_out_for_it(world: World) -> None:
+    first, second = world.create(chain("A", "B")), world.create(chain("A", "B"))
+    other = world.create(chain("A", "C"))
+    definition = world.plane.run(first).definition
+    assert world.plane.run(second).definition is definition
+    assert world.plane.run(other).definition is not definition
+    world.do(first, "A")
+    needed = dict(definition.needed)
+    world.do(second, "A")
+    assert needed
+    assert definition.needed == needed
+
+
+def test_what_was_worked_out_for_the_iterations_of_a_map_is_thrown_away_before_it_is_too_much() -> None:
+    found = read_definition(workflow({"Each": each({"Leaf": task()})}))
+    for number in range(5000):
+        request = Update(state=f"Each/{number}/Leaf", token="t", status=Status.SUCCEEDED, has_output=True)
+        assert to_update(found, request).states == (f"Each/{number}/Leaf", "Each")
+    assert len(found.needed) <= 2048
+    assert len(found.machine.places) <= 1024

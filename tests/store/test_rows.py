@@ -62,7 +62,7 @@ def test_all_documents_are_one_command_to_read_and_one_to_write() -> None:
     )
     assert written == [
         ("DEL", RUN.join("C"), RUN.join("D"), RUN.output("E")),
-        ("JSON.MSET", RUN.output("A"), "$", "1", RUN.output("B"), "$", "2", RUN.results("C"), "$", "3"),
+        ("JSON.MSET", RUN.output("A"), "$", b"1", RUN.output("B"), "$", b"2", RUN.results("C"), "$", b"3"),
     ]
 
 
