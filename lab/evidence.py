@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from dcf.core.codec import whole_state
 from dcf.store import keys
 from dcf.store.keys import RunKeys, decode_state
 from lab.expectation import Expected
@@ -169,7 +170,7 @@ def read_documents(client: Any, run: str) -> dict[str, Any]:
         return {}
     found = client.execute_command("JSON.MGET", *named, "$")
     return {
-        decode_state(key.removeprefix(prefix)): json.loads(text)[0]
+        decode_state(key.removeprefix(prefix)): whole_state(json.loads(text)[0])
         for key, text in zip(named, found, strict=True)
         if text is not None
     }

@@ -4,6 +4,7 @@ The reader is tolerant: `done` means succeeded, a lease without a readable expir
 kept. The writer always writes one form. Decides nothing.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from dcf.asl.steps import Entry, Tolerance
@@ -50,11 +51,19 @@ _LARGEST = 2**53
 
 
 def write_state(doc: StateDoc) -> dict[str, Json]:
-    """Write a state document as design section 4 shows it.
+    """Write a state document for the store: while the state is open, as design section 4 shows it.
 
-    RedisJSON needs about 230 bytes for a ninth field and 600 for a nested receipt (measured, 2.8.3). So rare fields are
-    written only when set, and the last receipt and the counters are one string of JSON text.
+    RedisJSON needs about 230 bytes for a ninth field, 130 for a nested object and 600 for a nested receipt (measured,
+    2.8.3). So rare fields are written only when set, and the last receipt and the counters are one string of JSON text.
+    Of an ended state, empty fields are left out, and its epoch and what it waited for are in that string.
     """
+    if doc.status.is_terminal:
+        return _write_ended(doc)
+    return show_state(doc) | {"last": dump(_write_last(doc))}
+
+
+def show_state(doc: StateDoc) -> dict[str, Json]:
+    """Write a state document for readers: whole, whether the state is open or has ended, and without the receipt."""
     written = {
         **doc.extra,
         "status": doc.status.value,
@@ -64,19 +73,17 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
         "finished_at": _text(doc.finished_at),
         "last_error": doc.last_error,
         "waits_for": dict(doc.waits_for),
-        "last": dump(_write_last(doc)),
     }
-    rare: dict[str, Json] = {
-        "type": doc.kind,
-        "not_before": _text(doc.not_before),
-        "delay_s": doc.delay_s,
-        "deadline": _text(doc.deadline),
-        "timeout_s": doc.timeout_s,
-        "heartbeat_s": doc.heartbeat_s,
-        "scope_epoch": doc.scope_epoch,
-        "scope": None if doc.scope is None else _write_scope(doc.scope),
-    }
-    return written | {name: value for name, value in rare.items() if value is not None}
+    return written | _write_rare(doc)
+
+
+def whole_state(document: dict[str, Json]) -> dict[str, Json]:
+    """Return a stored state document with the fields that are left out of that of an ended state."""
+    doc = read_state(document)
+    if not doc.status.is_terminal:
+        return document
+    shown, lease = show_state(doc), document.get("lease")
+    return {**shown, **document} | ({"lease": {**shown["lease"], **lease}} if isinstance(lease, dict) else {})
 
 
 def write_lease(lease: Lease) -> dict[str, Json]:
@@ -94,15 +101,17 @@ def write_lease(lease: Lease) -> dict[str, Json]:
 def read_state(document: Json) -> StateDoc:
     """Read a state document from the store. Fields that an operator broke get their defaults."""
     found = _object(document)
+    last, finished_at = _last(found.get("last")), from_text(found.get("finished_at"))
+    waits_for = found.get("waits_for") if "waits_for" in found else last.get("waits_for")
     return StateDoc(
         status=_STATUSES.get(_string(found.get("status")) or "", Status.PENDING),
         attempts=_count(found.get("attempts")),
-        lease=_lease(found.get("lease")),
+        lease=_lease(found.get("lease"), last.get("epoch")),
         started_at=from_text(found.get("started_at")),
-        finished_at=from_text(found.get("finished_at")),
+        finished_at=finished_at,
         last_error=_string(found.get("last_error")),
-        waits_for={name: _count(epoch) for name, epoch in _object(found.get("waits_for")).items()},
-        **_read_last(found.get("last")),
+        waits_for={name: _count(epoch) for name, epoch in _object(waits_for).items()},
+        **_read_last(last, finished_at),
         **({} if found.keys() <= _COMMON_FIELDS else _read_rare(found)),
     )
 
@@ -192,7 +201,8 @@ def read_assignment(value: Json) -> tuple[str, ...]:
     return tuple(agent for agent in pool if isinstance(agent, str) and agent)
 
 
-def _lease(found: Json) -> Lease:
+def _lease(found: Json, epoch: Json) -> Lease:
+    """Read a lease; `epoch` is what the string `last` has, where that of an ended state is."""
     fields = _object(found)
     ts, ttl_s = from_text(fields.get("ts")), _count(fields.get("ttl_s")) or None
     expires_at = from_text(fields.get("expires_at"))
@@ -203,9 +213,49 @@ def _lease(found: Json) -> Lease:
         owner_agent_id=_string(fields.get("owner_agent_id")),
         ts=ts,
         ttl_s=ttl_s,
-        epoch=_count(fields.get("epoch")),
+        epoch=_count(fields.get("epoch", epoch)),
         expires_at=expires_at,
     )
+
+
+def _write_ended(doc: StateDoc) -> dict[str, Json]:
+    lease = write_lease(doc.lease) | {"epoch": None}
+    last: dict[str, Json] = {"epoch": doc.lease.epoch} if doc.lease.epoch else {}
+    if doc.waits_for:
+        last["waits_for"] = dict(doc.waits_for)
+    rare: dict[str, Json] = {
+        "started_at": _text(doc.started_at),
+        "finished_at": _text(doc.finished_at),
+        "last_error": doc.last_error,
+    }
+    return {
+        **doc.extra,
+        "status": doc.status.value,
+        "attempts": doc.attempts,
+        "lease": _present(lease),
+        **_present(rare),
+        "last": dump(_write_last(doc) | last),
+        **_write_rare(doc),
+    }
+
+
+def _write_rare(doc: StateDoc) -> dict[str, Json]:
+    """Write the fields that few states have."""
+    rare: dict[str, Json] = {
+        "type": doc.kind,
+        "not_before": _text(doc.not_before),
+        "delay_s": doc.delay_s,
+        "deadline": _text(doc.deadline),
+        "timeout_s": doc.timeout_s,
+        "heartbeat_s": doc.heartbeat_s,
+        "scope_epoch": doc.scope_epoch,
+        "scope": None if doc.scope is None else _write_scope(doc.scope),
+    }
+    return _present(rare)
+
+
+def _present(fields: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _write_scope(scope: ScopeBounds) -> dict[str, Json]:
@@ -229,15 +279,20 @@ def _read_scope(found: Json) -> ScopeBounds | None:
 
 
 def _write_last(doc: StateDoc) -> dict[str, Json]:
-    written: dict[str, Json] = {
-        "receipt": None if doc.receipt is None else write_receipt(doc.receipt),
-        "claim": doc.claim,
-        "reminders": doc.reminders or None,
-        "start_reminders": doc.start_reminders or None,
-        "retries": doc.retries or None,
-        "tries_from": doc.tries_from or None,
-    }
-    return {name: value for name, value in written.items() if value is not None}
+    """Write the last receipt and the counters. The time of a receipt is not written where it is that of the end."""
+    receipt = None if doc.receipt is None else write_receipt(doc.receipt)
+    if receipt is not None and receipt["at"] == doc.finished_at:
+        del receipt["at"]
+    return _present(
+        {
+            "receipt": receipt,
+            "claim": doc.claim,
+            "reminders": doc.reminders or None,
+            "start_reminders": doc.start_reminders or None,
+            "retries": doc.retries or None,
+            "tries_from": doc.tries_from or None,
+        }
+    )
 
 
 def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
@@ -255,14 +310,21 @@ def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_last(text: Json) -> dict[str, Any]:
-    """Read the last receipt and the counters that are not zero, by field name; unreadable text gives none."""
+def _last(text: Json) -> dict[str, Any]:
+    """Parse the string `last`; unreadable text is empty."""
     try:
-        found = _object(load(text))
+        return _object(load(text))
     except (TypeError, ValueError):
         return {}
+
+
+def _read_last(found: Mapping[str, Any], finished_at: int | None) -> dict[str, Any]:
+    """Read the last receipt and the counters that are not zero, by field name."""
+    receipt = found.get("receipt")
+    if isinstance(receipt, dict):
+        receipt = {"at": finished_at, **receipt}
     counters = {name: _count(found[name]) for name in _COUNTERS if name in found}
-    return {"receipt": read_receipt(found.get("receipt")), "claim": _string(found.get("claim")), **counters}
+    return {"receipt": read_receipt(receipt), "claim": _string(found.get("claim")), **counters}
 
 
 def _claimed_alone(claimed: str | None) -> tuple[str, ...]:
