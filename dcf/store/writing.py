@@ -13,6 +13,7 @@ from dcf.core.model import Receipt, StateInput
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
+from dcf.store.event_fields import write_event
 from dcf.store.keys import RunKeys, encode_state, receipt_field
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump
@@ -76,16 +77,8 @@ def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results
 
 
 def event_command(run: RunKeys, event: Event) -> Command:
-    """Return the command that adds an entry to the run's history; its `by` is the caller, if there was one."""
-    fields: list[str] = ["type", event.type]
-    author = current_author()
-    if author is not None:
-        fields += ["by", author]
-    if event.state is not None:
-        fields += ["state", event.state]
-    if event.data:
-        fields += ["data", dump(dict(event.data))]
-    return ("XADD", run.events, "*", *fields)
+    """Return the command that adds an entry to the run's history; its author is the caller, if there was one."""
+    return ("XADD", run.events, "*", *write_event(event, current_author()))
 
 
 def notice_command(run: RunKeys, notice: Notice) -> Command:
