@@ -58,6 +58,23 @@ async def test_every_document_of_a_run_can_be_read(tools: Tools, run_id: str) ->
     assert await value(tools, keys(run_id)["output"], "n") == 1
 
 
+async def test_an_ended_state_is_read_with_every_field_that_it_had_while_it_was_open(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, TWO_TASKS)
+    open_state = await value(tools, f"cp:wf:{run_id}:state:B")
+    for state in ("A", "B"):
+        token = await lease_on(tools, run_id, state)
+        done = {"workflow_id": run_id, "state": state, "lease_token": token, "new_status": "succeeded"}
+        await tools.ok("update_workflow_control_plane", **done, output_json={"n": 1})
+    ended = await value(tools, f"cp:wf:{run_id}:state:B")
+    assert ended.keys() == open_state.keys()
+    assert ended["lease"].keys() == open_state["lease"].keys()
+    assert {name for name, found in ended["lease"].items() if found is not None} == {"epoch"}
+    assert ended["waits_for"].keys() == {"A"}
+    assert (await value(tools, f"cp:wf:{run_id}:state:B", "lease.token")) is None
+    shown = (await tools.ok("read_workflow_control_plane", workflow_id=run_id))["states"]["B"]
+    assert ended.items() <= shown.items()
+
+
 async def test_nobody_sees_a_lease_token(tools: Tools, operator: Tools, run_id: str) -> None:
     await new_run(tools, run_id)
     await lease_on(tools, run_id, lease_token=CANARY)
