@@ -2,7 +2,7 @@
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import redis
@@ -42,6 +42,13 @@ class Probe:
         """Seconds of CPU that the server has used."""
         used = self._client.info("cpu")
         return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])
+
+    def memory(self, keys: Iterable[str]) -> int:
+        """Return the bytes of these keys, their values included; those that do not exist take none."""
+        pipeline = self._client.pipeline(transaction=False)
+        for key in keys:
+            pipeline.memory_usage(key, samples=0)
+        return sum(found or 0 for found in pipeline.execute())
 
     def spent(self, work: Callable[[], object]) -> Counters:
         """Count what the work cost the server; the asking itself is taken off."""

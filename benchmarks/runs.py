@@ -12,6 +12,7 @@ from dcf.application import Application
 from dcf.core.answers import Leased
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.runs.control_plane import ControlPlane
+from dcf.store.keys import RunKeys
 
 
 class Held:
@@ -101,3 +102,12 @@ def cost_of(app: Application, probe: Probe, document: dict[str, Any]) -> tuple[i
 
     made, spent = probe.spent(create), probe.spent(work)
     return steps, spent.commands / steps, (made.memory + spent.memory) / len(document["asl"]["States"])
+
+
+def kept_of(app: Application, probe: Probe, document: dict[str, Any]) -> float:
+    """Bytes of a state of a finished run: its documents and its part of the history, without meta and definition."""
+    workflow_id = workloads.create(app.control_plane, document)
+    workloads.carry_out(app.control_plane, workflow_id, way)
+    run, states = RunKeys(workflow_id), document["asl"]["States"]
+    kinds = (run.state, run.input, run.entry, run.output)
+    return probe.memory([run.events, *(key(name) for name in states for key in kinds)]) / len(states)
