@@ -59,7 +59,9 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
     """
     if doc.status.is_terminal:
         return _write_ended(doc)
-    return show_state(doc) | {"last": dump(_write_last(doc))}
+    written = show_state(doc)
+    written["last"] = dump(_write_last(doc))
+    return written
 
 
 def show_state(doc: StateDoc) -> dict[str, Json]:
@@ -219,24 +221,26 @@ def _lease(found: Json, epoch: Json) -> Lease:
 
 
 def _write_ended(doc: StateDoc) -> dict[str, Json]:
-    lease = write_lease(doc.lease) | {"epoch": None}
-    last: dict[str, Json] = {"epoch": doc.lease.epoch} if doc.lease.epoch else {}
+    lease, last = write_lease(doc.lease), _write_last(doc)
+    epoch = lease.pop("epoch")
+    if epoch:
+        last["epoch"] = epoch
     if doc.waits_for:
         last["waits_for"] = dict(doc.waits_for)
-    rare: dict[str, Json] = {
-        "started_at": _text(doc.started_at),
-        "finished_at": _text(doc.finished_at),
-        "last_error": doc.last_error,
-    }
-    return {
+    written: dict[str, Json] = {
         **doc.extra,
         "status": doc.status.value,
         "attempts": doc.attempts,
         "lease": _present(lease),
-        **_present(rare),
-        "last": dump(_write_last(doc) | last),
-        **_write_rare(doc),
     }
+    if doc.started_at is not None:
+        written["started_at"] = to_text(doc.started_at)
+    if doc.finished_at is not None:
+        written["finished_at"] = to_text(doc.finished_at)
+    if doc.last_error is not None:
+        written["last_error"] = doc.last_error
+    written["last"] = dump(last)
+    return written | _write_rare(doc)
 
 
 def _write_rare(doc: StateDoc) -> dict[str, Json]:

@@ -1,8 +1,8 @@
 """A run's events as entries of its stream, and back.
 
-Under full names the history took 255 bytes of each state, now 155. In the stream the names are short, and all
-entries have the same fields, the empty ones too: Redis then stores the names once per node of many entries. Whoever reads
-the history sees full names. Entries of earlier versions, with full names, are read as well.
+Under full names a state's history took 255 bytes, now 155. In the stream the names are short, and all entries have the
+same fields, the empty ones too: Redis then stores the names once per node of many entries. Whoever reads the history
+sees full names. Entries of earlier versions, with full names, are read as well.
 """
 
 from collections.abc import Mapping
@@ -19,10 +19,10 @@ _FULL_NAMES: Final = {short: full for full, short in _NAMES.items()}
 
 def write_event(event: Event, author: str | None) -> list[str | int]:
     """Return the fields and values of an entry: type, state, epoch, other data as JSON, and the caller if any."""
-    rest = {_NAMES.get(name, name): value for name, value in event.data.items()}
-    epoch = rest.pop("epoch", "")
+    data = event.data
+    rest = {_NAMES.get(name, name): value for name, value in data.items() if name != "epoch"}
     told = dump(rest) if rest else ""
-    fields = ["t", _TYPES.get(event.type, event.type), "s", event.state or "", "e", epoch, "d", told]
+    fields = ["t", _TYPES.get(event.type, event.type), "s", event.state or "", "e", data.get("epoch", ""), "d", told]
     return fields if author is None else [*fields, "b", author]
 
 
