@@ -118,6 +118,17 @@ def read_state(document: Json) -> StateDoc:
     )
 
 
+def whole_meta(document: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return a meta document with `deps` as an object; in that of an ended run it is JSON text."""
+    deps = document.get("deps")
+    return {**document, "deps": load(deps)} if isinstance(deps, str) else document
+
+
+def whole_definition(document: Json) -> Json:
+    """Return a stored workflow as an object; that of an ended run is JSON text."""
+    return load(document) if isinstance(document, str) else document
+
+
 def write_receipt(receipt: Receipt) -> dict[str, Json]:
     """Write a receipt; fields with their usual value are left out."""
     usual = _USUAL[receipt.operation]

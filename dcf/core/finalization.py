@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dcf.core.answers import Finalized
-from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.decision import Changes, Decision, Event, Notice, Packed, Snapshot
+from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_notices
@@ -77,6 +78,16 @@ def skip_unreached(snapshot: Snapshot) -> Decision[int]:
         claims=_forgotten(skipped),
     )
     return Decision(answer=len(skipped), changes=changes)
+
+
+def close(snapshot: Snapshot, definition: Definition) -> Decision[int]:
+    """Skip what an ended run never reached, and pack its workflow if that is not done. Return how many were skipped."""
+    decision = skip_unreached(snapshot)
+    meta, deps = snapshot.meta, (snapshot.meta_document or {}).get("deps")
+    if meta is None or meta.status is RunStatus.RUNNING or not isinstance(deps, dict):
+        return decision
+    packed = Packed(definition=definition.document, deps=deps)
+    return replace(decision, changes=replace(decision.changes or Changes(), packed=packed))
 
 
 def _closing(snapshot: Snapshot, close_open: bool, *, run_over: bool) -> dict[str, StateDoc]:

@@ -69,8 +69,14 @@ class Circumstances:
 
 
 def visible(kind: str, document: Json) -> Json:
-    """Return a document without its secrets: the lease token, and the receipt kept in `last`; a state's is whole."""
-    if kind != "state" or not isinstance(document, dict):
+    """Return a document whole and without its secrets: the lease token, and the receipt kept in `last`."""
+    if kind == "definition":
+        return codec.whole_definition(document)
+    if not isinstance(document, dict):
+        return document
+    if kind == "meta":
+        return codec.whole_meta(document)
+    if kind != "state":
         return document
     document = codec.whole_state(document)
     lease = document.get("lease")

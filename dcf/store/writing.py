@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from dcf.core import codec
-from dcf.core.decision import Changes, Event, Notice, Snapshot, Tally
+from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.model import Receipt, StateInput
 from dcf.store import keys
 from dcf.store.authors import current_author
@@ -118,6 +118,12 @@ def _deleted(key: Callable[[RunKeys, str], str]) -> Writer:
     return commands
 
 
+def _packed(run: RunKeys, packed: Packed) -> Iterator[Command]:
+    """Write documents as JSON strings of their text."""
+    yield ("JSON.MSET", run.definition, "$", dump(dump(dict(packed.definition))))
+    yield ("JSON.MSET", run.meta, "$.deps", dump(dump(dict(packed.deps))))
+
+
 def _meta(run: RunKeys, fields: Mapping[str, Json]) -> Iterator[Command]:
     for field, value in fields.items():
         path = f"$.{field}"  # nosemgrep: jsonpaths-are-not-formatted - fields of our own
@@ -195,6 +201,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "dropped": _deleted(RunKeys.output),
     "meta_document": _document(lambda run: run.meta),
     "definition": _document(lambda run: run.definition),
+    "packed": _packed,
     "meta": _meta,
     "states": _documents(RunKeys.state, codec.write_state),
     "inputs": _inputs,
