@@ -101,7 +101,9 @@ def cost_of(app: Application, probe: Probe, document: dict[str, Any]) -> tuple[i
         steps = workloads.carry_out(app.control_plane, runs[0], way)
 
     made, spent = probe.spent(create), probe.spent(work)
-    return steps, spent.commands / steps, (made.memory + spent.memory) / len(document["asl"]["States"])
+    packed = probe.spent(lambda: app.control_plane.pack(runs[0]))  # as the clock does with an ended run
+    memory = made.memory + spent.memory + packed.memory
+    return steps, spent.commands / steps, memory / len(document["asl"]["States"])
 
 
 def kept_of(app: Application, probe: Probe, document: dict[str, Any]) -> float:

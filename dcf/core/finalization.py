@@ -80,14 +80,12 @@ def skip_unreached(snapshot: Snapshot) -> Decision[int]:
     return Decision(answer=len(skipped), changes=changes)
 
 
-def close(snapshot: Snapshot, definition: Definition) -> Decision[int]:
-    """Skip what an ended run never reached, and pack its workflow if that is not done. Return how many were skipped."""
-    decision = skip_unreached(snapshot)
+def pack(snapshot: Snapshot, definition: Definition) -> Decision[bool]:
+    """Store the workflow of an ended run as text, unless that is done. Return whether it is written now."""
     meta, deps = snapshot.meta, (snapshot.meta_document or {}).get("deps")
     if meta is None or meta.status is RunStatus.RUNNING or not isinstance(deps, dict):
-        return decision
-    packed = Packed(definition=definition.document, deps=deps)
-    return replace(decision, changes=replace(decision.changes or Changes(), packed=packed))
+        return Decision(answer=False)
+    return Decision(answer=True, changes=Changes(packed=Packed(definition=definition.document, deps=deps)))
 
 
 def _closing(snapshot: Snapshot, close_open: bool, *, run_over: bool) -> dict[str, StateDoc]:

@@ -90,12 +90,9 @@ class FollowUps:
         """Mark as skipped what an ended run never reached, and close what is open in scopes. Safe to repeat."""
 
         def reads(run: Run) -> Reads:
-            return Reads(states=run.definition.paths, whole_meta=True)
+            return Reads(states=run.definition.paths)
 
-        def decide(run: Run, snapshot: Snapshot) -> Decision[int]:
-            return finalization.close(snapshot, run.definition)
-
-        self._transactions.by_definition(workflow_id, reads, decide)
+        self._transactions.by_definition(workflow_id, reads, lambda _, snapshot: finalization.skip_unreached(snapshot))
         self._in_pages(workflow_id, "", finalization.skip_unreached)
 
     def _do(self, workflow_id: str, wanted: FollowUp, by: Completer | None) -> Committed[FollowedUp]:
