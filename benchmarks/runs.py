@@ -12,7 +12,6 @@ from dcf.application import Application
 from dcf.core.answers import Leased
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.runs.control_plane import ControlPlane
-from dcf.store.keys import RunKeys
 
 
 class Held:
@@ -90,26 +89,13 @@ def run_of(
 
 
 def cost_of(app: Application, probe: Probe, document: dict[str, Any]) -> tuple[int, float, float]:
-    steps = 0
-    runs: list[str] = []
-
-    def create() -> None:
-        runs.append(workloads.create(app.control_plane, document))
+    """Count the steps of a run, the commands of a step, and the bytes of a state when the clock has packed the run."""
+    workflow_id, steps = workloads.create(app.control_plane, document), 0
 
     def work() -> None:
         nonlocal steps
-        steps = workloads.carry_out(app.control_plane, runs[0], way)
+        steps = workloads.carry_out(app.control_plane, workflow_id, way)
 
-    made, spent = probe.spent(create), probe.spent(work)
-    packed = probe.spent(lambda: app.control_plane.pack(runs[0]))  # as the clock does with an ended run
-    memory = made.memory + spent.memory + packed.memory
-    return steps, spent.commands / steps, memory / len(document["asl"]["States"])
-
-
-def kept_of(app: Application, probe: Probe, document: dict[str, Any]) -> float:
-    """Bytes of a state of a finished run: its documents and its part of the history, without meta and definition."""
-    workflow_id = workloads.create(app.control_plane, document)
-    workloads.carry_out(app.control_plane, workflow_id, way)
-    run, states = RunKeys(workflow_id), document["asl"]["States"]
-    kinds = (run.state, run.input, run.entry, run.output)
-    return probe.memory([run.events, *(key(name) for name in states for key in kinds)]) / len(states)
+    spent = probe.spent(work)
+    app.control_plane.pack(workflow_id)
+    return steps, spent.commands / steps, probe.memory(workflow_id) / len(document["asl"]["States"])

@@ -55,7 +55,8 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
 
     RedisJSON needs about 230 bytes for a ninth field, 130 for a nested object and 600 for a nested receipt (measured,
     2.8.3). So rare fields are written only when set, and the last receipt and the counters are one string of JSON text.
-    Of an ended state, empty fields are left out, and its epoch and what it waited for are in that string.
+    Of an ended state, empty fields are left out. What it waited for is in that string (`w`), and its epoch, if it is
+    not the time of its start.
     """
     if doc.status.is_terminal:
         return _write_ended(doc)
@@ -103,13 +104,17 @@ def write_lease(lease: Lease) -> dict[str, Json]:
 def read_state(document: Json) -> StateDoc:
     """Read a state document from the store. Fields that an operator broke get their defaults."""
     found = _object(document)
-    last, finished_at = _last(found.get("last")), from_text(found.get("finished_at"))
-    waits_for = found.get("waits_for") if "waits_for" in found else last.get("waits_for")
+    last, started_at, finished_at = (
+        _last(found.get("last")),
+        from_text(found.get("started_at")),
+        from_text(found.get("finished_at")),
+    )
+    waits_for = found.get("waits_for") if "waits_for" in found else last.get("w")
     return StateDoc(
         status=_STATUSES.get(_string(found.get("status")) or "", Status.PENDING),
         attempts=_count(found.get("attempts")),
-        lease=_lease(found.get("lease"), last.get("epoch")),
-        started_at=from_text(found.get("started_at")),
+        lease=_lease(found.get("lease"), last.get("epoch", started_at)),
+        started_at=started_at,
         finished_at=finished_at,
         last_error=_string(found.get("last_error")),
         waits_for={name: _count(epoch) for name, epoch in _object(waits_for).items()},
@@ -134,20 +139,22 @@ def write_receipt(receipt: Receipt) -> dict[str, Json]:
     usual = _USUAL[receipt.operation]
     rare: dict[str, Json] = {
         "of": receipt.content or None,
-        "output": receipt.output_written or None,
+        "out": receipt.output_written or None,
         "status": None if receipt.status is usual else receipt.status.value,
         "run_status": None if receipt.run_status is RunStatus.RUNNING else receipt.run_status.value,
         "claimed": receipt.claimed,
         "next": None if receipt.next_states == _claimed_alone(receipt.claimed) else list(receipt.next_states),
     }
-    written: dict[str, Json] = {"req": receipt.request, "op": receipt.operation.value, "at": receipt.at}
+    written: dict[str, Json] = {"req": receipt.request, "at": receipt.at}
+    if receipt.operation is not Operation.COMPLETE:
+        written["op"] = receipt.operation.value
     return written | {name: value for name, value in rare.items() if value is not None}
 
 
 def read_receipt(document: Json) -> Receipt | None:
     """Read a receipt; None for anything else."""
     found = _object(document)
-    operation, request = _OPERATIONS.get(_string(found.get("op")) or ""), _string(found.get("req"))
+    operation, request = _OPERATIONS.get(_string(found.get("op", "complete")) or ""), _string(found.get("req"))
     if operation is None or request is None:
         return None
     claimed, following = _string(found.get("claimed")), found.get("next")
@@ -157,7 +164,7 @@ def read_receipt(document: Json) -> Receipt | None:
         at=_count(found.get("at")),
         status=_STATUSES.get(_string(found.get("status")) or "", _USUAL[operation]),
         content=_string(found.get("of")) or "",
-        output_written=found.get("output") is True,
+        output_written=True in (found.get("out"), found.get("output")),  # the long name is that of earlier versions
         run_status=_RUN_STATUSES.get(_string(found.get("run_status")) or "", RunStatus.RUNNING),
         next_states=tuple(following) if isinstance(following, list) else _claimed_alone(claimed),
         claimed=claimed,
@@ -215,7 +222,7 @@ def read_assignment(value: Json) -> tuple[str, ...]:
 
 
 def _lease(found: Json, epoch: Json) -> Lease:
-    """Read a lease; `epoch` is what the string `last` has, where that of an ended state is."""
+    """Read a lease; `epoch` is that of an ended state, which is in `last`, or else the time of its start."""
     fields = _object(found)
     ts, ttl_s = from_text(fields.get("ts")), _count(fields.get("ttl_s")) or None
     expires_at = from_text(fields.get("expires_at"))
@@ -234,10 +241,10 @@ def _lease(found: Json, epoch: Json) -> Lease:
 def _write_ended(doc: StateDoc) -> dict[str, Json]:
     lease, last = write_lease(doc.lease), _write_last(doc)
     epoch = lease.pop("epoch")
-    if epoch:
+    if epoch != (doc.started_at or 0):
         last["epoch"] = epoch
     if doc.waits_for:
-        last["waits_for"] = dict(doc.waits_for)
+        last["w"] = dict(doc.waits_for)
     written: dict[str, Json] = {
         **doc.extra,
         "status": doc.status.value,
@@ -294,13 +301,13 @@ def _read_scope(found: Json) -> ScopeBounds | None:
 
 
 def _write_last(doc: StateDoc) -> dict[str, Json]:
-    """Write the last receipt and the counters. The time of a receipt is not written where it is that of the end."""
+    """Write the last receipt (`r`) and the counters. The time of a receipt is left out where it is that of the end."""
     receipt = None if doc.receipt is None else write_receipt(doc.receipt)
     if receipt is not None and receipt["at"] == doc.finished_at:
         del receipt["at"]
     return _present(
         {
-            "receipt": receipt,
+            "r": receipt,
             "claim": doc.claim,
             "reminders": doc.reminders or None,
             "start_reminders": doc.start_reminders or None,
@@ -335,7 +342,7 @@ def _last(text: Json) -> dict[str, Any]:
 
 def _read_last(found: Mapping[str, Any], finished_at: int | None) -> dict[str, Any]:
     """Read the last receipt and the counters that are not zero, by field name."""
-    receipt = found.get("receipt")
+    receipt = found["r"] if "r" in found else found.get("receipt")  # the long name is that of earlier versions
     if isinstance(receipt, dict):
         receipt = {"at": finished_at, **receipt}
     counters = {name: _count(found[name]) for name in _COUNTERS if name in found}
