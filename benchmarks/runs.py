@@ -89,15 +89,13 @@ def run_of(
 
 
 def cost_of(app: Application, probe: Probe, document: dict[str, Any]) -> tuple[int, float, float]:
-    steps = 0
-    runs: list[str] = []
-
-    def create() -> None:
-        runs.append(workloads.create(app.control_plane, document))
+    """Count the steps of a run, the commands of a step, and the bytes of a state when the clock has packed the run."""
+    workflow_id, steps = workloads.create(app.control_plane, document), 0
 
     def work() -> None:
         nonlocal steps
-        steps = workloads.carry_out(app.control_plane, runs[0], way)
+        steps = workloads.carry_out(app.control_plane, workflow_id, way)
 
-    made, spent = probe.spent(create), probe.spent(work)
-    return steps, spent.commands / steps, (made.memory + spent.memory) / len(document["asl"]["States"])
+    spent = probe.spent(work)
+    app.control_plane.pack(workflow_id)
+    return steps, spent.commands / steps, probe.memory(workflow_id) / len(document["asl"]["States"])

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from dcf.core.codec import whole_state
 from dcf.store import keys
+from dcf.store.event_fields import read_event
 from dcf.store.keys import RunKeys, decode_state
 from lab.expectation import Expected
 from lab.recording import Call
@@ -151,10 +153,9 @@ def read_happenings(client: Any, run: str) -> tuple[Happening, ...]:
     """Read a run's history."""
     found = []
     for number, (entry_id, fields) in enumerate(client.xrange(RunKeys(run).events)):
-        data = json.loads(fields.get(b"data", b"{}"))
-        state = fields.get(b"state", b"").decode()
-        at_ms = int(entry_id.partition(b"-")[0])
-        found.append(Happening(type=fields[b"type"].decode(), state=state, data=data, number=number, at_ms=at_ms))
+        event, _ = read_event({name.decode(): value for name, value in fields.items()})
+        at_ms, data = int(entry_id.partition(b"-")[0]), dict(event.data)
+        found.append(Happening(type=event.type, state=event.state or "", data=data, number=number, at_ms=at_ms))
     return tuple(found)
 
 
@@ -172,7 +173,7 @@ def read_documents(client: Any, run: str) -> dict[str, Any]:
         return {}
     found = client.execute_command("JSON.MGET", *named, "$")
     return {
-        decode_state(key.removeprefix(prefix)): json.loads(text)[0]
+        decode_state(key.removeprefix(prefix)): whole_state(json.loads(text)[0])
         for key, text in zip(named, found, strict=True)
         if text is not None
     }

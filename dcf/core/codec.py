@@ -52,11 +52,22 @@ _LARGEST = 2**53
 
 
 def write_state(doc: StateDoc) -> dict[str, Json]:
-    """Write a state document as design section 4 shows it.
+    """Write a state document for the store: while the state is open, as design section 4 shows it.
 
-    RedisJSON needs about 230 bytes for a ninth field and 600 for a nested receipt (measured, 2.8.3). So rare fields are
-    written only when set, and the last receipt and the counters are one string of JSON text.
+    RedisJSON needs about 230 bytes for a ninth field, 130 for a nested object and 600 for a nested receipt (measured,
+    2.8.3). So rare fields are written only when set, and the last receipt and the counters are one string of JSON text.
+    Of an ended state, empty fields are left out. What it waited for is in that string (`w`), and its epoch, if it is
+    not the time of its start.
     """
+    if doc.status.is_terminal:
+        return _write_ended(doc)
+    written = show_state(doc)
+    written["last"] = dump(_write_last(doc))
+    return written
+
+
+def show_state(doc: StateDoc) -> dict[str, Json]:
+    """Write a state document for readers: whole, whether the state is open or has ended, and without the receipt."""
     written = {
         **doc.extra,
         "status": doc.status.value,
@@ -66,19 +77,17 @@ def write_state(doc: StateDoc) -> dict[str, Json]:
         "finished_at": _text(doc.finished_at),
         "last_error": doc.last_error,
         "waits_for": dict(doc.waits_for),
-        "last": dump(_write_last(doc)),
     }
-    rare: dict[str, Json] = {
-        "type": doc.kind,
-        "not_before": _text(doc.not_before),
-        "delay_s": doc.delay_s,
-        "deadline": _text(doc.deadline),
-        "timeout_s": doc.timeout_s,
-        "heartbeat_s": doc.heartbeat_s,
-        "scope_epoch": doc.scope_epoch,
-        "scope": None if doc.scope is None else _write_scope(doc.scope),
-    }
-    return written | {name: value for name, value in rare.items() if value is not None}
+    return written | _write_rare(doc)
+
+
+def whole_state(document: dict[str, Json]) -> dict[str, Json]:
+    """Return a stored state document with the fields that are left out of that of an ended state."""
+    doc = read_state(document)
+    if not doc.status.is_terminal:
+        return document
+    shown, lease = show_state(doc), document.get("lease")
+    return {**shown, **document} | ({"lease": {**shown["lease"], **lease}} if isinstance(lease, dict) else {})
 
 
 def write_lease(lease: Lease) -> dict[str, Json]:
@@ -96,17 +105,34 @@ def write_lease(lease: Lease) -> dict[str, Json]:
 def read_state(document: Json) -> StateDoc:
     """Read a state document from the store. Fields that an operator broke get their defaults."""
     found = _object(document)
+    last, started_at, finished_at = (
+        _last(found.get("last")),
+        from_text(found.get("started_at")),
+        from_text(found.get("finished_at")),
+    )
+    waits_for = found.get("waits_for") if "waits_for" in found else last.get("w")
     return StateDoc(
         status=_STATUSES.get(_string(found.get("status")) or "", Status.PENDING),
         attempts=_count(found.get("attempts")),
-        lease=_lease(found.get("lease")),
-        started_at=from_text(found.get("started_at")),
-        finished_at=from_text(found.get("finished_at")),
+        lease=_lease(found.get("lease"), last.get("epoch", started_at)),
+        started_at=started_at,
+        finished_at=finished_at,
         last_error=_string(found.get("last_error")),
-        waits_for={name: _count(epoch) for name, epoch in _object(found.get("waits_for")).items()},
-        **_read_last(found.get("last")),
+        waits_for={name: _count(epoch) for name, epoch in _object(waits_for).items()},
+        **_read_last(last, finished_at),
         **({} if found.keys() <= _COMMON_FIELDS else _read_rare(found)),
     )
+
+
+def whole_meta(document: Mapping[str, Json]) -> Mapping[str, Json]:
+    """Return a meta document with `deps` as an object; in that of an ended run it is JSON text."""
+    deps = document.get("deps")
+    return {**document, "deps": load(deps)} if isinstance(deps, str) else document
+
+
+def whole_definition(document: Json) -> Json:
+    """Return a stored workflow as an object; that of an ended run is JSON text."""
+    return load(document) if isinstance(document, str) else document
 
 
 def write_receipt(receipt: Receipt) -> dict[str, Json]:
@@ -114,20 +140,22 @@ def write_receipt(receipt: Receipt) -> dict[str, Json]:
     usual = _USUAL[receipt.operation]
     rare: dict[str, Json] = {
         "of": receipt.content or None,
-        "output": receipt.output_written or None,
+        "out": receipt.output_written or None,
         "status": None if receipt.status is usual else receipt.status.value,
         "run_status": None if receipt.run_status is RunStatus.RUNNING else receipt.run_status.value,
         "claimed": _one_or_all(receipt.claimed),
         "next": None if receipt.next_states == receipt.claimed else list(receipt.next_states),
     }
-    written: dict[str, Json] = {"req": receipt.request, "op": receipt.operation.value, "at": receipt.at}
+    written: dict[str, Json] = {"req": receipt.request, "at": receipt.at}
+    if receipt.operation is not Operation.COMPLETE:
+        written["op"] = receipt.operation.value
     return written | {name: value for name, value in rare.items() if value is not None}
 
 
 def read_receipt(document: Json) -> Receipt | None:
     """Read a receipt; None for anything else."""
     found = _object(document)
-    operation, request = _OPERATIONS.get(_string(found.get("op")) or ""), _string(found.get("req"))
+    operation, request = _OPERATIONS.get(_string(found.get("op", "complete")) or ""), _string(found.get("req"))
     if operation is None or request is None:
         return None
     claimed, following = _one_or_more(found.get("claimed")), found.get("next")
@@ -137,7 +165,7 @@ def read_receipt(document: Json) -> Receipt | None:
         at=_count(found.get("at")),
         status=_STATUSES.get(_string(found.get("status")) or "", _USUAL[operation]),
         content=_string(found.get("of")) or "",
-        output_written=found.get("output") is True,
+        output_written=True in (found.get("out"), found.get("output")),  # the long name is that of earlier versions
         run_status=_RUN_STATUSES.get(_string(found.get("run_status")) or "", RunStatus.RUNNING),
         next_states=tuple(following) if isinstance(following, list) else claimed,
         claimed=claimed,
@@ -201,7 +229,8 @@ def read_assignment(value: Json) -> tuple[str, ...]:
     return tuple(agent for agent in pool if isinstance(agent, str) and agent)
 
 
-def _lease(found: Json) -> Lease:
+def _lease(found: Json, epoch: Json) -> Lease:
+    """Read a lease; `epoch` is that of an ended state, which is in `last`, or else the time of its start."""
     fields = _object(found)
     ts, ttl_s = from_text(fields.get("ts")), _count(fields.get("ttl_s")) or None
     expires_at = from_text(fields.get("expires_at"))
@@ -212,9 +241,51 @@ def _lease(found: Json) -> Lease:
         owner_agent_id=_string(fields.get("owner_agent_id")),
         ts=ts,
         ttl_s=ttl_s,
-        epoch=_count(fields.get("epoch")),
+        epoch=_count(fields.get("epoch", epoch)),
         expires_at=expires_at,
     )
+
+
+def _write_ended(doc: StateDoc) -> dict[str, Json]:
+    lease, last = write_lease(doc.lease), _write_last(doc)
+    epoch = lease.pop("epoch")
+    if epoch != (doc.started_at or 0):
+        last["epoch"] = epoch
+    if doc.waits_for:
+        last["w"] = dict(doc.waits_for)
+    written: dict[str, Json] = {
+        **doc.extra,
+        "status": doc.status.value,
+        "attempts": doc.attempts,
+        "lease": _present(lease),
+    }
+    if doc.started_at is not None:
+        written["started_at"] = to_text(doc.started_at)
+    if doc.finished_at is not None:
+        written["finished_at"] = to_text(doc.finished_at)
+    if doc.last_error is not None:
+        written["last_error"] = doc.last_error
+    written["last"] = dump(last)
+    return written | _write_rare(doc)
+
+
+def _write_rare(doc: StateDoc) -> dict[str, Json]:
+    """Write the fields that few states have."""
+    rare: dict[str, Json] = {
+        "type": doc.kind,
+        "not_before": _text(doc.not_before),
+        "delay_s": doc.delay_s,
+        "deadline": _text(doc.deadline),
+        "timeout_s": doc.timeout_s,
+        "heartbeat_s": doc.heartbeat_s,
+        "scope_epoch": doc.scope_epoch,
+        "scope": None if doc.scope is None else _write_scope(doc.scope),
+    }
+    return _present(rare)
+
+
+def _present(fields: Mapping[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _write_scope(scope: ScopeBounds) -> dict[str, Json]:
@@ -238,15 +309,20 @@ def _read_scope(found: Json) -> ScopeBounds | None:
 
 
 def _write_last(doc: StateDoc) -> dict[str, Json]:
-    written: dict[str, Json] = {
-        "receipt": None if doc.receipt is None else write_receipt(doc.receipt),
-        "claim": doc.claim,
-        "reminders": doc.reminders or None,
-        "start_reminders": doc.start_reminders or None,
-        "retries": doc.retries or None,
-        "tries_from": doc.tries_from or None,
-    }
-    return {name: value for name, value in written.items() if value is not None}
+    """Write the last receipt (`r`) and the counters. The time of a receipt is left out where it is that of the end."""
+    receipt = None if doc.receipt is None else write_receipt(doc.receipt)
+    if receipt is not None and receipt["at"] == doc.finished_at:
+        del receipt["at"]
+    return _present(
+        {
+            "r": receipt,
+            "claim": doc.claim,
+            "reminders": doc.reminders or None,
+            "start_reminders": doc.start_reminders or None,
+            "retries": doc.retries or None,
+            "tries_from": doc.tries_from or None,
+        }
+    )
 
 
 def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
@@ -264,14 +340,21 @@ def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_last(text: Json) -> dict[str, Any]:
-    """Read the last receipt and the counters that are not zero, by field name; unreadable text gives none."""
+def _last(text: Json) -> dict[str, Any]:
+    """Parse the string `last`; unreadable text is empty."""
     try:
-        found = _object(load(text))
+        return _object(load(text))
     except (TypeError, ValueError):
         return {}
+
+
+def _read_last(found: Mapping[str, Any], finished_at: int | None) -> dict[str, Any]:
+    """Read the last receipt and the counters that are not zero, by field name."""
+    receipt = found["r"] if "r" in found else found.get("receipt")  # the long name is that of earlier versions
+    if isinstance(receipt, dict):
+        receipt = {"at": finished_at, **receipt}
     counters = {name: _count(found[name]) for name in _COUNTERS if name in found}
-    return {"receipt": read_receipt(found.get("receipt")), "claim": _string(found.get("claim")), **counters}
+    return {"receipt": read_receipt(receipt), "claim": _string(found.get("claim")), **counters}
 
 
 def _one_or_all(names: tuple[str, ...]) -> Json:

@@ -10,6 +10,7 @@ from dcf.asl import engine
 from dcf.asl.state_paths import join
 from dcf.core.answers import Created
 from dcf.core.attention import NEVER, START_DELAY
+from dcf.core.codec import whole_meta
 from dcf.core.context import context_of
 from dcf.core.decision import Decision, Event, Snapshot
 from dcf.core.definition import Definition
@@ -81,7 +82,7 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
         )
     if meta.get("input") != request.run_input:
         return conflict(f"Run '{request.workflow_id}' exists with another input.")
-    return Created(existed=True, meta=meta)
+    return Created(existed=True, meta=whole_meta(meta))
 
 
 def _first_looks(step: Transition, at: int) -> dict[str, int | None]:
@@ -115,10 +116,7 @@ def _meta_document(request: Create, now: int) -> dict[str, Json]:
         "states": list(machine.states),
         "agents": {state: _assignment(pool) for state, pool in request.agents.items()},
         "skills": {state: list(skills) for state, skills in definition.skills.items() if skills},
-        "deps": {
-            name: {"upstream": list(machine.upstream(name)), "downstream": list(machine.downstream(name))}
-            for name in machine.states
-        },
+        "deps": definition.deps,
         "status": RunStatus.RUNNING.value,
         "planner_agent_id": request.planner_agent_id,
         "created_by": request.created_by,

@@ -113,13 +113,21 @@ class Notice:
 
 
 @record(frozen=True, slots=True, kw_only=True)
+class Packed:
+    """The workflow of an ended run, and `deps` of its meta document, to be stored as text: that takes a third."""
+
+    definition: Mapping[str, Json]
+    deps: Mapping[str, Json]
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class Changes:
     """Everything that one transaction writes, all or nothing. A transition fills it step by step.
 
-    `meta_document` and `definition` are set for a new run; `meta` sets single fields. `timers` maps a state to the
-    server time at which the clock next looks at it; None removes the timer. `claims` maps the fingerprint of a claiming
-    token to the claimed state, so that a repeated claim finds it; None removes it. `receipts` are older ones, by state
-    and request.
+    `meta_document` and `definition` are set for a new run, `packed` for an ended one; `meta` sets single fields.
+    `timers` maps a state to the server time at which the clock next looks at it; None removes the timer. `claims` maps
+    the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
+    `receipts` are older ones, by state and request.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -131,6 +139,7 @@ class Changes:
 
     meta_document: Mapping[str, Json] | None = None
     definition: Mapping[str, Json] | None = None
+    packed: Packed | None = None
     meta: dict[str, Json] = field(default_factory=dict)
     states: dict[str, StateDoc] = field(default_factory=dict)
     inputs: dict[str, StateInput] = field(default_factory=dict)

@@ -56,6 +56,15 @@ class Definition:
         """Paths of the top-level states, without those inside a Parallel or Map."""
         return tuple(join("", name) for name in self.machine.states)
 
+    @property
+    def deps(self) -> dict[str, Json]:
+        """Return for each state the states that lead to it and those that it leads to."""
+        machine = self.machine
+        return {
+            name: {"upstream": list(machine.upstream(name)), "downstream": list(machine.downstream(name))}
+            for name in machine.states
+        }
+
     def needs_entry(self, here: Place) -> bool:
         """Return True if leaving this Task reads what was recorded when it was entered (its `Entry`)."""
         return self.stateful or here.machine.needs_input(here.name)

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dcf.core.answers import Finalized
-from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.decision import Changes, Decision, Event, Notice, Packed, Snapshot
+from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_notices
@@ -77,6 +78,14 @@ def skip_unreached(snapshot: Snapshot) -> Decision[int]:
         claims=_forgotten(skipped),
     )
     return Decision(answer=len(skipped), changes=changes)
+
+
+def pack(snapshot: Snapshot, definition: Definition) -> Decision[bool]:
+    """Store the workflow of an ended run as text, unless that is done. Return whether it is written now."""
+    meta, deps = snapshot.meta, (snapshot.meta_document or {}).get("deps")
+    if meta is None or meta.status is RunStatus.RUNNING or not isinstance(deps, dict):
+        return Decision(answer=False)
+    return Decision(answer=True, changes=Changes(packed=Packed(definition=definition.document, deps=deps)))
 
 
 def _closing(snapshot: Snapshot, close_open: bool, *, run_over: bool) -> dict[str, StateDoc]:

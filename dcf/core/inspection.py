@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from dcf.core.codec import write_state
+from dcf.core.codec import show_state
 from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.values.json_text import Json
 
@@ -18,13 +18,9 @@ def is_ready(meta: Meta, doc: StateDoc, now: int) -> bool:
 def public_state(doc: StateDoc) -> dict[str, Json]:
     """Return a state document for any reader: the token hidden, stored receipts left out."""
     token = None if doc.lease.token is None else HIDDEN_TOKEN
-    shown = write_state(replace(doc, lease=replace(doc.lease, token=token)))
-    del shown["last"]
-    return shown
+    return show_state(replace(doc, lease=replace(doc.lease, token=token)))
 
 
 def holder_state(doc: StateDoc) -> dict[str, Json]:
     """Return a state document for the holder of its lease, token included."""
-    shown = write_state(doc)
-    del shown["last"]
-    return shown
+    return show_state(doc)

@@ -69,9 +69,16 @@ class Circumstances:
 
 
 def visible(kind: str, document: Json) -> Json:
-    """Return a document without its secrets: the lease token, and the receipt kept in `last`."""
-    if kind != "state" or not isinstance(document, dict):
+    """Return a document whole and without its secrets: the lease token, and the receipt kept in `last`."""
+    if kind == "definition":
+        return codec.whole_definition(document)
+    if not isinstance(document, dict):
         return document
+    if kind == "meta":
+        return codec.whole_meta(document)
+    if kind != "state":
+        return document
+    document = codec.whole_state(document)
     lease = document.get("lease")
     if isinstance(lease, dict) and lease.get("token") is not None:
         lease = {**lease, "token": HIDDEN_TOKEN}
@@ -173,7 +180,7 @@ def _judge_state(before: Json, after: Json, found: Circumstances) -> Refusal | N
         return _no("terminal", f"The state is {doc.status.value} and stays as it is.", _LOOK)
     if not isinstance(after, dict):
         return _no("invalid_edit", "The state document must stay an object.", "Change single fields of it.")
-    canonical = codec.write_state(codec.read_state(after))
+    canonical = codec.show_state(codec.read_state(after))
     for name in sorted(_changed(before, after)):
         if name in _STATE_FREE:
             if dump(canonical.get(name)) != dump(after.get(name)):

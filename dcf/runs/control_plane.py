@@ -265,6 +265,14 @@ class ControlPlane:
         """Mark as skipped the states that an ended run never reached. Safe to repeat, by any process."""
         self._follow_ups.skip_unreached(workflow_id)
 
+    def pack(self, workflow_id: str) -> None:
+        """Store the workflow of an ended run as text, which takes a third of the memory. Safe to repeat."""
+
+        def decide(run: Run, snapshot: Snapshot) -> Decision[bool]:
+            return finalization.pack(snapshot, run.definition)
+
+        self._transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
+
     def inside(self, workflow_id: str) -> tuple[list[str], list[str], list[str]]:
         """Return the paths of all states, scopes, branches and iterations that ever existed inside Parallel and Map."""
         return self._follow_ups.inside(workflow_id)

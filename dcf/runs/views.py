@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Final
 
 from dcf.asl.state_paths import join, name_of
-from dcf.core import needs
+from dcf.core import codec, needs
 from dcf.core.decision import Reads
 from dcf.core.definition import Definition
 from dcf.core.model import RunStatus
@@ -67,7 +67,7 @@ class RunViews:
             meta=found.meta,
             now=found.now,
             states={state: view_of(found, paths[state], doc, found.meta) for state, doc in docs.items()},
-            document=found.meta_document or {},
+            document=codec.whole_meta(found.meta_document or {}),
         )
 
     def overview(self, workflow_id: str, *, each: int = EACH, most: int = MOST) -> RunView:
@@ -93,7 +93,7 @@ class RunViews:
             meta=run.meta,
             now=found.now,
             states={one.path: one for one in views if "/" not in one.path or not one.doc.status.is_terminal},
-            document=run.meta_document or {},
+            document=codec.whole_meta(run.meta_document or {}),
             more=picked.more,
         )
 

@@ -307,6 +307,7 @@ def _command(site: _Site, program: Program, maxmemory: int) -> list[str]:
         "save": "",
         "maxmemory": str(maxmemory),
         "maxmemory-policy": "noeviction",
+        "stream-node-max-bytes": "2048",  # Redis allocates as much for a first entry, and a run has several streams
         "logfile": str(site.log),
         "pidfile": str(site.pid_file),
         "daemonize": "yes",  # no child of the starter: leaves no zombie when it ends first

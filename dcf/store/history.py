@@ -3,9 +3,10 @@
 from dataclasses import dataclass
 
 from dcf.store.connection import Connections
+from dcf.store.event_fields import read_event
 from dcf.store.keys import RunKeys
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json, load
+from dcf.values.json_text import Json
 
 _MILLISECOND = 1000
 
@@ -41,15 +42,13 @@ class History:
 
 
 def _happening(entry_id: bytes, fields: list[bytes]) -> Happening:
-    named = dict(zip(map(bytes.decode, fields[::2]), fields[1::2], strict=True))
+    event, author = read_event(dict(zip(map(bytes.decode, fields[::2]), fields[1::2], strict=True)))
     event_id = entry_id.decode()
-    data = named.get("data")
-    state, author = named.get("state"), named.get("by")
     return Happening(
         event_id=event_id,
         at=to_text(int(event_id.partition("-")[0]) * _MILLISECOND),
-        type=named.get("type", b"").decode(),
-        state=None if state is None else state.decode(),
-        data={} if data is None else load(data),
-        by=None if author is None else author.decode(),
+        type=event.type,
+        state=event.state,
+        data=dict(event.data),
+        by=author,
     )

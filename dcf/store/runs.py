@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import Generic, TypeVar
 
+from dcf.core import codec
 from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
 from dcf.errors import DcfError
 from dcf.store.attempts import Attempts, commit
@@ -112,7 +113,9 @@ class RunStore:
             found, meta = self._attempts.surely(commands, run.barrier)
         if found is None or meta is None:
             return None
-        return load(found)[0], {path[2:]: values[0] for path, values in load(meta).items() if values}
+        return codec.whole_definition(load(found)[0]), {
+            path[2:]: values[0] for path, values in load(meta).items() if values
+        }
 
     def _timed(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the time that a test may have set."""

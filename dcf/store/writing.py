@@ -10,11 +10,12 @@ from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from dcf.core import codec
-from dcf.core.decision import Changes, Event, Notice, Snapshot, Tally
+from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.model import Receipt, StateDoc, StateInput
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
+from dcf.store.event_fields import write_event
 from dcf.store.keys import RunKeys, encode_state, receipt_field
 from dcf.store.state_texts import write_text
 from dcf.values.instants import SECOND
@@ -85,16 +86,8 @@ def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results
 
 
 def event_command(run: RunKeys, event: Event) -> Command:
-    """Return the command that adds an entry to the run's history; its `by` is the caller, if there was one."""
-    fields: list[str] = ["type", event.type]
-    author = current_author()
-    if author is not None:
-        fields += ["by", author]
-    if event.state is not None:
-        fields += ["state", event.state]
-    if event.data:
-        fields += ["data", dump(dict(event.data))]
-    return ("XADD", run.events, "*", *fields)
+    """Return the command that adds an entry to the run's history; its author is the caller, if there was one."""
+    return ("XADD", run.events, "*", *write_event(event, current_author()))
 
 
 def notice_command(run: RunKeys, notice: Notice) -> Command:
@@ -131,6 +124,12 @@ def _deleted(key: Callable[[RunKeys, str], str]) -> Writer:
         packet.deleted += [key(run, path) for path in paths]
 
     return write
+
+
+def _packed(packet: Packet, run: RunKeys, packed: Packed) -> None:
+    """Write documents as JSON strings of their text."""
+    packet.documents += (run.definition, "$", dump_bytes(dump(dict(packed.definition))))
+    packet.documents += (run.meta, "$.deps", dump_bytes(dump(dict(packed.deps))))
 
 
 def _meta(packet: Packet, run: RunKeys, fields: Mapping[str, Json]) -> None:
@@ -217,6 +216,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "dropped": _deleted(RunKeys.output),
     "meta_document": _document(lambda run: run.meta),
     "definition": _document(lambda run: run.definition),
+    "packed": _packed,
     "meta": _meta,
     "states": _states,
     "inputs": _inputs,

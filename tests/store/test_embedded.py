@@ -113,6 +113,7 @@ def test_it_starts_with_json_search_and_an_append_only_file(tmp_path: Path) -> N
         assert setting(server, "appendonly") == "yes"
         assert setting(server, "appendfsync") == "everysec"
         assert setting(server, "maxmemory-policy") == "noeviction"
+        assert setting(server, "stream-node-max-bytes") == "2048"
         assert setting(server, "save") == ""
 
 

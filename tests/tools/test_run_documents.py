@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import redis
 
-from dcf.application import Application
+from dcf.application import Application, open_application
 from dcf.core import codec
 from dcf.core.model import RunStatus
 from dcf.store.history import Happening
@@ -57,6 +57,49 @@ async def test_every_document_of_a_run_can_be_read(tools: Tools, run_id: str) ->
         assert await value(tools, key) is not None, key
     assert await value(tools, keys(run_id)["meta"], "status") == "succeeded"
     assert await value(tools, keys(run_id)["output"], "n") == 1
+
+
+async def test_an_ended_state_is_read_with_every_field_that_it_had_while_it_was_open(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, TWO_TASKS)
+    open_state = await value(tools, f"cp:wf:{run_id}:state:B")
+    for state in ("A", "B"):
+        token = await lease_on(tools, run_id, state)
+        done = {"workflow_id": run_id, "state": state, "lease_token": token, "new_status": "succeeded"}
+        await tools.ok("update_workflow_control_plane", **done, output_json={"n": 1})
+    ended = await value(tools, f"cp:wf:{run_id}:state:B")
+    assert ended.keys() == open_state.keys()
+    assert ended["lease"].keys() == open_state["lease"].keys()
+    assert {name for name, found in ended["lease"].items() if found is not None} == {"epoch"}
+    assert ended["waits_for"].keys() == {"A"}
+    assert (await value(tools, f"cp:wf:{run_id}:state:B", "lease.token")) is None
+    shown = (await tools.ok("read_workflow_control_plane", workflow_id=run_id))["states"]["B"]
+    assert ended.items() <= shown.items()
+
+
+async def test_the_workflow_of_an_ended_run_is_read_as_that_of_an_open_one(
+    tools: Tools, application: Application, raw_redis: redis.Redis, run_id: str
+) -> None:
+    await new_run(tools, run_id, TWO_TASKS)
+    written = {kind: await value(tools, keys(run_id)[kind]) for kind in ("definition", "meta")}
+    for state in ("A", "B"):
+        token = await lease_on(tools, run_id, state)
+        done = {"workflow_id": run_id, "state": state, "lease_token": token, "new_status": "succeeded"}
+        await tools.ok("update_workflow_control_plane", **done)
+    client: Any = raw_redis
+    for _ in range(2):  # what is owed is delivered first
+        application.clock.pulse()
+        application.clock.finish(10.0)
+    for kind, path in (("definition", "$"), ("meta", "$.deps")):
+        (stored,) = json.loads(client.execute_command("JSON.GET", keys(run_id)[kind], path))
+        assert isinstance(stored, str), kind
+    deps = {"A": {"upstream": [], "downstream": ["B"]}, "B": {"upstream": ["A"], "downstream": []}}
+    shown = (await tools.ok("read_workflow_control_plane", workflow_id=run_id))["meta"]
+    assert written["meta"]["deps"] == deps
+    assert await value(tools, keys(run_id)["meta"], "deps") == shown["deps"] == deps
+    assert await value(tools, keys(run_id)["definition"]) == written["definition"]
+    with open_application(application.settings) as other:
+        definition = other.control_plane.run(run_id).definition
+    assert (definition.document, definition.deps) == (written["definition"], deps)
 
 
 async def test_nobody_sees_a_lease_token(tools: Tools, operator: Tools, run_id: str) -> None:

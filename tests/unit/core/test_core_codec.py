@@ -1,5 +1,6 @@
 """Documents as JSON and back: exact for what dcf writes, tolerant of what hands wrote. And what onlookers see."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -7,7 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dcf.core.codec import read_assignment, read_meta, read_state, write_lease, write_state
+from dcf.core.codec import (
+    read_assignment,
+    read_meta,
+    read_state,
+    show_state,
+    whole_state,
+    write_lease,
+    write_receipt,
+    write_state,
+)
 from dcf.core.inspection import HIDDEN_TOKEN, holder_state, is_ready, public_state
 from dcf.core.model import Lease, Operation, Receipt, RunStatus, ScopeBounds, StateDoc, Status
 from dcf.core.progress import Update, update
@@ -114,6 +124,53 @@ def test_a_document_reads_like_the_design_says() -> None:
         "not_before": "2023-11-14T22:13:20.000000Z",
     }
     assert "not_before" not in write_state(StateDoc())
+
+
+def test_the_document_of_an_ended_state_leaves_out_what_says_nothing() -> None:
+    receipt = Receipt(request="r1", operation=Operation.COMPLETE, at=NOW + SECOND, status=Status.SUCCEEDED)
+    doc = StateDoc(
+        status=Status.SUCCEEDED,
+        attempts=1,
+        lease=Lease(epoch=NOW),
+        started_at=NOW,
+        finished_at=NOW + SECOND,
+        waits_for={"Z": 5},
+        receipt=receipt,
+    )
+    assert write_state(doc) == {
+        "status": "succeeded",
+        "attempts": 1,
+        "lease": {},
+        "started_at": "2023-11-14T22:13:20.000000Z",
+        "finished_at": "2023-11-14T22:13:21.000000Z",
+        "last": '{"r":{"req":"r1"},"w":{"Z":5}}',
+    }
+    retaken = replace(doc, lease=Lease(epoch=NOW + 1))
+    assert write_state(retaken)["last"] == f'{{"r":{{"req":"r1"}},"epoch":{NOW + 1},"w":{{"Z":5}}}}'
+
+
+@settings(max_examples=60)
+@given(doc=documents)
+def test_readers_see_every_document_whole(doc: StateDoc) -> None:
+    whole = whole_state(load(dump(write_state(doc))))
+    assert {name: value for name, value in whole.items() if name != "last"} == show_state(doc)
+    assert {"started_at", "finished_at", "last_error", "waits_for"} <= whole.keys()
+    assert whole["lease"].keys() == write_lease(Lease()).keys()
+
+
+def _as_before(receipt: Receipt) -> dict[str, Any]:
+    """Return a receipt as earlier versions wrote it."""
+    written = {"op": "complete", **write_receipt(receipt)}
+    written["output"] = written.pop("out", None)
+    return written
+
+
+@settings(max_examples=60)
+@given(doc=documents)
+def test_a_document_that_an_earlier_version_wrote_reads_the_same(doc: StateDoc) -> None:
+    counters = {name: getattr(doc, name) for name in ("claim", "reminders", "retries", "tries_from")}
+    last = counters | {"receipt": None if doc.receipt is None else _as_before(doc.receipt)}
+    assert read_state(load(dump(show_state(doc) | {"last": dump(last)}))) == doc
 
 
 # Tolerantly

@@ -1,10 +1,12 @@
 """The end of a run: what is closed how, what the record says, and that it is written once."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
-from dcf.core.finalization import CLOSED_BY_FINALIZE
+from dcf.core.decision import Changes, Packed, Snapshot
+from dcf.core.finalization import CLOSED_BY_FINALIZE, pack
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.values.instants import SECOND
 from tests.unit.core.build import LOOP, MemoryRun, code, run
@@ -165,6 +167,21 @@ def test_unreached_states_are_skipped_once() -> None:
     assert made.types()[-1] == "StatesSkipped"
     assert made.events[-1].data == {"states": ["B"]}
     assert (made.skip_unreached(), made.last_changes) == (0, None)
+
+
+def whole(made: MemoryRun) -> Snapshot:
+    """What is read of the run, with the whole meta document."""
+    return replace(made.snapshot(), meta_document=made.meta_document)
+
+
+def test_the_workflow_of_an_ended_run_is_packed_once_and_that_of_an_open_one_never() -> None:
+    made = failed()
+    first = pack(whole(made), made.definition)
+    assert first.changes == Changes(packed=Packed(definition=made.definition.document, deps=made.definition.deps))
+    assert made.meta_document is not None
+    packed = replace(made.snapshot(), meta_document={**made.meta_document, "deps": "{}"})
+    assert pack(packed, made.definition).changes is None
+    assert pack(whole(held()), made.definition).changes is None
 
 
 def test_a_reached_state_that_the_end_of_the_run_overtook_is_cancelled() -> None:
