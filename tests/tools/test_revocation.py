@@ -59,10 +59,10 @@ async def _wait_for_a_reader(raw_redis: redis.Redis, agent: str) -> None:
     """Wait until somebody waits on an agent's inbox."""
 
     def waits() -> bool:
-        return any("b" in one["flags"] and one["cmd"].startswith("xread") for one in raw_redis.client_list())
+        follows = any("b" in one["flags"] and one["cmd"].startswith("xread") for one in raw_redis.client_list())
+        return follows and bool(raw_redis.exists(f"cp:idx:inbox:{agent}"))
 
     await anyio.to_thread.run_sync(wait_until, waits)
-    assert raw_redis.exists(f"cp:idx:inbox:{agent}")
 
 
 async def _poll(tools: Tools, agent: str, answers: list[Answer]) -> None:
