@@ -122,6 +122,11 @@ class InboxReader:
         self._news = News(connect, self._heard, self._lost)
         self._threads = anyio.CapacityLimiter(_THREADS)
 
+    @property
+    def waiting(self) -> int:
+        """How many wait now."""
+        return sum(len(line.places) for line in self._lines.values())
+
     async def next(
         self,
         agent_id: str,
