@@ -57,6 +57,7 @@ class RunClock:
             _log.warning("pulse: the time of Redis went backwards; times of live runs are brought back")
             for workflow_id in live:
                 self._try(self._heal, workflow_id)
+            self._index.begin_anew(live, instant.now)
             self._time.begin_anew()
         if self._activity is not None:
             self._activity.write()
