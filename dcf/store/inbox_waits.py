@@ -68,7 +68,7 @@ class _Place:
                 alarm.cancel()
                 self.sleep = None
         if self.error is not None:
-            raise self.error
+            raise self.error.with_traceback(None)  # the same error ends all waits
         found, self.is_woken = self.is_woken, False
         return found
 

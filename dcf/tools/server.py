@@ -95,6 +95,8 @@ def build_server(application: Application, *, protected_url: str | None = None) 
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(keep_pulse, application)
+            if watch is not None:
+                tasks.start_soon(watch.keep)
             try:
                 yield
             finally:
