@@ -32,6 +32,10 @@ log = logging.getLogger(__name__)
 SPARE: Final = 16
 """Connections beyond the limit that are kept for health checks."""
 
+_FULL: Final = (
+    "Too many connections: this server answers as many calls as it may (DCF_MAX_CONNECTIONS, of one address "
+    "DCF_MAX_CONNECTIONS_PER_PEER). Try again in a moment, or at another server."
+)
 _CLOSE: Final = (b"connection", b"close")
 FIRST_TURNS: Final = 3
 """Turns of the event loop after which what a client sent at once has been read."""
@@ -277,5 +281,5 @@ async def _health_only(app: ASGIApp, scope: Scope, receive: Receive, send: Send)
     if scope["path"] in HEALTH_PATHS:
         await app(scope, receive, send_last)
         return
-    refusal = PlainTextResponse("Too many connections.", status_code=503, headers={"Retry-After": "1"})
+    refusal = PlainTextResponse(_FULL, status_code=503, headers={"Retry-After": "1"})
     await refusal(scope, receive, send_last)

@@ -144,6 +144,7 @@ def test_where_all_are_at_work_health_is_told_and_nothing_else_is_taken_on(patie
             assert status(answer) == 200
         refused = patient.ask(post(LIST))
         assert (status(refused), b"retry-after: 1" in refused.lower()) == (503, True)
+        assert b"DCF_MAX_CONNECTIONS" in refused
 
 
 def test_health_is_told_while_the_spare_connections_are_held_too(patient: Served) -> None:
