@@ -1,7 +1,7 @@
 """Waits for the next event of an agent (long poll). All waits of a process share one connection to Redis (`news`).
 
-Who waits for one agent stands in a line. What the news tells of that agent wakes the first, who looks into the inbox;
-looking decides who gets the event, in this process or another. A wait that was woken and then ended passes the wake on,
+Those who wait for one agent stand in a queue. What the news tells of that agent wakes the first, who looks into the
+inbox; looking decides who gets the event, in this process or another. A wait that was woken and then ended passes the wake on,
 and one that was cancelled gives back what was taken for it.
 """
 
@@ -30,8 +30,8 @@ _LONGEST_CLEANING_S: Final = 2.0
 
 
 @dataclass(slots=True, eq=False)
-class _Place:
-    """The place of one wait in its line. `taken` is what a look found for it and nobody received yet."""
+class _Waiter:
+    """One wait. `taken` is what a look found for it and nobody received yet."""
 
     is_woken: bool = False
     error: DcfError | None = None
@@ -78,15 +78,15 @@ class _Place:
 
 
 @dataclass(slots=True)
-class _Line:
+class _Queue:
     """Who waits for one agent, the first in front, and when an event may have to be handed out again."""
 
-    places: dict[_Place, None] = field(default_factory=dict)
+    waiters: dict[_Waiter, None] = field(default_factory=dict)
     alarm: asyncio.TimerHandle | None = None
 
     def wake_first(self) -> None:
         """Wake the first that is not awake."""
-        asleep = next((place for place in self.places if not place.is_woken), None)
+        asleep = next((waiter for waiter in self.waiters if not waiter.is_woken), None)
         if asleep is not None:
             asleep.wake()
 
@@ -118,14 +118,14 @@ class InboxReader:
 
     def __init__(self, inbox: Inbox, connect: Callable[[], redis.asyncio.Redis]) -> None:
         self._inbox = inbox
-        self._lines: dict[str, _Line] = {}
+        self._queues: dict[str, _Queue] = {}
         self._news = News(connect, self._heard, self._lost)
         self._threads = anyio.CapacityLimiter(_THREADS)
 
     @property
     def waiting(self) -> int:
         """How many wait now."""
-        return sum(len(line.places) for line in self._lines.values())
+        return sum(len(queue.waiters) for queue in self._queues.values())
 
     async def next(
         self,
@@ -141,37 +141,37 @@ class InboxReader:
         ends before it found one, and the next call goes on. Raise AgentUnknown if the agent was deleted.
         """
         until = time.monotonic() + timeout_s
-        line, place = self._lines.setdefault(agent_id, _Line()), _Place()
-        line.places[place] = None
+        queue, waiter = self._queues.setdefault(agent_id, _Queue()), _Waiter()
+        queue.waiters[waiter] = None
         try:
             while True:
-                look = partial(self._look, agent_id, place, acknowledged, is_wanted)
+                look = partial(self._look, agent_id, waiter, acknowledged, is_wanted)
                 again_in_s = await anyio.to_thread.run_sync(look, limiter=self._threads)
                 acknowledged = None
-                if place.taken is not None:
-                    return place.receive()
+                if waiter.taken is not None:
+                    return waiter.receive()
                 if again_in_s is not None:
-                    line.wake_later(again_in_s)
+                    queue.wake_later(again_in_s)
                 left = until - time.monotonic()
-                if left <= 0 and not (place.is_woken and left > -_LONGEST_CLEANING_S):
+                if left <= 0 and not (waiter.is_woken and left > -_LONGEST_CLEANING_S):
                     return None
                 self._news.follow()
-                if not await place.woken_within(left):
+                if not await waiter.woken_within(left):
                     return None
         finally:
-            self._leave(agent_id, line, place)
-            if place.taken is not None:
+            self._leave(agent_id, queue, waiter)
+            if waiter.taken is not None:
                 with anyio.CancelScope(shield=True):
-                    await anyio.to_thread.run_sync(self._give_back, agent_id, place.taken, limiter=self._threads)
+                    await anyio.to_thread.run_sync(self._give_back, agent_id, waiter.taken, limiter=self._threads)
 
     async def close(self) -> None:
         """Close the connection, before the event loop that it belongs to ends."""
         await self._news.close()
 
     def _look(
-        self, agent_id: str, place: _Place, acknowledged: str | None, is_wanted: Callable[[Message], bool]
+        self, agent_id: str, waiter: _Waiter, acknowledged: str | None, is_wanted: Callable[[Message], bool]
     ) -> float | None:
-        """Take the next wanted event for a place. Return after how many seconds to look again, if that is known."""
+        """Take the next wanted event for a waiter. Return after how many seconds to look again, if that is known."""
         for _ in range(_DROPPED_AT_ONCE):
             found = self._inbox.take(agent_id, acknowledged)
             if found.is_gone:
@@ -179,36 +179,36 @@ class InboxReader:
             if found.message is None:
                 return found.again_in_s
             if is_wanted(found.message):
-                place.taken = found.message
-                if place.is_left:  # a cancelled task does not wait for its thread
+                waiter.taken = found.message
+                if waiter.is_left:  # a cancelled task does not wait for its thread
                     self._give_back(agent_id, found.message)
                 return None
             acknowledged = found.message.message_id
         if acknowledged is not None:
             self._inbox.acknowledge(agent_id, acknowledged)
-        place.is_woken = True  # there may be more
+        waiter.is_woken = True  # there may be more
         return None
 
     def _give_back(self, agent_id: str, message: Message) -> None:
         with suppress(DcfError):  # then it is handed out again a little later
             self._inbox.give_back(agent_id, message.message_id)
 
-    def _leave(self, agent_id: str, line: _Line, place: _Place) -> None:
-        place.is_left = True
-        del line.places[place]
-        if not line.places:
-            line.stop()
-            del self._lines[agent_id]
-        elif place.is_woken or place.has_received:
-            line.wake_first()  # there may be something for the next one too
+    def _leave(self, agent_id: str, queue: _Queue, waiter: _Waiter) -> None:
+        waiter.is_left = True
+        del queue.waiters[waiter]
+        if not queue.waiters:
+            queue.stop()
+            del self._queues[agent_id]
+        elif waiter.is_woken or waiter.has_received:
+            queue.wake_first()  # there may be something for the next one too
 
     def _heard(self, agent_ids: Iterable[str] | None) -> None:
-        for agent_id in self._lines if agent_ids is None else agent_ids:
-            line = self._lines.get(agent_id)
-            if line is not None:
-                line.wake_first()
+        for agent_id in self._queues if agent_ids is None else agent_ids:
+            queue = self._queues.get(agent_id)
+            if queue is not None:
+                queue.wake_first()
 
     def _lost(self, error: DcfError) -> None:
-        for line in self._lines.values():
-            for place in line.places:
-                place.fail(error)
+        for queue in self._queues.values():
+            for waiter in queue.waiters:
+                waiter.fail(error)

@@ -14,7 +14,7 @@ from dcf.store import keys
 from dcf.store.agents import AgentRecord
 from dcf.store.connection import Connections, open_pool
 from dcf.store.inbox import VISIBILITY_S, Inbox, Message
-from dcf.store.inbox_waits import InboxReader, _Place
+from dcf.store.inbox_waits import InboxReader, _Waiter
 from dcf.values.instants import SECOND
 from tests.support.inboxes import follower_ids, is_followed, reading
 from tests.support.proxy import Fault, Proxy
@@ -57,22 +57,22 @@ async def until(predicate: Callable[[], object]) -> None:
 
 async def waiting(reader: InboxReader, agent: str, timeout_s: float = LONG_S) -> "asyncio.Task[Message | None]":
     """A wait that stands in line."""
-    before = len(places(reader, agent))
+    before = len(waiters(reader, agent))
     task = asyncio.create_task(reader.next(agent, timeout_s))
-    await turns(lambda: len(places(reader, agent)) > before)
+    await turns(lambda: len(waiters(reader, agent)) > before)
     return task
 
 
 async def asleep(reader: InboxReader, agent: str) -> "asyncio.Task[Message | None]":
     """A wait that has looked into the inbox and found nothing."""
     task = await waiting(reader, agent)
-    await turns(lambda: places(reader, agent)[-1].sleep is not None)
+    await turns(lambda: waiters(reader, agent)[-1].sleep is not None)
     return task
 
 
-def places(reader: InboxReader, agent: str) -> list[_Place]:
-    line = reader._lines.get(agent)
-    return [] if line is None else list(line.places)
+def waiters(reader: InboxReader, agent: str) -> list[_Waiter]:
+    queue = reader._queues.get(agent)
+    return [] if queue is None else list(queue.waiters)
 
 
 async def turns(predicate: Callable[[], object]) -> None:
@@ -173,7 +173,7 @@ async def test_a_thousand_agents_wait_over_one_connection(
         before = connected(onlooker)
         await asyncio.gather(*(reader.next(f"{agent}-{number}", 0) for number in range(20)))
         tasks = [asyncio.create_task(reader.next(f"{agent}-{number}", LONG_S)) for number in range(1000)]
-        await until(lambda: len(reader._lines) == 1000)
+        await until(lambda: len(reader._queues) == 1000)
         await until(lambda: follower_ids(onlooker))
         for number in (999, 0):
             inbox.put(f"{agent}-{number}", "e", {"n": number})
@@ -221,7 +221,7 @@ async def test_an_event_that_woke_a_wait_just_when_it_was_cancelled_goes_to_the_
     first, second = await asleep(reader, agent), await asleep(reader, agent)
     await until(lambda: is_followed(onlooker))
     inbox.put(agent, "e", {"n": 1})
-    await turns(lambda: places(reader, agent)[0].is_woken)
+    await turns(lambda: waiters(reader, agent)[0].is_woken)
     first.cancel()
     assert (await received(second)).event == {"n": 1}
 
@@ -231,7 +231,7 @@ async def test_a_wait_that_is_cancelled_ends_at_once_however_early_that_is(reade
         for number in range(100):
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(reader.next(f"{agent}-{number}", LONG_S), 0.0001 * (number % 30))
-    assert reader._lines == {}
+    assert reader._queues == {}
 
 
 async def test_who_waits_for_an_agent_that_was_deleted_is_told_so(real: World, reader: InboxReader, agent: str) -> None:
