@@ -7,21 +7,24 @@ import statistics
 import tempfile
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from benchmarks import workloads
 from benchmarks.calls import measure_calls
+from benchmarks.clock import measure_clock
 from benchmarks.figures import Row, Timed
 from benchmarks.language import measure_language
 from benchmarks.measuring import Probe
 from benchmarks.metering import measure_metering
 from benchmarks.protocol import measure_protocol
 from benchmarks.runs import Held, cost_of, run_of, way
+from benchmarks.waiting import measure_waiting
 from benchmarks.workforce import measure_workforce
 from dcf.application import Application, open_application
 from dcf.runs.control_plane import ControlPlane
 from dcf.settings import Settings
 
+_WAITING: Final = 1000
 RESULTS = Path(__file__).parent / "results"
 
 
@@ -99,6 +102,8 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_workforce(app, probe, max(3, rounds // 50)),
             *measure_metering(app),
             *measure_protocol(app),
+            *measure_waiting(app, _WAITING),
+            *measure_clock(app, probe),
         ]
 
 

@@ -39,7 +39,8 @@ from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.edits import Edits
 from dcf.store.history import History
-from dcf.store.inbox import Inbox, InboxReader
+from dcf.store.inbox import Inbox
+from dcf.store.inbox_waits import InboxReader
 from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
@@ -154,7 +155,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             refusals=RefusalNotes(audit, access),
             inbox=inbox,
             records=records,
-            reader=InboxReader(partial(open_async_client, url)),
+            reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
             redis_url=url,
         )

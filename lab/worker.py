@@ -19,7 +19,8 @@ from typing import Any
 
 from dcf.errors import DcfError
 from dcf.store.connection import open_async_client
-from dcf.store.inbox import Inbox, InboxReader
+from dcf.store.inbox import Inbox
+from dcf.store.inbox_waits import InboxReader
 from lab.expectation import NEVER, answer_of
 from lab.habits import Habit, habit_of
 from lab.http_verbs import HttpVerbs, connected
@@ -72,7 +73,7 @@ def main(duty: Duty) -> None:
         verbs = Recorded(OwnVerbs(dcf.plane, dcf.notifications), recorder, duty.agent)
         worker = Worker(duty=duty, verbs=verbs, inbox=dcf.inbox)
         worker.begin()
-        asyncio.run(worker.listen(InboxReader(lambda: open_async_client(duty.place.url))))
+        asyncio.run(worker.listen(InboxReader(dcf.inbox, lambda: open_async_client(duty.place.url))))
 
 
 @dataclass(kw_only=True)

@@ -74,14 +74,19 @@ class ApiKey:
 
     def standing(self, now: int) -> str:
         """Return "active", "expired" or "revoked"."""
-        if self.revoked_at is not None:
-            return "revoked"
-        return "expired" if self.expires_at is not None and now >= self.expires_at else "active"
+        return standing(self.expires_at, self.revoked_at, now)
 
     def caller(self, account: Account | None = None) -> Caller:
         """Return the caller that this key stands for."""
         name = f"{KEY_CALLER}{self.key_id}"
         return Caller(name=name, scopes=frozenset(self.scopes), agent_id=self.agent_id, account=account)
+
+
+def standing(expires_at: int | None, revoked_at: int | None, now: int) -> str:
+    """Return how a key with these times stands: "active", "expired" or "revoked"."""
+    if revoked_at is not None:
+        return "revoked"
+    return "expired" if expires_at is not None and now >= expires_at else "active"
 
 
 LOCAL = "local"

@@ -50,17 +50,24 @@ class RunClock:
     def pulse(self) -> int:
         """Look once at every run that is due. Return how many things were done."""
         instant = self._time.read()
-        live = self._index.live() if self._is_first or instant.has_stepped_back else []
-        self._due.bring_forward(live, instant.now)
-        self._is_first = False
+        if self._is_first:
+            self._due.check(self._index.live(), instant.now)
+            self._is_first = False
         if instant.has_stepped_back:
-            _log.warning("pulse: the time of Redis went backwards; times of live runs are brought back")
-            for workflow_id in live:
-                self._try(self._heal, workflow_id)
-            self._time.begin_anew()
+            self._begin_anew(instant.now)
         if self._activity is not None:
             self._activity.write()
         return sum(self._try(self._tick, workflow_id) for workflow_id in self._due.at(instant.now))
+
+    def _begin_anew(self, now: int) -> None:
+        """Bring the times of all live runs back: they may lie ahead of the server's."""
+        _log.warning("pulse: the time of Redis went backwards; times of live runs are brought back")
+        live = self._index.live()
+        self._due.bring_forward(live, now)
+        for workflow_id in live:
+            self._try(self._heal, workflow_id)
+        self._index.begin_anew(live, now)
+        self._time.begin_anew()
 
     def finish(self, timeout_s: float) -> int:
         """Wait for the deliveries handed over, at most `timeout_s`. Return how many notifications were handled."""

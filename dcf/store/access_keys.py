@@ -5,7 +5,7 @@ once and together keep its rates.
 """
 
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from hmac import compare_digest
 from typing import Final
@@ -21,6 +21,7 @@ from dcf.core.access import (
     key_id_of,
     key_text,
     read_key,
+    standing,
     why_refused,
     write_key,
 )
@@ -33,6 +34,7 @@ from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 
 _ID_BYTES = 6
+_PAGE: Final = 500
 
 _ADMIT: Final = """
 local clock = redis.call('TIME')
@@ -190,13 +192,32 @@ class AccessKeys:
 
     def holds(self, caller: Caller) -> bool:
         """Return True if the key that this caller came with is still valid."""
-        document, now = self._documents.read(keys.access_key(caller.name.removeprefix(KEY_CALLER)))
-        return document is not None and read_key(document).standing(now) == "active"
+        return caller.name in self.which_hold([caller.name])
+
+    def which_hold(self, names: Iterable[str]) -> set[str]:
+        """Return the names of those callers whose keys are still valid."""
+        asked, held = list(names), set[str]()
+        for start in range(0, len(asked), _PAGE):
+            page = asked[start : start + _PAGE]
+            records = [keys.access_key(name.removeprefix(KEY_CALLER)) for name in page]
+            looks: list[Command] = [("JSON.MGET", *records, path) for path in ("$.expires_at", "$.revoked_at")]
+            clock, expiries, revocations = self._connections.send(("TIME",), *looks)
+            now = micros(clock)
+            for name, expires_at, revoked_at in zip(page, expiries, revocations, strict=True):
+                if expires_at is not None and _is_active(load(expires_at), load(revoked_at), now):
+                    held.add(name)
+        return held
 
     def why_refused(self, text: str) -> str:
         """Return why a key of the right form is not valid."""
         document, now = self._documents.read(keys.access_key(key_id_of(text) or ""))
         return why_refused(text, None if document is None else read_key(document), now)
+
+
+def _is_active(expiries: list[int | None], revocations: list[int | None] | None, now: int) -> bool:
+    """Return True if a key with these fields, as a path finds them, is valid now."""
+    (expires_at,), (revoked_at,) = expiries, revocations or (now,)
+    return standing(expires_at, revoked_at, now) == "active"
 
 
 def _revoking() -> Callable[[Json, int], Verdict[ApiKey | None]]:

@@ -30,6 +30,9 @@ Answer = TypeVar("Answer")
 CONNECTION_ERRORS = (redis.ConnectionError, redis.TimeoutError, OSError)
 """Errors after which it is unknown whether the server did the work; `faults.PassingError` is one of them."""
 
+MOST_CONNECTIONS = 512
+"""Connections of one process to Redis at the same time. Only work takes any: one for each thread that is at it."""
+
 _OF_GROUPS = ("NOGROUP", "BUSYGROUP", "requires the key")
 _TIMEOUT_S = 5.0
 _SENTINEL_PORT = 26379
@@ -357,7 +360,7 @@ def _options() -> dict[str, Any]:
         "socket_timeout": _TIMEOUT_S,
         "socket_connect_timeout": 2.0,
         "health_check_interval": 0,
-        "max_connections": 512,
+        "max_connections": MOST_CONNECTIONS,
         **_FIXED,
     }
 

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from dcf.store import keys
-from dcf.store.connection import Command, Connection, Connections, checked, exchange
+from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import attention_commands, read_attention
+from dcf.store.writing import due_command
 from dcf.values.instants import to_text
 from dcf.values.json_text import dump
 
@@ -34,11 +35,32 @@ class DueRuns:
         """Set when the clock must look at the run next, or remove it; leave it due if it changes meanwhile."""
         self._connections.over_one(lambda connection: _settle(connection, RunKeys(workflow_id)))
 
+    def check(self, workflow_ids: Sequence[str], now: int) -> None:
+        """Bring live runs forward that are noted too late or not at all: by an older version, which has no index."""
+        for start in range(0, len(workflow_ids), _PAGE):
+            runs = list(map(RunKeys, workflow_ids[start : start + _PAGE]))
+            asked = [(("ZSCORE", keys.due(run.workflow_id), run.workflow_id), *attention_commands(run)) for run in runs]
+            replies = iter(self._connections.ask(*(command for commands in asked for command in commands)))
+            latest = {run: _latest([next(replies) for _ in own], now) for run, own in zip(runs, asked, strict=True)}
+            late = [due_command(run, at) for run, at in latest.items() if at is not None]
+            if late:
+                self._connections.send(*late)
+
     def bring_forward(self, workflow_ids: Sequence[str], at: int) -> None:
-        """Make runs due at this time, unless they are due before. Runs of an older version are not in the index."""
+        """Make runs due at this time, unless they are due before."""
         for start in range(0, len(workflow_ids), _PAGE):
             page = workflow_ids[start : start + _PAGE]
             self._connections.send(*(("ZADD", keys.due(name), "LT", at, name) for name in page))
+
+
+def _latest(replies: list[Reply], now: int) -> int | None:
+    """Return when the clock must look at a run at the latest; None if it is noted in time."""
+    if any(isinstance(reply, Exception) for reply in replies):
+        return now  # damaged by hand: the look at it says so
+    noted, *rest = replies
+    seen = read_attention(rest)
+    at = now if seen.next_due is None or seen.next_due <= seen.now else seen.next_due
+    return at if noted is None or float(noted) > at else None
 
 
 def _settle(connection: Connection, run: RunKeys) -> None:

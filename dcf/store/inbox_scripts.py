@@ -1,4 +1,4 @@
-"""The three changes of an inbox as Lua scripts: put an event in, take the next one out, remove one.
+"""The changes of an inbox as Lua scripts: put an event in, take the next one out, give it back, remove one.
 
 Each is one atomic step, because an inbox has several writers and readers at once, any of which may die. The scripts
 decide the order; `inbox` calls them.
@@ -58,9 +58,10 @@ end
 PUT: Final = (
     _FORGET
     + """
-local sent, gone = KEYS[5], KEYS[6]
+local sent, gone, news = KEYS[5], KEYS[6], KEYS[7]
 local event_id, sender, lane, event = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 local most, life_s, sent_life_s = tonumber(ARGV[5]), tonumber(ARGV[6]), ARGV[7]
+local agent, most_news = ARGV[8], ARGV[9]
 
 if redis.call('EXISTS', gone) == 1 then
   return {'gone', ''}
@@ -102,18 +103,21 @@ for at = 1, 4 do
   redis.call('EXPIRE', KEYS[at], life_s)
 end
 redis.call('SET', sent, id .. ' ' .. event_id, 'EX', sent_life_s)
+redis.pcall('XADD', news, 'MAXLEN', '~', most_news, '*', 'agent', agent)
 return {'put', id}
 """
 )
-"""KEYS: the inbox's four, what was sent last about the same thing, whether the agent is gone.
+"""KEYS: the inbox's four, what was sent last about the same thing, whether the agent is gone, the news of all inboxes.
 
 ARGV: the event's id, its sender, its lane (the sender's run), the event, the most events of one sender, seconds that
-an event is kept, seconds that it is remembered. Returns put, duplicate, full or gone, and the id of the message.
+an event is kept, seconds that it is remembered, the agent, the most entries of the news. Returns put, duplicate, full
+or gone, and the id of the message.
 """
 
 TAKE: Final = (
     _FORGET
     + """
+local gone = KEYS[5]
 local visibility_ms, looked_s, life_s = ARGV[1], ARGV[2], ARGV[3]
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
@@ -128,13 +132,16 @@ local function fresh()
   return redis.call('ZRANGE', waiting, 0, 0)[1]
 end
 
+if redis.call('EXISTS', gone) == 1 then
+  return {'gone', '', 0}
+end
 if redis.call('EXISTS', stream) == 0 then
   redis.call('XDEL', stream, redis.call('XADD', stream, '*', 'seen', ''))
 end
 if redis.call('XLEN', stream) == 0 then
   redis.call('EXPIRE', stream, looked_s, 'NX')
   redis.call('EXPIRE', stream, looked_s, 'GT')
-  return {'', '0-0'}
+  return {'', '', -1}
 end
 while true do
   local first, second = again, fresh
@@ -143,7 +150,8 @@ while true do
   end
   local id = first() or second()
   if not id then
-    return {'', redis.call('XREVRANGE', stream, '+', '-', 'COUNT', 1)[1][1]}
+    local oldest = redis.call('ZRANGE', taken, 0, 0, 'WITHSCORES')[2]
+    return {'', '', oldest and oldest + visibility_ms - now or -1}
   end
   local rank = redis.call('ZSCORE', waiting, id)
   local fields = fields_of(id)
@@ -157,15 +165,26 @@ while true do
     redis.call('ZADD', taken, now, id)
     redis.call('EXPIRE', taken, life_s)
     redis.call('EXPIRE', book, life_s)
-    return {id, fields.event}
+    return {id, fields.event, 0}
   end
   forget(id)
 end
 """
 )
-"""KEYS: the inbox's four. ARGV: the visibility timeout in ms, seconds that an inbox is kept without events, and with.
+"""KEYS: the inbox's four, whether the agent is gone.
 
-Returns the id and the event of the message; or an empty id, and after which id to wait for the next event.
+ARGV: the visibility timeout in ms, seconds that an inbox is kept without events, and with. Returns the id and the event
+of the message; or an empty id and in how many ms an event is handed out again, -1 if there is none; or `gone`.
+"""
+
+GIVE_BACK: Final = """
+if redis.call('ZADD', KEYS[3], 'XX', 'CH', 0, ARGV[1]) == 1 then
+  redis.pcall('XADD', KEYS[5], 'MAXLEN', '~', ARGV[3], '*', 'agent', ARGV[2])
+end
+"""
+"""Makes an event that was taken for nobody the next that is handed out again.
+
+KEYS: the inbox's four, the news of all inboxes. ARGV: the id of the message, the agent, the most entries of the news.
 """
 
 REMOVE: Final = _FORGET + "return forget(ARGV[1])"

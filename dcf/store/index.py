@@ -3,6 +3,7 @@
 They are not part of a run's transaction. The entry is written just before the commit (`writing`), so one may be stale.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from dcf.store import keys
@@ -11,6 +12,7 @@ from dcf.store.keys import RunKeys
 from dcf.store.outbox import attention_commands, read_attention
 from dcf.values.instants import SECOND
 
+_PAGE: Final = 500
 _BEING_CREATED: Final = 60 * SECOND
 """An entry younger than this may be of a run that is being created and has no documents yet."""
 
@@ -39,6 +41,15 @@ class RunIndex:
         """Return the ids of runs that may still need the clock or owe notifications, oldest first."""
         (found,) = self._connections.send(("ZRANGE", keys.LIVE, 0, -1))
         return [name.decode() for name in found]
+
+    def begin_anew(self, workflow_ids: Sequence[str], at: int) -> None:
+        """Set the times of listed runs to `at`, unless they are earlier: the clock may have stepped back before them.
+
+        A run whose time lies ahead could not be retired until then, since it looks as if it was listed again just now.
+        """
+        for start in range(0, len(workflow_ids), _PAGE):
+            page = workflow_ids[start : start + _PAGE]
+            self._connections.send(*(("ZADD", keys.LIVE, "XX", "LT", at, name) for name in page))
 
     def retire(self, workflow_id: str, *, is_final: bool | None = None) -> bool:
         """Remove a run from the live index, if nothing is left to do for it. Return True if it was removed.

@@ -18,6 +18,7 @@
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
 | `cp:idx:inbox:<agent>:waiting`, `:taken` | sorted set | delivery and reading: unread events by their turn, the others by when they were handed out | with the inbox |
 | `cp:idx:inbox:<agent>:book` | hash | delivery and reading: how many events of each run and each creator of runs are unread, and whose turn it is | with the inbox |
+| `cp:idx:news` | stream | delivery of notifications: which inboxes got something, for the processes whose agents wait | the last 1000 or so |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
 | `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
@@ -73,6 +74,7 @@ DOCUMENTS = "cp:idx:docs"
 BARRIER = "cp:idx:barrier"
 SWEEP = "cp:idx:sweep"
 DUE = "cp:idx:due:"
+NEWS = "cp:idx:news"
 SERVER_TIME = "cp:idx:time"
 PROBE = "cp:idx:probe"
 SEEN = "cp:idx:seen"

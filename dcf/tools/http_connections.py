@@ -32,6 +32,10 @@ log = logging.getLogger(__name__)
 SPARE: Final = 16
 """Connections beyond the limit that are kept for health checks."""
 
+_FULL: Final = (
+    "Too many connections: this server answers as many calls as it may (DCF_MAX_CONNECTIONS, of one address "
+    "DCF_MAX_CONNECTIONS_PER_PEER). Try again in a moment, or at another server."
+)
 _CLOSE: Final = (b"connection", b"close")
 FIRST_TURNS: Final = 3
 """Turns of the event loop after which what a client sent at once has been read."""
@@ -143,6 +147,7 @@ class LimitedProtocol(H11Protocol):
         self._timer: asyncio.TimerHandle | None = None
         self._untaken: asyncio.TimerHandle | None = None
         self._turns = FIRST_TURNS
+        self._request: asyncio.Task[None] | None = None
 
     @property
     def is_new(self) -> bool:
@@ -167,8 +172,8 @@ class LimitedProtocol(H11Protocol):
         if use is Use.NONE:
             self.give_way()
             return
-        if use is Use.HEALTH:
-            self.app = partial(_health_only, self.app)
+        app = partial(_health_only, self.app) if use is Use.HEALTH else self.app
+        self.app = partial(self._serve, app)
         transport.set_write_buffer_limits(0)  # so that `pause_writing` tells of any answer that is not taken
         self._await("headers")
         self.loop.call_soon(self._one_turn)
@@ -179,11 +184,23 @@ class LimitedProtocol(H11Protocol):
             self.loop.call_soon(self._one_turn)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the place up."""
+        """Give the place up, and break the request off: nobody waits for its answer any more."""
         self._limit.leave(self)
         self._await(None)
         self._stop_untaken()
+        if self._request is not None and self.is_at_work:
+            self._request.cancel()
         super().connection_lost(exc)
+
+    async def _serve(self, app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+        self._request = asyncio.current_task()
+        try:
+            await app(scope, receive, send)
+        except asyncio.CancelledError:
+            if not self.transport.is_closing():
+                raise
+        finally:
+            self._request = None
 
     def data_received(self, data: bytes) -> None:
         """Read what has arrived, and set the deadline of what is still to come."""
@@ -264,5 +281,5 @@ async def _health_only(app: ASGIApp, scope: Scope, receive: Receive, send: Send)
     if scope["path"] in HEALTH_PATHS:
         await app(scope, receive, send_last)
         return
-    refusal = PlainTextResponse("Too many connections.", status_code=503, headers={"Retry-After": "1"})
+    refusal = PlainTextResponse(_FULL, status_code=503, headers={"Retry-After": "1"})
     await refusal(scope, receive, send_last)

@@ -9,6 +9,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from dcf.settings import Settings
+from dcf.store.connection import MOST_CONNECTIONS
 from dcf.tools.http_connections import FIRST_TURNS, SPARE, ConnectionLimit, Deadlines, LimitedProtocol
 
 if sys.platform != "win32":
@@ -21,8 +22,6 @@ _QUEUED: Final = 512
 """Connections that the kernel keeps until they are accepted."""
 _OWN_FILES: Final = 96
 """Open files besides connections: the log, Redis, SPARE connections, and those that are just being accepted."""
-_FILES_EACH: Final = 2
-"""A connection, and one to Redis for its request."""
 
 assert _AT_ONCE * FIRST_TURNS < SPARE < _OWN_FILES / 2
 
@@ -49,11 +48,13 @@ class HttpServer(uvicorn.Server):
 def connection_limit(settings: Settings) -> ConnectionLimit:
     """Return the limit of the settings, or a smaller one where this process may not open so many files."""
     wanted, per_peer = settings.max_connections, settings.max_connections_per_peer
-    total = max(1, min(wanted, (_files_for(_OWN_FILES + _FILES_EACH * wanted) - _OWN_FILES) // _FILES_EACH))
+    files = files_for(_OWN_FILES + wanted + min(wanted, MOST_CONNECTIONS)) - _OWN_FILES
+    # A request that is worked on takes one more, to Redis; one that waits for an event takes none.
+    total = max(1, min(wanted, max(files // 2, files - MOST_CONNECTIONS)))
     return ConnectionLimit(total=total, per_peer=max(1, per_peer * total // wanted))
 
 
-def _files_for(needed: int) -> int:
+def files_for(needed: int) -> int:
     """Return how many files this process may open; raise its own limit as far as allowed, if it needs more."""
     if sys.platform == "win32":
         return needed

@@ -4,7 +4,6 @@ Other calls end by themselves in a moment, and one that changes something must n
 would not learn what it did.
 """
 
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
@@ -23,61 +22,65 @@ Answer = TypeVar("Answer")
 
 EVERY_S: Final = 1.0
 _STREAM: Final = "subscriptions/listen"
-_REMEMBERED: Final = 10_000
+
+
+@dataclass(slots=True, eq=False)
+class _Watched:
+    """Somebody who waits: on behalf of which caller, and why the wait was ended, if it was."""
+
+    name: str
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    failure: Exception | None = None
+
+    def end(self, why: Exception) -> None:
+        """Break the wait off."""
+        self.failure = why
+        self.scope.cancel()
 
 
 @dataclass(frozen=True, slots=True)
 class KeyWatch:
-    """Looks at intervals whether the keys of those who wait still hold: once for all who wait with one key."""
+    """Looks at intervals whether the keys of those who wait still hold: one task for all of them, in few packets."""
 
     keys: AccessKeys
+    every_s: float = field(default_factory=lambda: EVERY_S)
     threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(2))
-    _seen: dict[str, float] = field(default_factory=dict)
+    _waiting: set[_Watched] = field(default_factory=set)
+
+    async def keep(self) -> None:
+        """Look for ever."""
+        while True:
+            await anyio.sleep(self.every_s)
+            await self._look()
 
     async def during(self, caller: Caller, work: Callable[[], Awaitable[Answer]]) -> Answer:
         """Return what the work answers; break it off and raise Unauthorized when the key does not hold any more."""
-        answers: list[Answer] = []
-        failures: list[Exception] = []
-        async with anyio.create_task_group() as tasks:
-
-            async def watch() -> None:
-                try:
-                    await self._wait_until_gone(caller)
-                    failures.append(_ended())
-                except Exception as error:  # noqa: BLE001 - raised below, outside the task group
-                    failures.append(error)
-                tasks.cancel_scope.cancel()
-
-            tasks.start_soon(watch)
-            try:
-                answers.append(await work())
-            except Exception as error:  # noqa: BLE001 - raised below, outside the task group
-                failures.append(error)
-            tasks.cancel_scope.cancel()
-        if failures:
-            raise failures[0]
-        if not await self._holds(caller):
-            raise _ended()
-        return answers[0]
-
-    async def _wait_until_gone(self, caller: Caller) -> None:
-        while True:
-            await anyio.sleep(EVERY_S)
-            if not await self._held_lately(caller):
-                return
-
-    async def _held_lately(self, caller: Caller) -> bool:
-        if time.monotonic() - self._seen.get(caller.name, -EVERY_S) < EVERY_S:
-            return True
-        return await self._holds(caller)
-
-    async def _holds(self, caller: Caller) -> bool:
+        watched = _Watched(caller.name)
+        self._waiting.add(watched)
+        try:
+            with watched.scope:
+                answer = await work()
+        finally:
+            self._waiting.discard(watched)
+        if watched.failure is not None:
+            raise watched.failure.with_traceback(None)  # the same error may end many waits
         if not await anyio.to_thread.run_sync(self.keys.holds, caller, limiter=self.threads):
-            return False
-        if len(self._seen) >= _REMEMBERED:
-            self._seen.clear()
-        self._seen[caller.name] = time.monotonic()
-        return True
+            raise _ended()
+        return answer
+
+    async def _look(self) -> None:
+        names = {watched.name for watched in self._waiting}
+        if not names:
+            return
+        try:
+            held = await anyio.to_thread.run_sync(self.keys.which_hold, names, limiter=self.threads)
+        except Exception as error:  # noqa: BLE001 - told to those who wait: whether they may is not known
+            for watched in set(self._waiting):
+                watched.end(error)
+            return
+        for watched in set(self._waiting):
+            if watched.name in names and watched.name not in held:
+                watched.end(_ended())
 
 
 class WatchedStreams:

@@ -3,17 +3,15 @@
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-import anyio.to_thread
 from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.model import Status
-from dcf.errors import AgentUnknown, InvalidArgument
+from dcf.errors import InvalidArgument
 from dcf.ports import Undelivered
 from dcf.runs.notifications import Target
 from dcf.runs.standing import StateView
-from dcf.store.inbox import Message
 from dcf.tools.callers import current_caller, require, require_part, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 from dcf.values.json_text import Json, parse
@@ -21,8 +19,6 @@ from dcf.values.refusal import Refusal
 
 MAX_PAYLOAD = 4 * 1024
 _STREAM_ID_LIMIT = 2**64
-_LONGEST_CLEANING_S = 2.0
-"""Seconds beyond the requested wait in which outdated events are dropped."""
 
 _OWED: Final = "Nothing is to be done: what is owed is delivered by itself."
 _HINTS: Final[Mapping[Undelivered | None, str]] = {
@@ -208,30 +204,16 @@ class WorkflowEvent(Answer):
     idempotent=False,
 )
 async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
-    """Wait on an agent's inbox (long poll)."""
-    if await anyio.to_thread.run_sync(app.records.is_gone, args.agent_id):
-        raise AgentUnknown(f"Agent '{args.agent_id}' was deleted.", "Stop: there is nothing more for you to do.")
-    if args.ack_message_id is not None:
-        await anyio.to_thread.run_sync(app.inbox.acknowledge, args.agent_id, _message_id(args.ack_message_id))
-    message = await _next_that_is_true(app, args.agent_id, args.timeout_s)
+    """Wait on an agent's inbox (long poll); drop events whose state was completed or taken, or whose run is over."""
+    message = await app.reader.next(
+        args.agent_id,
+        args.timeout_s,
+        acknowledged=None if args.ack_message_id is None else _message_id(args.ack_message_id),
+        is_wanted=lambda found: app.notifications.is_current(found.event),
+    )
     if message is None:
         return WorkflowEvent(status="timeout", agent_id=args.agent_id, hint="Call again to keep waiting.")
     return WorkflowEvent(status="event", agent_id=args.agent_id, message_id=message.message_id, event=message.event)
-
-
-async def _next_that_is_true(app: Application, agent_id: str, timeout_s: float) -> Message | None:
-    """Wait for an event that still applies; drop those whose state was completed or taken, or whose run is over.
-
-    Many may have to be dropped: then this ends before it found one, and the next call goes on.
-    """
-    until = anyio.current_time() + timeout_s
-    while True:
-        message = await app.reader.next(agent_id, max(0.0, until - anyio.current_time()))
-        if message is None or await anyio.to_thread.run_sync(app.notifications.is_current, message.event):
-            return message
-        await anyio.to_thread.run_sync(app.inbox.acknowledge, agent_id, message.message_id)
-        if anyio.current_time() > until + _LONGEST_CLEANING_S:
-            return None
 
 
 def _message_id(text: str) -> str:

@@ -150,3 +150,27 @@ def test_runs_that_an_older_version_created_are_found_by_the_first_look(world: W
     world.ask("ZREM", keys.due(run), run)
     world.relay().pulse()
     assert [event["target_state"] for event in world.messages("a")] == ["A"]
+
+
+def test_runs_that_an_older_version_left_noted_too_late_are_found_by_the_first_look(world: World) -> None:
+    run = started(world)
+    world.ask("ZADD", keys.due(run), world.outbox.attention(run).now + 3600 * SECOND, run)
+    world.relay().pulse()
+    assert [event["target_state"] for event in world.messages("a")] == ["A"]
+
+
+def test_the_first_look_of_a_process_leaves_runs_alone_that_are_noted_in_time(
+    counting: CountingPool, onlooker: Connections
+) -> None:
+    world = World(connections=Connections(counting), onlooker=onlooker)
+    asked: list[int] = []
+    for runs in (3, 30):
+        for _ in range(runs):
+            started(world)
+        for _ in range(2):
+            world.notifications.pulse()
+        with counting.counted() as packets:
+            world.relay().pulse()
+        asked.append(len(packets))
+    assert asked[0] == asked[1]
+    world.close()

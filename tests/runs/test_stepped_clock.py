@@ -44,6 +44,12 @@ def step_back(world: World) -> None:
     world.notifications.pulse()
 
 
+def listed_ahead(world: World, run: str) -> None:
+    """As if the server itself had the early time when it listed this run."""
+    for index in (keys.LIVE, keys.due(run)):
+        world.ask("ZADD", index, now(world), run)
+
+
 def go_on(world: World, run: str, state: str) -> int:
     """Let time run to the next look at a state, and look; how many seconds that took."""
     began = now(world)
@@ -189,6 +195,43 @@ def test_a_run_that_was_closed_is_not_changed(world: World) -> None:
     before = world.doc(run, "A"), world.events(run)
     step_back(world)
     assert (world.doc(run, "A"), world.events(run)) == before
+
+
+def test_a_run_that_ended_before_the_step_and_that_nobody_finalized_leaves_the_lists_at_once(world: World) -> None:
+    """It stayed, and was looked at each time, until the server's clock came to where it had been."""
+    ahead(world)
+    run = world.create(chain("A"), agents={"A": "a"}, planner="boss")
+    world.plane.kick_off(run, "initial")
+    world.do(run, "A", "a")
+    listed_ahead(world, run)
+    step_back(world)
+    world.notifications.pulse()
+    assert not world.is_live(run)
+    assert world.ask("ZSCORE", keys.due(run), run) is None
+    assert run in world.index.newest(1000)
+
+
+def test_a_run_that_goes_on_after_the_step_stays_on_the_lists(world: World) -> None:
+    ahead(world)
+    run = world.create(chain("A"), agents={"A": "a"})
+    listed_ahead(world, run)
+    step_back(world)
+    world.notifications.pulse()
+    assert world.is_live(run)
+    assert world.ask("ZSCORE", keys.due(run), run) is not None
+
+
+def test_a_run_that_is_finalized_after_the_step_expires(world: World) -> None:
+    ahead(world)
+    run = world.create(chain("A"), agents={"A": "a"}, retention_s=100)
+    world.do(run, "A", "a")
+    listed_ahead(world, run)
+    step_back(world)
+    world.finalize(run)
+    for _ in range(2):
+        world.notifications.pulse()
+    assert 0 < world.ask("TTL", world.store.keys(run).meta) <= 100
+    assert not world.is_live(run)
 
 
 def test_what_a_dead_deliverer_took_is_taken_over_in_time(real: World) -> None:

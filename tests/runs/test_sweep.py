@@ -185,6 +185,17 @@ def test_a_long_sweep_goes_on_step_by_step(site: World) -> None:
     assert set(site.index.live()) == set(runs)
 
 
+def test_a_step_of_a_sweep_looks_at_some_pages_however_much_there_is(site: World) -> None:
+    for _ in range(200):
+        site.create(chain("A"))
+    counting = CountingPool(site.connections._pool)
+    one = Sweep(Listings(Connections(counting), page=5))
+    with counting.counted() as packets:
+        one.step()
+    assert 0 < len(packets) <= 50
+    assert all(len(packet) <= 100 for packet in packets)
+
+
 def test_asking_whether_it_is_time_costs_nothing_at_every_tick(site: World) -> None:
     counting = CountingPool(site.connections._pool)
     one = Sweep(Listings(Connections(counting)))

@@ -9,6 +9,7 @@ from dcf.errors import UnknownKey
 from dcf.store.access_keys import AccessKeys
 from dcf.store.connection import Connections, open_pool
 from dcf.store.keys import access_key
+from tests.support.counting import CountingPool
 from tests.support.redis_contents import everything_in, value_of
 from tests.support.servers import redis_server
 
@@ -105,3 +106,16 @@ def test_a_key_that_may_not_read_opens_nothing(tmp_path: Path) -> None:
         keys.create((Scope.READ,), agent_id=None, label=None, life_s=None)
         assert keys.any_active()
         connections.close()
+
+
+def test_of_many_keys_those_that_hold_are_found_in_one_packet(
+    counting: CountingPool, real_connections: Connections
+) -> None:
+    keys = AccessKeys(real_connections)
+    made = [keys.create((Scope.READ,), agent_id=None, label=None, life_s=life_s) for life_s in (None, 100, 0, None)]
+    keys.revoke(made[3].record.key_id)
+    names = [f"key:{one.record.key_id}" for one in made]
+    with counting.counted() as packets:
+        held = AccessKeys(Connections(counting)).which_hold([*names, "key:ffffffffffff"])
+    assert held == set(names[:2])
+    assert len(packets) == 1

@@ -21,9 +21,9 @@ def free_port() -> int:
 
 
 @contextmanager
-def redis_server(directory: Path, *options: str, with_json: bool = True) -> Iterator[int]:
+def redis_server(directory: Path, *options: str, with_json: bool = True, at: int | None = None) -> Iterator[int]:
     """A server on a loopback port, in memory only unless the options say otherwise; ends with the block."""
-    port = free_port()
+    port = at or free_port()
     modules = ("--loadmodule", str(JSON_MODULE)) if with_json else ()
     plain = ("--bind", "127.0.0.1", "--save", "", "--dir", str(directory), "--repl-diskless-sync-delay", "0")
     with running("--port", str(port), *plain, *modules, *options):

@@ -88,6 +88,18 @@ def head(connection: socket.socket) -> bytes:
     return found
 
 
+def body(connection: socket.socket) -> bytes:
+    """Read an answer that tells its length, and return its body."""
+    headers = head(connection).lower()
+    length = int(headers.partition(b"content-length:")[2].split(b"\r\n")[0])
+    found = b""
+    while len(found) < length:
+        more = connection.recv(length - len(found))
+        assert more, f"it was closed after {found!r}"
+        found += more
+    return found
+
+
 def rest(connection: socket.socket) -> bytes:
     """Read until the server closes the connection."""
     found = bytearray()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
+import redis
 
 from dcf.application import Application
 from dcf.settings import Settings
@@ -14,7 +15,7 @@ from dcf.tools.http_connections import SPARE, ConnectionLimit, Use
 from dcf.tools.http_server import connection_limit
 from dcf.tools.server import build_http_app
 from tests.support.waiting import wait_until
-from tests.tools.raw_http import Served, get, head, post, rest, served, status
+from tests.tools.raw_http import Served, body, get, head, post, rest, served, status
 
 Replica = Callable[..., Application]
 
@@ -23,9 +24,9 @@ LIST = b'{"jsonrpc":"2.0","id":1,"method":"tools/list"}'
 FOUR = 4
 
 
-def _waiting(seconds: float) -> bytes:
+def _waiting(seconds: float, agent: str = "nobody-writes-to") -> bytes:
     """A long poll that nothing ends."""
-    arguments = {"agent_id": "nobody-writes-to", "timeout_s": seconds}
+    arguments = {"agent_id": agent, "timeout_s": seconds}
     params = {"name": "await_workflow_event", "arguments": arguments}
     return post(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}).encode())
 
@@ -143,6 +144,7 @@ def test_where_all_are_at_work_health_is_told_and_nothing_else_is_taken_on(patie
             assert status(answer) == 200
         refused = patient.ask(post(LIST))
         assert (status(refused), b"retry-after: 1" in refused.lower()) == (503, True)
+        assert b"DCF_MAX_CONNECTIONS" in refused
 
 
 def test_health_is_told_while_the_spare_connections_are_held_too(patient: Served) -> None:
@@ -165,6 +167,22 @@ def test_one_address_cannot_take_all_connections(replica: Replica) -> None:
         assert status(found.ask(post(LIST))) == 503
         other.sendall(post(LIST))
         assert status(head(other)) == 200
+
+
+def test_the_wait_of_a_client_that_goes_away_ends_and_takes_nothing(
+    replica: Replica, raw_redis: redis.Redis, run_id: str
+) -> None:
+    application, agent = replica(), f"agent-{run_id}"
+    with served(build_http_app(application), application.settings) as found:
+        with found.connect() as connection:
+            connection.sendall(_waiting(50, agent))
+            wait_until(lambda: application.reader.waiting == 1)
+        wait_until(lambda: application.reader.waiting == 0)
+        application.inbox.put(agent, "run:A:1:event", {"n": 1})
+        with found.connect() as connection:
+            connection.sendall(_waiting(50, agent))
+            assert json.loads(body(connection))["result"]["structuredContent"]["event"] == {"n": 1}
+    assert raw_redis.zcard(f"cp:idx:inbox:{agent}:taken") == 1
 
 
 class _Connection:
@@ -212,12 +230,19 @@ def test_a_connection_whose_request_is_not_read_yet_is_not_closed_for_another() 
 
 
 def test_a_server_has_a_thousand_connections_and_half_of_them_for_one_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.tools.http_server._files_for", lambda needed: needed)
+    monkeypatch.setattr("dcf.tools.http_server.files_for", lambda needed: needed)
     limit = connection_limit(Settings())
     assert (limit.total, limit.per_peer) == (1000, 500)
 
 
 def test_a_server_that_may_open_few_files_has_fewer_connections(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dcf.tools.http_server._files_for", lambda _: 256)
+    monkeypatch.setattr("dcf.tools.http_server.files_for", lambda _: 256)
     limit = connection_limit(Settings())
     assert (limit.total, limit.per_peer) == (80, 40)
+
+
+def test_ten_thousand_connections_take_little_more_than_ten_thousand_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("dcf.tools.http_server.files_for", lambda needed: asked.append(needed) or needed)  # type: ignore[func-returns-value]
+    assert connection_limit(Settings(max_connections=10_000, max_connections_per_peer=10_000)).total == 10_000
+    assert asked[0] < 10_000 + 1000

@@ -37,8 +37,7 @@ def _request(tool: str, arguments: str) -> str:
 
 
 def _answered(response: httpx2.Response) -> dict[str, Any]:
-    (line,) = [line for line in response.text.splitlines() if line.startswith("data: {")]
-    found: dict[str, Any] = json.loads(line.removeprefix("data: "))
+    found: dict[str, Any] = response.json()
     return found
 
 

@@ -1,8 +1,8 @@
 """A revoked key ends what waits with it, long polls and event streams, and is not handed another event."""
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 
 import anyio
 import anyio.to_thread
@@ -13,7 +13,7 @@ from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from dcf.application import Application
-from dcf.core.access import Caller, Scope
+from dcf.core.access import Scope
 from dcf.store.access_keys import AccessKeys
 from dcf.tools import key_watch
 from dcf.tools.server import build_http_app
@@ -59,10 +59,10 @@ async def _wait_for_a_reader(raw_redis: redis.Redis, agent: str) -> None:
     """Wait until somebody waits on an agent's inbox."""
 
     def waits() -> bool:
-        return any("b" in one["flags"] and one["cmd"].startswith("xread") for one in raw_redis.client_list())
+        follows = any("b" in one["flags"] and one["cmd"].startswith("xread") for one in raw_redis.client_list())
+        return follows and bool(raw_redis.exists(f"cp:idx:inbox:{agent}"))
 
     await anyio.to_thread.run_sync(wait_until, waits)
-    assert raw_redis.exists(f"cp:idx:inbox:{agent}")
 
 
 async def _poll(tools: Tools, agent: str, answers: list[Answer]) -> None:
@@ -83,10 +83,23 @@ async def test_an_open_poll_ends_when_its_key_is_revoked(
     assert answers[0].broken
 
 
+@contextmanager
+def _looking_every(seconds: float, replica: Callable[..., Application]) -> Iterator[str]:
+    """A server that looks so often whether the keys of those who wait still hold."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(key_watch, "EVERY_S", seconds)
+        with serving(build_http_app(replica(auth="keys"))) as found:
+            yield found
+
+
 async def test_a_revoked_key_is_not_handed_the_event_it_waited_for(
-    site: Application, url: str, raw_redis: redis.Redis, run_id: str, monkeypatch: pytest.MonkeyPatch
+    site: Application, replica: Callable[..., Application], raw_redis: redis.Redis, run_id: str
 ) -> None:
-    monkeypatch.setattr(key_watch, "EVERY_S", 10.0 * LONG_S)  # nobody looks meanwhile
+    with _looking_every(10.0 * LONG_S, replica) as url:
+        await _revoked_while_it_waits(site, url, raw_redis, run_id)
+
+
+async def _revoked_while_it_waits(site: Application, url: str, raw_redis: redis.Redis, run_id: str) -> None:
     (planner, _), (worker, worker_id) = _key(site, *PLANNER), _key(site, *WORKER)
     agent, answers = f"agent-{run_id}", list[Answer]()
     with anyio.fail_after(PATIENCE_S):
@@ -101,17 +114,24 @@ async def test_a_revoked_key_is_not_handed_the_event_it_waited_for(
 
 
 async def test_a_key_that_holds_keeps_its_poll_and_gets_the_event(
-    site: Application, url: str, raw_redis: redis.Redis, run_id: str, monkeypatch: pytest.MonkeyPatch
+    site: Application,
+    replica: Callable[..., Application],
+    run_id: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    looks = []
+    looks: list[set[str]] = []
 
-    def looked(_: AccessKeys, caller: Caller) -> bool:
-        looks.append(caller)
-        return holds(site.keys, caller)
+    def looked(_: AccessKeys, names: Iterable[str]) -> set[str]:
+        looks.append(which_hold(site.keys, names))
+        return looks[-1]
 
-    holds = AccessKeys.holds
-    monkeypatch.setattr(AccessKeys, "holds", looked)
-    monkeypatch.setattr(key_watch, "EVERY_S", 0.01)
+    which_hold = AccessKeys.which_hold
+    monkeypatch.setattr(AccessKeys, "which_hold", looked)
+    with _looking_every(0.01, replica) as url:
+        await _woken_after_some_looks(site, url, run_id, looks)
+
+
+async def _woken_after_some_looks(site: Application, url: str, run_id: str, looks: list[set[str]]) -> None:
     key, _ = _key(site, *PLANNER)
     agent, answers = f"agent-{run_id}", list[Answer]()
     with anyio.fail_after(PATIENCE_S):
@@ -119,6 +139,7 @@ async def test_a_key_that_holds_keeps_its_poll_and_gets_the_event(
             await new_run(tools, run_id, agents_map_json={"A": agent})
             tasks.start_soon(_poll, tools, agent, answers)
             await anyio.to_thread.run_sync(wait_until, lambda: len(looks) >= 5)
+            assert looks[-1] != set()
             await tools.ok("notify_next_worker_agent", workflow_id=run_id)
     assert answers[0]["event"]["target_state"] == "A"
 

@@ -1,0 +1,214 @@
+"""Waits for the next event of an agent (long poll). All waits of a process share one connection to Redis (`news`).
+
+Those who wait for one agent stand in a queue. What the news tells of that agent wakes the first, who looks into the
+inbox; looking decides who gets the event, in this process or another. A wait that was woken and then ended passes the
+wake on, and one that was cancelled gives back what was taken for it.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import anyio
+import anyio.to_thread
+import redis.asyncio
+
+from dcf.errors import AgentUnknown, DcfError
+from dcf.store.inbox import Inbox, Message
+from dcf.store.news import News
+
+_THREADS: Final = 8
+"""Looks into inboxes at once. Apart from the threads of tools, which must not wait when many are woken."""
+_DROPPED_AT_ONCE: Final = 20
+"""Unwanted events that one look drops, before others get their turn."""
+_LONGEST_CLEANING_S: Final = 2.0
+"""Seconds beyond the requested wait in which unwanted events are dropped."""
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    """One wait. `taken` is what a look found for it and nobody received yet."""
+
+    is_woken: bool = False
+    error: DcfError | None = None
+    sleep: "asyncio.Future[None] | None" = None
+    taken: Message | None = None
+    has_received: bool = False
+    is_left: bool = False
+
+    def receive(self) -> Message | None:
+        """Return what was taken."""
+        found, self.taken = self.taken, None
+        self.has_received = True
+        return found
+
+    def wake(self) -> None:
+        """Let it look again."""
+        self.is_woken = True
+        self._rouse()
+
+    def fail(self, error: DcfError) -> None:
+        """Let it end with this error."""
+        self.error = error
+        self._rouse()
+
+    async def woken_within(self, seconds: float) -> bool:
+        """Sleep until it is woken, at most so long. Return False if it was not."""
+        if not self.is_woken and self.error is None:
+            loop = asyncio.get_running_loop()
+            self.sleep = loop.create_future()
+            alarm = loop.call_later(seconds, self._rouse)
+            try:
+                await self.sleep
+            finally:
+                alarm.cancel()
+                self.sleep = None
+        if self.error is not None:
+            raise self.error.with_traceback(None)  # the same error ends all waits
+        found, self.is_woken = self.is_woken, False
+        return found
+
+    def _rouse(self) -> None:
+        if self.sleep is not None and not self.sleep.done():
+            self.sleep.set_result(None)
+
+
+@dataclass(slots=True)
+class _Queue:
+    """Who waits for one agent, the first in front, and when an event may have to be handed out again."""
+
+    waiters: dict[_Waiter, None] = field(default_factory=dict)
+    alarm: asyncio.TimerHandle | None = None
+
+    def wake_first(self) -> None:
+        """Wake the first that is not awake."""
+        asleep = next((waiter for waiter in self.waiters if not waiter.is_woken), None)
+        if asleep is not None:
+            asleep.wake()
+
+    def wake_later(self, seconds: float) -> None:
+        """Wake the first after so long, or earlier if that is planned."""
+        loop = asyncio.get_running_loop()
+        at = loop.time() + seconds
+        if self.alarm is None or self.alarm.when() > at:
+            self.stop()
+            self.alarm = loop.call_at(at, self._ring)
+
+    def stop(self) -> None:
+        """Plan nothing any more."""
+        if self.alarm is not None:
+            self.alarm.cancel()
+            self.alarm = None
+
+    def _ring(self) -> None:
+        self.alarm = None
+        self.wake_first()
+
+
+def _any_message(_: Message) -> bool:
+    return True
+
+
+class InboxReader:
+    """The waits of one process for events, in one event loop."""
+
+    def __init__(self, inbox: Inbox, connect: Callable[[], redis.asyncio.Redis]) -> None:
+        self._inbox = inbox
+        self._queues: dict[str, _Queue] = {}
+        self._news = News(connect, self._heard, self._lost)
+        self._threads = anyio.CapacityLimiter(_THREADS)
+
+    @property
+    def waiting(self) -> int:
+        """How many wait now."""
+        return sum(len(queue.waiters) for queue in self._queues.values())
+
+    async def next(
+        self,
+        agent_id: str,
+        timeout_s: float,
+        *,
+        acknowledged: str | None = None,
+        is_wanted: Callable[[Message], bool] = _any_message,
+    ) -> Message | None:
+        """Return the next event not handed out, or handed out too long ago; None after `timeout_s` seconds.
+
+        Acknowledge a message first. Events that are not wanted are acknowledged and dropped; if there are many, this
+        ends before it found one, and the next call goes on. Raise AgentUnknown if the agent was deleted.
+        """
+        until = time.monotonic() + timeout_s
+        queue, waiter = self._queues.setdefault(agent_id, _Queue()), _Waiter()
+        queue.waiters[waiter] = None
+        try:
+            while True:
+                look = partial(self._look, agent_id, waiter, acknowledged, is_wanted)
+                again_in_s = await anyio.to_thread.run_sync(look, limiter=self._threads)
+                acknowledged = None
+                if waiter.taken is not None:
+                    return waiter.receive()
+                if again_in_s is not None:
+                    queue.wake_later(again_in_s)
+                left = until - time.monotonic()
+                if left <= 0 and not (waiter.is_woken and left > -_LONGEST_CLEANING_S):
+                    return None
+                self._news.follow()
+                if not await waiter.woken_within(left):
+                    return None
+        finally:
+            self._leave(agent_id, queue, waiter)
+            if waiter.taken is not None:
+                with anyio.CancelScope(shield=True):
+                    await anyio.to_thread.run_sync(self._give_back, agent_id, waiter.taken, limiter=self._threads)
+
+    async def close(self) -> None:
+        """Close the connection, before the event loop that it belongs to ends."""
+        await self._news.close()
+
+    def _look(
+        self, agent_id: str, waiter: _Waiter, acknowledged: str | None, is_wanted: Callable[[Message], bool]
+    ) -> float | None:
+        """Take the next wanted event for a waiter. Return after how many seconds to look again, if that is known."""
+        for _ in range(_DROPPED_AT_ONCE):
+            found = self._inbox.take(agent_id, acknowledged)
+            if found.is_gone:
+                raise AgentUnknown(f"Agent '{agent_id}' was deleted.", "Stop: there is nothing more for you to do.")
+            if found.message is None:
+                return found.again_in_s
+            if is_wanted(found.message):
+                waiter.taken = found.message
+                if waiter.is_left:  # a cancelled task does not wait for its thread
+                    self._give_back(agent_id, found.message)
+                return None
+            acknowledged = found.message.message_id
+        if acknowledged is not None:
+            self._inbox.acknowledge(agent_id, acknowledged)
+        waiter.is_woken = True  # there may be more
+        return None
+
+    def _give_back(self, agent_id: str, message: Message) -> None:
+        with suppress(DcfError):  # then it is handed out again a little later
+            self._inbox.give_back(agent_id, message.message_id)
+
+    def _leave(self, agent_id: str, queue: _Queue, waiter: _Waiter) -> None:
+        waiter.is_left = True
+        del queue.waiters[waiter]
+        if not queue.waiters:
+            queue.stop()
+            del self._queues[agent_id]
+        elif waiter.is_woken or waiter.has_received:
+            queue.wake_first()  # there may be something for the next one too
+
+    def _heard(self, agent_ids: Iterable[str] | None) -> None:
+        for agent_id in self._queues if agent_ids is None else agent_ids:
+            queue = self._queues.get(agent_id)
+            if queue is not None:
+                queue.wake_first()
+
+    def _lost(self, error: DcfError) -> None:
+        for queue in self._queues.values():
+            for waiter in queue.waiters:
+                waiter.fail(error)
