@@ -6,6 +6,7 @@ result and retries until the server accepts or refuses it, however long that tak
 """
 
 import logging
+import queue
 import random
 import secrets
 import sys
@@ -105,6 +106,7 @@ class Worker:
         lease_ttl_s: int = 30,
         wait_s: float = 20,
         pause_s: float = 1.0,
+        concurrency: int = 1,
     ) -> None:
         self._tools = tools
         self._agent_id = agent_id
@@ -112,11 +114,37 @@ class Worker:
         self._ttl_s = lease_ttl_s
         self._wait_s = wait_s
         self._pause_s = pause_s
+        self._concurrency = concurrency
         self._stop = threading.Event()
 
     def serve(self, stop: threading.Event | None = None) -> None:
-        """Handle events until told to stop; raise if the server cannot be reached at first, later retry."""
+        """Handle events until told to stop; raise if the server cannot be reached at first, later retry.
+
+        With a `concurrency` above 1 so many threads do it. When one of them fails, the others end after their work.
+        """
         self._stop = stop or self._stop
+        if self._concurrency == 1:
+            self._serve_in_turn()
+            return
+        ends: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+        for _ in range(self._concurrency):
+            threading.Thread(target=self._tell_end, args=(ends,), daemon=True).start()
+        for _ in range(self._concurrency):
+            error = ends.get()
+            if error is not None:
+                self._stop.set()
+                raise error
+
+    def _tell_end(self, ends: "queue.SimpleQueue[BaseException | None]") -> None:
+        try:
+            self._serve_in_turn()
+        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits; also SystemExit of a function
+            ends.put(error)
+        else:
+            ends.put(None)
+
+    def _serve_in_turn(self) -> None:
+        """Handle one event after the other."""
         handled: str | None = None
         reached = False
         while not self._stop.is_set():

@@ -17,11 +17,10 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from dcf.errors import PASSING, DcfError, Forbidden, ServerUnreachable, ToolCallFailed, Unauthorized
+from dcf.errors import DcfError, Forbidden, ServerUnreachable, ToolCallFailed, Unauthorized
+from dcf.tools.repeating import failure_of, repeated
 from dcf.values.json_text import Json
 
-_FIRST_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 1.0
 _LONGEST_ANSWER_S = 60.0
 """Timeout of a silent connection in seconds; the long poll await_workflow_event takes up to 50 s."""
 
@@ -56,16 +55,9 @@ class ToolClient:
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
         """Return the tool's answer, which may be a refusal; raise when the call was invalid or the deadline passed."""
-        deadline = time.monotonic() + self._deadline_s
-        pause = _FIRST_PAUSE_S
-        while True:
-            try:
-                return self._once(tool, arguments, max(_LONGEST_ANSWER_S, deadline - time.monotonic()))
-            except DcfError as error:
-                if error.code not in PASSING or time.monotonic() >= deadline:
-                    raise
-            self._wait(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        return repeated(
+            lambda left_s: self._once(tool, arguments, max(_LONGEST_ANSWER_S, left_s)), self._deadline_s, self._wait
+        )
 
     def close(self) -> None:
         """Close the session, if there is one."""
@@ -129,8 +121,7 @@ def _failure(payload: Mapping[str, Json], content: Sequence[Any]) -> ToolCallFai
     if "code" not in payload:  # an answer of the SDK, not of dcf: for example for an unknown tool
         text = " ".join(part.text for part in content if part.type == "text")
         return ToolCallFailed("error", text or "The server refused the call.", "Check that it serves this tool.")
-    code = str(payload["code"])
-    return ToolCallFailed(code, str(payload.get("error")).removeprefix(f"{code}: "), payload.get("hint"))
+    return failure_of(payload)
 
 
 @contextmanager
