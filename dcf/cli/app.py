@@ -182,11 +182,19 @@ def worker(
     lease_ttl: Annotated[
         int, typer.Option(help="Lease length in seconds; it is renewed by itself.", min=1, max=3600)
     ] = 30,
+    concurrency: Annotated[
+        int, typer.Option(help="States that it works on at the same time, on threads.", min=1, max=1000)
+    ] = 1,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Only import the functions and tell which.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print {agent_id, states} on standard output first.")] = False,
     leash: Leash = False,
 ) -> None:
     """Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies.
+
+    It calls the tools of an MCP server, or with --direct those of its own process, on the Redis that the settings name.
 
     Register functions with a decorator:  from dcf.worker import task;  @task("StateName") def work(given): ...
 
@@ -195,8 +203,11 @@ def worker(
 
     Example:  dcf worker workflows/order_processing.py --agent-id pricing-1 --state CalculatePricing
     """
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing needs cleaning up
     check_id(agent_id, "--agent-id")
+    if direct and server is not None:
+        raise InvalidArgument("With --direct no server is called.", "Leave out --direct or --server.")
+    if not direct:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing needs cleaning up
     if leash:
         hold_leash()
     found = functions.load_functions(source, state or ())
@@ -205,9 +216,18 @@ def worker(
     if check:
         views.say(f"{source} has functions for {', '.join(sorted(found))}")
         return
-    from dcf.cli import serving
+    from dcf.cli import working
+    from dcf.settings import read_settings
 
-    serving.work(found, agent_id, read_settings(), server, lease_ttl)
+    working.work(
+        found,
+        agent_id,
+        read_settings(),
+        server_url=server,
+        direct=direct,
+        lease_ttl_s=lease_ttl,
+        concurrency=concurrency,
+    )
 
 
 @app.command()

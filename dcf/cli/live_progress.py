@@ -94,7 +94,7 @@ def _tenth(doc: Mapping[str, Json]) -> int:
 
 def _live(console: Console) -> Live:
     """Return a table that is redrawn in place and removed at the end: the result is printed after it."""
-    return Live("dcf: starting the server and the workers", console=console, transient=True, auto_refresh=False)
+    return Live("dcf: starting", console=console, transient=True, auto_refresh=False)
 
 
 def _is_screen(console: Console) -> bool:
