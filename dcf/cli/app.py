@@ -1,6 +1,7 @@
 """The command `dcf`: parses arguments, calls, prints, and returns an exit code for every outcome.
 
-Modules that import the MCP SDK are imported only in the commands that need them: the import takes a second.
+What a command works with is imported when it runs: `--help` and completion import none of it. Only servers and their
+clients import the MCP SDK, which takes a second.
 """
 
 import logging
@@ -8,22 +9,21 @@ import os
 import signal
 import sys
 import time
-from contextlib import AbstractContextManager
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from dcf import __version__
-from dcf.application import Application, open_application
-from dcf.cli import audit, functions, graphs, health, keys, language, reference, running, skills, stub, views
-from dcf.cli.child_processes import hold_leash
+from dcf.cli import audit, graphs, keys, language, opening, reference, running, skills, stub, views
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
-from dcf.settings import Settings, read_settings
-from dcf.values.identifiers import check_id
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.application import Application
+    from dcf.settings import Settings
 
 EXIT_USAGE = 2
 EXIT_NOT_FOUND = 3
@@ -163,6 +163,8 @@ def serve(
         raise InvalidArgument("With stdio, standard output belongs to the protocol.", "Leave out --json.")
     settings = _server_settings(host, port, toolsets, profile, auth, read_only=read_only)
     if leash:
+        from dcf.cli.child_processes import hold_leash
+
         hold_leash()
     from dcf.cli import serving
 
@@ -203,6 +205,10 @@ def worker(
 
     Example:  dcf worker workflows/order_processing.py --agent-id pricing-1 --state CalculatePricing
     """
+    from dcf.cli import functions, working
+    from dcf.cli.child_processes import hold_leash
+    from dcf.values.identifiers import check_id
+
     check_id(agent_id, "--agent-id")
     if direct and server is not None:
         raise InvalidArgument("With --direct no server is called.", "Leave out --direct or --server.")
@@ -216,13 +222,10 @@ def worker(
     if check:
         views.say(f"{source} has functions for {', '.join(sorted(found))}")
         return
-    from dcf.cli import working
-    from dcf.settings import read_settings
-
     working.work(
         found,
         agent_id,
-        read_settings(),
+        opening.settings(),
         server_url=server,
         direct=direct,
         lease_ttl_s=lease_ttl,
@@ -239,7 +242,7 @@ def pulse(
 
     With --json one object {done} for each look that found something to do, or for the one look of --once.
     """
-    with _application() as found:
+    with opening.application() as found:
         if once:
             done = found.clock.pulse()
             _print_done(done + found.clock.finish(_LAST_DELIVERIES_S), as_json=as_json)
@@ -257,7 +260,7 @@ def list_runs(
     as_json: JsonFlag = False,
 ) -> None:
     """List runs, newest first; one line for each."""
-    with _application() as found:
+    with opening.application() as found:
         rows = [one.as_json() for one in found.runs.newest(limit)]
     if as_json:
         _print_json(rows)
@@ -272,7 +275,7 @@ def show(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
     What is open inside Parallel and Map stands below it, by branch or iteration: 10 of each, with --json up to 2000 in
     all; "more" counts what is left out.
     """
-    with _application() as found:
+    with opening.application() as found:
         if as_json:
             view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
         else:
@@ -291,7 +294,7 @@ def events(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """Print what happened in a run, in order; with --follow also what happens next, until the run is over."""
-    with _application() as found:
+    with opening.application() as found:
         for happening in found.runs.happenings(workflow_id, follow=follow):
             if as_json:
                 _print_line(happening.as_json())
@@ -312,7 +315,9 @@ def doctor(
     Exit codes: 0 nothing fails (warnings are told), 4 Redis cannot be reached or calls fail, 1 something else fails,
     such as the clock; with --strict 1 for a warning as well.
     """
-    with _application() as found:
+    from dcf.cli import health
+
+    with opening.application() as found:
         report = health.examine(found, repair=repair)
     if as_json:
         _print_json(report)
@@ -321,23 +326,19 @@ def doctor(
     raise typer.Exit(health.exit_code(report, strict=strict))
 
 
-def _application() -> AbstractContextManager[Application]:
-    return open_application(read_settings())
-
-
 def _server_settings(
     host: str | None, port: int | None, toolsets: str | None, profile: str | None, auth: str | None, *, read_only: bool
-) -> Settings:
+) -> "Settings":
     if auth not in {None, "keys", "off"}:
         raise InvalidArgument("--auth is not keys or off.", "Leave it out, or use --auth off on loopback.")
     changes: dict[str, object] = {"mcp_host": host, "mcp_port": port, "read_only": read_only or None}
     changes |= {"profile": profile, "auth": auth}
     if toolsets is not None:
         changes["toolsets"] = tuple(part.strip() for part in toolsets.split(",") if part.strip())
-    return read_settings().model_copy(update={name: value for name, value in changes.items() if value is not None})
+    return opening.settings().model_copy(update={name: value for name, value in changes.items() if value is not None})
 
 
-def _look(found: Application) -> int:
+def _look(found: "Application") -> int:
     """Look once at every live run, and do one step of the sweep; log and return when Redis is unreachable."""
     try:
         return found.clock.pulse() + found.sweep.step()
