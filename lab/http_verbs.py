@@ -9,7 +9,6 @@ from contextlib import ExitStack, contextmanager
 from itertools import cycle
 from typing import Any
 
-
 from dcf.errors import PASSING, DcfError
 from dcf.tools.client import ToolClient
 from lab.verbs import Content, Heard
