@@ -16,6 +16,7 @@ from benchmarks.measuring import Probe
 from benchmarks.metering import measure_metering
 from benchmarks.protocol import measure_protocol
 from benchmarks.runs import Held, cost_of, run_of, way
+from benchmarks.startup import measure_startup
 from benchmarks.workforce import measure_workforce
 from dcf.application import Application, open_application
 from dcf.runs.control_plane import ControlPlane
@@ -97,6 +98,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_workforce(app, probe, max(3, rounds // 50)),
             *measure_metering(app),
             *measure_protocol(app),
+            *measure_startup(max(3, rounds // 100)),
         ]
 
 

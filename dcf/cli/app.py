@@ -76,7 +76,6 @@ app = typer.Typer(
     name="dcf",
     cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="""Run Amazon States Language workflows by choreography: agents coordinate themselves through Redis.
