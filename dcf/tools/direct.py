@@ -43,6 +43,11 @@ class ControlPlaneHere:
         self._running = 0
         self._closed = False
 
+    @property
+    def waiting(self) -> int:
+        """How many calls wait for something to happen."""
+        return len(self._waiting)
+
     def once(self, tool: str, arguments: Mapping[str, Json]) -> dict[str, Json]:
         """Return the tool's answer; raise when the call was invalid or could not be carried out."""
         spec = self._specs.get(tool)
