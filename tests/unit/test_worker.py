@@ -1,5 +1,6 @@
 """A Python worker against a server of a few lines: what it calls, in which order, and what it makes of answers."""
 
+import threading
 from typing import Any
 
 import pytest
@@ -142,3 +143,49 @@ def test_a_server_that_was_never_reached_ends_the_worker() -> None:
 def test_a_call_that_is_wrong_ends_the_worker() -> None:
     with pytest.raises(ToolCallFailed):
         serve(Inbox(TIMEOUT, ToolCallFailed("invalid_argument", "agent_id has the wrong form."), TIMEOUT))
+
+
+# Several states at the same time
+
+
+def test_so_many_states_are_worked_on_at_the_same_time_as_a_worker_is_told() -> None:
+    """Each function waits for the others; one at a time they would wait for ever."""
+    all_three = threading.Barrier(3, timeout=60)
+    stop = threading.Event()
+    waiting = [message(number) for number in range(1, 4)]
+
+    def work(given: Any) -> int:
+        return all_three.wait()
+
+    def await_event(**_: Any) -> Answer:
+        with lock:
+            if waiting:
+                return waiting.pop()
+        if tools.names.count("update_workflow_control_plane") == 3:
+            stop.set()
+        return TIMEOUT
+
+    lock = threading.Lock()
+    tools = FakeTools(await_workflow_event=await_event)
+    Worker(tools, "me", {"A": work}, wait_s=0, pause_s=0.001, concurrency=3).serve(stop)
+    written = tools.arguments("update_workflow_control_plane")
+    assert sorted(one["output_json"] for one in written) == ["0", "1", "2"]
+
+
+def test_a_worker_with_several_threads_fails_when_one_of_them_does() -> None:
+    stop = threading.Event()
+    tools = FakeTools(await_workflow_event=ServerUnreachable("The dcf server did not answer."))
+    with pytest.raises(ServerUnreachable):
+        Worker(tools, "me", {"A": lambda given: given}, wait_s=0, concurrency=3).serve(stop)
+    assert stop.is_set()
+
+
+def test_a_function_that_ends_its_process_does_so_from_a_thread_too() -> None:
+    tools = FakeTools(await_workflow_event={"status": "event", "message_id": "1-0", "event": event()})
+
+    def leave(_: Any) -> None:
+        raise SystemExit(7)
+
+    with pytest.raises(SystemExit) as ended:
+        Worker(tools, "me", {"A": leave}, wait_s=0, concurrency=2).serve(threading.Event())
+    assert ended.value.code == 7
