@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from dcf.cli.job import Job
-from dcf.cli.planner import POLL_S, Place, Planner
+from dcf.cli.planner import POLL_S, RunPlace, Planner
 from dcf.errors import DcfError, ToolCallFailed
 from dcf.values.json_text import Json, dump
 
@@ -33,7 +33,7 @@ def execute(job: Job, show: Show, say: Callable[[str], None]) -> tuple[dict[str,
     kept = False
     try:
         with ExitStack() as stack:
-            planner = _start(job, Place(logs, deadline, say), stack)
+            planner = _start(job, RunPlace(logs, deadline, say), stack)
             with _left_open(job):
                 _begin(job, planner)
                 _watch(job, planner, show)
@@ -45,7 +45,7 @@ def execute(job: Job, show: Show, say: Callable[[str], None]) -> tuple[dict[str,
     return result, logs if kept else None
 
 
-def _start(job: Job, place: Place, stack: ExitStack) -> Planner:
+def _start(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
     """Start whoever works on the states; they stop when the stack is closed."""
     if job.direct and not job.copies:
         from dcf.cli.run_threads import start_here

@@ -37,7 +37,7 @@ class Crew(Protocol):
         """Count from now on how often one ends in vain: the run made progress."""
 
 
-class Place:
+class RunPlace:
     """Where one run is carried out: its deadline, the directory of its logs, Redis, and what keeps it waiting."""
 
     found: "Application"
@@ -64,7 +64,7 @@ class Place:
 class Planner:
     """Calls tools for the run, and retries while the server is being restarted or Redis refuses; `obstacle` is told."""
 
-    def __init__(self, tools: ToolCaller, crew: Crew, place: Place) -> None:
+    def __init__(self, tools: ToolCaller, crew: Crew, place: RunPlace) -> None:
         self._tools = tools
         self._crew = crew
         self._place = place

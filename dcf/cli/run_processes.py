@@ -18,7 +18,7 @@ from typing import Final
 
 from dcf.cli.child_processes import ChildProcesses
 from dcf.cli.job import Job
-from dcf.cli.planner import PATIENCE_S, Place, Planner, once_possible
+from dcf.cli.planner import PATIENCE_S, RunPlace, Planner, once_possible
 from dcf.core.access import Scope
 from dcf.errors import DcfError
 
@@ -63,7 +63,7 @@ class _KeyPair:
     worker: str = field(repr=False)
 
 
-def start_with_server(job: Job, place: Place, stack: ExitStack) -> Planner:
+def start_with_server(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
     """Start a server, and workers that call its tools; they stop when the stack is closed."""
     resources = stack.enter_context(ExitStack())  # closed after the processes have stopped
     listener = resources.enter_context(socket.create_server(("127.0.0.1", 0), backlog=512))
@@ -82,7 +82,7 @@ def start_with_server(job: Job, place: Place, stack: ExitStack) -> Planner:
     return Planner(client, crew, place)
 
 
-def start_without_server(job: Job, place: Place, stack: ExitStack) -> Planner:
+def start_without_server(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
     """Start workers that have the control plane in their own process; they stop when the stack is closed."""
     from dcf.tools.direct import DirectTools, control_plane_here
 
@@ -94,7 +94,7 @@ def start_without_server(job: Job, place: Place, stack: ExitStack) -> Planner:
     return Planner(DirectTools(here, PATIENCE_S), crew, place)
 
 
-def _try_out(job: Job, crew: ChildProcesses, place: Place) -> None:
+def _try_out(job: Job, crew: ChildProcesses, place: RunPlace) -> None:
     """Import the task functions in a process of their own, and check that every Task has one."""
     command = ["worker", "--check", "--agent-id", "nobody", *_states(job), "--", job.workers]
     crew.try_out("functions", command, max(1.0, place.deadline - time.monotonic()))
@@ -112,7 +112,7 @@ def _states(job: Job) -> list[str]:
 
 
 @contextmanager
-def _keys_of(job: Job, place: Place) -> Iterator[_KeyPair]:
+def _keys_of(job: Job, place: RunPlace) -> Iterator[_KeyPair]:
     """Make the API keys of this run, as soon as Redis takes writes, and delete them afterwards."""
     life_s = math.ceil(min(_LONGEST_S, job.timeout_s)) + _KEYS_OUTLIVE_S
     keys, obstacle = place.found.keys, place.obstacle
@@ -133,7 +133,7 @@ def _keys_of(job: Job, place: Place) -> Iterator[_KeyPair]:
         yield pair
 
 
-def _delete_key(place: Place, key_id: str) -> None:
+def _delete_key(place: RunPlace, key_id: str) -> None:
     try:
         place.found.keys.delete(key_id)
     except DcfError as error:  # what became of the run is told all the same

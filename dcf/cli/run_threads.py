@@ -14,7 +14,7 @@ from typing import Self
 from dcf.cli.child_processes import MOST_DEATHS, ProcessFailed
 from dcf.cli.functions import load_functions
 from dcf.cli.job import Job
-from dcf.cli.planner import PATIENCE_S, Place, Planner
+from dcf.cli.planner import PATIENCE_S, RunPlace, Planner
 from dcf.cli.text import clean
 from dcf.errors import DcfError
 from dcf.worker import Worker
@@ -76,7 +76,7 @@ class WorkerThreads:
             self._failure = ProcessFailed(f"{self.deaths()}.")
 
 
-def start_here(job: Job, place: Place, stack: ExitStack) -> Planner:
+def start_here(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
     """Load the functions and serve them in this process, until the stack is closed."""
     stack.enter_context(printed_beside())
     functions = load_functions(job.workers, job.states)
