@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from dcf.cli.job import Job
-from dcf.cli.planner import POLL_S, RunPlace, Planner
+from dcf.cli.planner import POLL_S, Planner, RunPlace
 from dcf.errors import DcfError, ToolCallFailed
 from dcf.values.json_text import Json, dump
 

@@ -18,7 +18,7 @@ from typing import Final
 
 from dcf.cli.child_processes import ChildProcesses
 from dcf.cli.job import Job
-from dcf.cli.planner import PATIENCE_S, RunPlace, Planner, once_possible
+from dcf.cli.planner import PATIENCE_S, Planner, RunPlace, once_possible
 from dcf.core.access import Scope
 from dcf.errors import DcfError
 

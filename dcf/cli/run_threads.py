@@ -14,7 +14,7 @@ from typing import Self
 from dcf.cli.child_processes import MOST_DEATHS, ProcessFailed
 from dcf.cli.functions import load_functions
 from dcf.cli.job import Job
-from dcf.cli.planner import PATIENCE_S, RunPlace, Planner
+from dcf.cli.planner import PATIENCE_S, Planner, RunPlace
 from dcf.cli.text import clean
 from dcf.errors import DcfError
 from dcf.worker import Worker
