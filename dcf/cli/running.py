@@ -56,8 +56,8 @@ def run(
 ) -> None:
     """Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker process for all Tasks.
 
-    --direct starts neither: the control plane and the functions are in this process. With --copies N the functions run
-    in N worker processes, which have the control plane in their own.
+    With --direct there is no server and no worker process: the control plane and the functions are in this one. With
+    --direct --copies N the functions run in N worker processes, each with a control plane of its own.
 
     Progress goes to standard error, the result to standard output. The exit code is 0 only if the run succeeded.
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.processes.site import (
     redis_servers_in,
     result_of,
 )
+from tests.support.terminal import on_a_terminal
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.processes
@@ -197,3 +199,24 @@ def test_a_direct_worker_calls_no_server(site: Site) -> None:
     worker = site.dcf("worker", str(HOOKED), "--agent-id", "me", "--direct", "--server", "http://127.0.0.1:1/mcp")
     assert finish(worker)[1] == 2
     assert "With --direct no server is called." in site.said(worker)
+
+
+def test_what_functions_say_on_a_terminal_stands_above_the_live_table(site: Site) -> None:
+    """And stays there: prints, the log, and the trace of an exception."""
+    (site.folder / "noisy.json").write_text(json.dumps(chain("First", "Second")))
+    functions = (
+        "import logging\n"
+        "@task('First')\ndef first(given):\n print('a word')\n logging.warning('a warning')\n"
+        "@task('Second')\ndef second(given):\n print('to error', file=sys.stderr)\n raise ValueError('on purpose')\n"
+    )
+    (site.folder / "noisy.py").write_text(HEADER + functions)
+    command = (sys.executable, "-m", "dcf", "run", str(site.folder / "noisy.json"), "--direct")
+    with on_a_terminal(*command, **site.environment()) as terminal:
+        terminal.until("Look further")
+        terminal.until("dcf events")
+        shown = terminal.screen()
+    said = [shown.index(line) for line in ("a word", "dcf: WARNING root: a warning", "to error")]
+    trace = shown.index("ValueError: on purpose")
+    table = shown.index(next(line for line in shown if line.startswith("First ")))
+    assert [*said, trace, table] == sorted([*said, trace, table])
+    assert not any("▶" in line for line in shown)
