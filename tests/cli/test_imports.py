@@ -27,10 +27,10 @@ HELLO = {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}
 SDK = ("mcp", "mcp_types", "starlette", "uvicorn", "sse_starlette", "jwt")
 """The MCP SDK and what it brings: half a second."""
 
-LIBRARIES = ("jsonschema", "referencing", "jsonpath", "yaml", "letta_client", "httpx")
+LIBRARIES = ("jsonschema", "referencing", "jsonpath", "yaml", "letta_client", "httpx", "pydantic_settings")
 """What only some workflows, skills and platforms need."""
 
-FOR_COMMANDS = ("redis", "pydantic_settings", "anyio", "asyncio", "httpx2")
+FOR_COMMANDS = ("redis", "anyio", "asyncio", "httpx2")
 """What only a command that does something needs; help and completion do nothing."""
 
 LIGHT = {
