@@ -8,7 +8,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from dcf.cli import graphs
 from dcf.core.model import Lease, ScopeBounds, StateDoc, Status
 from dcf.runs.survey import current
 from tests.cli.conftest import Dcf
