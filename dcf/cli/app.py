@@ -213,7 +213,7 @@ def worker(
 
     Example:  dcf worker workflows/order_processing.py --agent-id pricing-1 --state CalculatePricing
     """
-    from dcf.cli import functions, working
+    from dcf.cli import functions
     from dcf.cli.child_processes import hold_leash
     from dcf.values.identifiers import check_id
 
@@ -230,6 +230,8 @@ def worker(
     if check:
         views.say(f"{source} has functions for {', '.join(sorted(found))}")
         return
+    from dcf.cli import working
+
     working.work(
         found,
         agent_id,

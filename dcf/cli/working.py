@@ -3,15 +3,18 @@
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from dcf.settings import Settings
 from dcf.worker import TaskFunction, ToolCaller, Worker
+
+if TYPE_CHECKING:
+    from dcf.settings import Settings
 
 
 def work(
     functions: Mapping[str, TaskFunction],
     agent_id: str,
-    settings: Settings,
+    settings: "Settings",
     *,
     server_url: str | None,
     direct: bool,
@@ -26,7 +29,7 @@ def work(
 
 
 @contextmanager
-def _at_server(settings: Settings, server_url: str | None) -> Iterator[ToolCaller]:
+def _at_server(settings: "Settings", server_url: str | None) -> Iterator[ToolCaller]:
     from dcf.tools.client import connect
 
     key = None if settings.api_key is None else settings.api_key.get_secret_value()
@@ -35,7 +38,7 @@ def _at_server(settings: Settings, server_url: str | None) -> Iterator[ToolCalle
 
 
 @contextmanager
-def _here(settings: Settings) -> Iterator[ToolCaller]:
+def _here(settings: "Settings") -> Iterator[ToolCaller]:
     from dcf.application import open_application
     from dcf.tools.direct import DirectTools, control_plane_here
 

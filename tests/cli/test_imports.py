@@ -107,4 +107,5 @@ def test_a_worker_imports_its_client_without_the_sdk_and_nothing_of_the_control_
     found = set(json.loads(done.stdout))
     assert of_these(found, *SDK, *LIBRARIES, "redis") == set()
     checked = imported(hello.parent, "worker", str(hello.with_suffix(".py")), "--agent-id", "me", "--check")
-    assert of_these(checked, *SDK, *LIBRARIES, "redis", "httpx2", "anyio") == set()
+    assert of_these(checked, *SDK, *LIBRARIES, *FOR_COMMANDS) == set()
+    assert "dcf.settings" not in checked
