@@ -18,6 +18,7 @@ from benchmarks.measuring import Probe
 from benchmarks.metering import measure_metering
 from benchmarks.protocol import measure_protocol
 from benchmarks.runs import Held, cost_of, run_of, way
+from benchmarks.startup import measure_startup
 from benchmarks.waiting import measure_waiting
 from benchmarks.workforce import measure_workforce
 from dcf.application import Application, open_application
@@ -104,6 +105,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_protocol(app),
             *measure_waiting(app, _WAITING),
             *measure_clock(app, probe),
+            *measure_startup(max(3, rounds // 100)),
         ]
 
 

@@ -1,12 +1,12 @@
 """All settings of a process, read once from environment variables at an entry point."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
-from pydantic import Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from dcf.core.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
@@ -26,10 +26,10 @@ _EXPECTED = {
 }
 """What a variable must be, by pydantic's type of error."""
 
-Names = Annotated[tuple[str, ...], NoDecode]
+Names: TypeAlias = tuple[str, ...]
 """A comma-separated list."""
 
-Directories = Annotated[tuple[Path, ...], NoDecode]
+Directories: TypeAlias = tuple[Path, ...]
 """A comma-separated list of directories."""
 
 
@@ -38,12 +38,13 @@ def _default_data_dir() -> Path:
     return Path(base) / "dcf"
 
 
-class Settings(BaseSettings):
-    """The settings of this process. Each field is set by an environment variable, `DCF_<FIELD>` or its alias."""
+class Settings(BaseModel):
+    """The settings of this process. Each field is set by an environment variable, `DCF_<FIELD>` or its alias.
 
-    model_config = SettingsConfigDict(
-        frozen=True, env_prefix="DCF_", populate_by_name=True, extra="ignore", env_ignore_empty=True
-    )
+    What is given wins over the environment. pydantic-settings is not used: it takes as long to import as pydantic.
+    """
+
+    model_config = ConfigDict(frozen=True, populate_by_name=True, extra="ignore", validate_default=True)
 
     redis_url: SecretStr | None = Field(
         default=None,
@@ -304,6 +305,9 @@ class Settings(BaseSettings):
         default=32, ge=0, le=1000, description="how many pieces of data one skill may put into an agent's context"
     )
 
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**_from_environment(given), **given)
+
     @field_validator(
         "mcp_allowed_hosts",
         "mcp_allowed_origins",
@@ -352,6 +356,17 @@ class Settings(BaseSettings):
         return self.mcp_allowed_hosts != _LOCAL_HOSTS
 
 
+def _from_environment(given: Mapping[str, object]) -> dict[str, str]:
+    """Return the variables that are set, but for those of fields that are given."""
+    found = {}
+    for variable, name in _NAMES.items():
+        key = variable if Settings.model_fields[name].validation_alias else name
+        text = os.environ.get(variable)
+        if text and name not in given and key not in given:
+            found[key] = text
+    return found
+
+
 def read_settings() -> Settings:
     """Read the environment; raise InvalidArgument for the first wrong variable. A blank variable counts as unset."""
     try:
@@ -368,6 +383,9 @@ VARIABLES: Final = {
     str(found.validation_alias or f"DCF_{name.upper()}"): found for name, found in Settings.model_fields.items()
 }
 """Fields by the environment variable that sets them."""
+
+_NAMES: Final = dict(zip(VARIABLES, Settings.model_fields, strict=True))
+"""Their names."""
 
 
 def _expected(error: ErrorDetails) -> str:

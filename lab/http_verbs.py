@@ -9,8 +9,6 @@ from contextlib import ExitStack, contextmanager
 from itertools import cycle
 from typing import Any
 
-from anyio.from_thread import start_blocking_portal
-
 from dcf.errors import PASSING, DcfError
 from dcf.tools.client import ToolClient
 from lab.verbs import Content, Hand, Heard
@@ -119,8 +117,8 @@ def _as_json(output: Any) -> Any:
 @contextmanager
 def connected(urls: Sequence[str], api_key: str | None) -> Iterator[HttpVerbs]:
     """Yield the calls of one worker at these servers."""
-    with start_blocking_portal() as portal, ExitStack() as stack:
-        clients = [ToolClient(portal, url, 0.0, api_key=api_key) for url in urls]
+    with ExitStack() as stack:
+        clients = [ToolClient(url, 0.0, api_key=api_key) for url in urls]
         for client in clients:
             stack.callback(client.close)
         yield HttpVerbs(clients)

@@ -1,20 +1,21 @@
 """Evaluates the part of a path that may select several values, with the python-jsonpath library.
 
-No other module imports that library. Regular expressions in filters are refused: a workflow's author writes them,
+No other module imports that library, and this one only when a workflow has such a path: few do, and the import takes
+long. Regular expressions in filters are refused: a workflow's author writes them,
 and Python's can take exponential time.
 """
 
 import re
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
-from typing import Final, TypeAlias
-
-from jsonpath import JSONPathEnvironment
-from jsonpath.exceptions import JSONPathError
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from jsonpath import JSONPathEnvironment
 
 Search: TypeAlias = Callable[[Json], list[Json]]
 """A function that returns all matches in a value, in order."""
@@ -39,8 +40,10 @@ def parse_search(rest: str) -> Search:
         raise ValueError("regular expressions in filters are not accepted")
     if len(rest) > MAX_TEXT or rest.count("..") > _MAX_DESCENTS:
         raise ValueError("the path is too long or searches too deep")
+    from jsonpath.exceptions import JSONPathError  # noqa: PLC0415 - see the docstring of the module
+
     try:
-        query = _LIBRARY.compile(f"${_respelled(rest)}")
+        query = _library().compile(f"${_respelled(rest)}")
     except (JSONPathError, ValueError, RecursionError):
         raise ValueError("the part that selects several values is not a JSONPath") from None
 
@@ -68,11 +71,11 @@ def _spelling(found: re.Match[str]) -> str:
     return found[0] if found["word"] in _CONSTANTS else f"{found['operator']}'{found['word']}'"
 
 
-def _library() -> JSONPathEnvironment:
+@cache
+def _library() -> "JSONPathEnvironment":
+    from jsonpath import JSONPathEnvironment  # noqa: PLC0415 - see the docstring of the module
+
     library = JSONPathEnvironment(filter_caching=False)
     for name in ("match", "search"):
         library.function_extensions.pop(name, None)
     return library
-
-
-_LIBRARY: Final = _library()

@@ -1,29 +1,30 @@
 """The command `dcf`: parses arguments, calls, prints, and returns an exit code for every outcome.
 
-Modules that import the MCP SDK are imported only in the commands that need them: the import takes a second.
+What a command works with is imported when it runs: `--help` and completion import none of it. Only servers and their
+clients import the MCP SDK, which takes a second.
 """
 
+import gc
 import logging
 import os
 import signal
 import sys
 import time
-from contextlib import AbstractContextManager
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from dcf import __version__
-from dcf.application import Application, open_application
-from dcf.cli import audit, functions, graphs, health, keys, language, reference, running, skills, stub, views
-from dcf.cli.child_processes import hold_leash
+from dcf.cli import audit, graphs, keys, language, opening, reference, running, skills, stub, views
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
-from dcf.settings import Settings, read_settings
-from dcf.values.identifiers import check_id
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.application import Application
+    from dcf.settings import Settings
 
 EXIT_USAGE = 2
 EXIT_NOT_FOUND = 3
@@ -50,6 +51,10 @@ _LAST_DELIVERIES_S = 60.0
 _MOST_FOR_PROGRAMS = 2_000
 """Limit on the open states inside Parallel and Map that `dcf show --json` prints."""
 
+_GC_THRESHOLDS = (50_000, 20, 20)
+"""Most of what is made at the start stays to the end: looking for garbage in it takes a tenth of a second, and so does
+looking once more when the process ends (`gc.freeze`)."""
+
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 log = logging.getLogger(__name__)
@@ -71,7 +76,6 @@ app = typer.Typer(
     name="dcf",
     cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     help="""Run Amazon States Language workflows by choreography: agents coordinate themselves through Redis.
@@ -96,12 +100,16 @@ Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input 
 
 def main() -> NoReturn:
     """Run the program; this is the entry point of the console script."""
+    gc.set_threshold(*_GC_THRESHOLDS)
     logging.basicConfig(level=logging.WARNING, format="dcf: %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # an old encoding may lack a character
     signal.signal(signal.SIGTERM, _terminate)
     _reach_loopback_directly()
-    app()
+    try:
+        app()
+    finally:
+        gc.freeze()
     sys.exit()
 
 
@@ -163,6 +171,8 @@ def serve(
         raise InvalidArgument("With stdio, standard output belongs to the protocol.", "Leave out --json.")
     settings = _server_settings(host, port, toolsets, profile, auth, read_only=read_only)
     if leash:
+        from dcf.cli.child_processes import hold_leash
+
         hold_leash()
     from dcf.cli import serving
 
@@ -182,11 +192,19 @@ def worker(
     lease_ttl: Annotated[
         int, typer.Option(help="Lease length in seconds; it is renewed by itself.", min=1, max=3600)
     ] = 30,
+    concurrency: Annotated[
+        int, typer.Option(help="States that it works on at the same time, on threads.", min=1, max=1000)
+    ] = 1,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")
+    ] = False,
     check: Annotated[bool, typer.Option("--check", help="Only import the functions and tell which.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print {agent_id, states} on standard output first.")] = False,
     leash: Leash = False,
 ) -> None:
     """Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies.
+
+    It calls the tools of an MCP server, or with --direct those of its own process, on the Redis that the settings name.
 
     Register functions with a decorator:  from dcf.worker import task;  @task("StateName") def work(given): ...
 
@@ -195,8 +213,15 @@ def worker(
 
     Example:  dcf worker workflows/order_processing.py --agent-id pricing-1 --state CalculatePricing
     """
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing needs cleaning up
+    from dcf.cli import functions
+    from dcf.cli.child_processes import hold_leash
+    from dcf.values.identifiers import check_id
+
     check_id(agent_id, "--agent-id")
+    if direct and server is not None:
+        raise InvalidArgument("With --direct no server is called.", "Leave out --direct or --server.")
+    if not direct:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing needs cleaning up
     if leash:
         hold_leash()
     found = functions.load_functions(source, state or ())
@@ -205,9 +230,17 @@ def worker(
     if check:
         views.say(f"{source} has functions for {', '.join(sorted(found))}")
         return
-    from dcf.cli import serving
+    from dcf.cli import working
 
-    serving.work(found, agent_id, read_settings(), server, lease_ttl)
+    working.work(
+        found,
+        agent_id,
+        opening.settings(),
+        server_url=server,
+        direct=direct,
+        lease_ttl_s=lease_ttl,
+        concurrency=concurrency,
+    )
 
 
 @app.command()
@@ -219,7 +252,7 @@ def pulse(
 
     With --json one object {done} for each look that found something to do, or for the one look of --once.
     """
-    with _application() as found:
+    with opening.application() as found:
         if once:
             done = found.clock.pulse()
             _print_done(done + found.clock.finish(_LAST_DELIVERIES_S), as_json=as_json)
@@ -237,7 +270,7 @@ def list_runs(
     as_json: JsonFlag = False,
 ) -> None:
     """List runs, newest first; one line for each."""
-    with _application() as found:
+    with opening.application() as found:
         rows = [one.as_json() for one in found.runs.newest(limit)]
     if as_json:
         _print_json(rows)
@@ -252,7 +285,7 @@ def show(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
     What is open inside Parallel and Map stands below it, by branch or iteration: 10 of each, with --json up to 2000 in
     all; "more" counts what is left out.
     """
-    with _application() as found:
+    with opening.application() as found:
         if as_json:
             view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
         else:
@@ -271,7 +304,7 @@ def events(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
 ) -> None:
     """Print what happened in a run, in order; with --follow also what happens next, until the run is over."""
-    with _application() as found:
+    with opening.application() as found:
         for happening in found.runs.happenings(workflow_id, follow=follow):
             if as_json:
                 _print_line(happening.as_json())
@@ -292,7 +325,9 @@ def doctor(
     Exit codes: 0 nothing fails (warnings are told), 4 Redis cannot be reached or calls fail, 1 something else fails,
     such as the clock; with --strict 1 for a warning as well.
     """
-    with _application() as found:
+    from dcf.cli import health
+
+    with opening.application() as found:
         report = health.examine(found, repair=repair)
     if as_json:
         _print_json(report)
@@ -301,23 +336,19 @@ def doctor(
     raise typer.Exit(health.exit_code(report, strict=strict))
 
 
-def _application() -> AbstractContextManager[Application]:
-    return open_application(read_settings())
-
-
 def _server_settings(
     host: str | None, port: int | None, toolsets: str | None, profile: str | None, auth: str | None, *, read_only: bool
-) -> Settings:
+) -> "Settings":
     if auth not in {None, "keys", "off"}:
         raise InvalidArgument("--auth is not keys or off.", "Leave it out, or use --auth off on loopback.")
     changes: dict[str, object] = {"mcp_host": host, "mcp_port": port, "read_only": read_only or None}
     changes |= {"profile": profile, "auth": auth}
     if toolsets is not None:
         changes["toolsets"] = tuple(part.strip() for part in toolsets.split(",") if part.strip())
-    return read_settings().model_copy(update={name: value for name, value in changes.items() if value is not None})
+    return opening.settings().model_copy(update={name: value for name, value in changes.items() if value is not None})
 
 
-def _look(found: Application) -> int:
+def _look(found: "Application") -> int:
     """Look once at every live run, and do one step of the sweep; log and return when Redis is unreachable."""
     try:
         return found.clock.pulse() + found.sweep.step()

@@ -6,19 +6,20 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Final, TextIO
+from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 from rich.text import Text
 
-from dcf.application import open_application
+from dcf.cli import opening
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
 from dcf.core.access import KEY_CALLER
 from dcf.errors import InvalidArgument
-from dcf.settings import read_settings
-from dcf.store.audit_trail import AuditEntry, AuditFilter, AuditTrail
 from dcf.values.instants import from_text
+
+if TYPE_CHECKING:
+    from dcf.store.audit_trail import AuditEntry, AuditFilter, AuditTrail
 
 _LONGEST = 300
 _MOST = 10_000
@@ -54,10 +55,12 @@ def audit(
     --export writes one JSON object to a line, the outcome of a change as a line of its own (`of`), and prints the id of
     the last entry; pass that as --after to go on from there.
     """
+    from dcf.store.audit_trail import AuditFilter
+
     wanted = AuditFilter(by=_author(key), type=of_type, since=_ms("--since", since) or 0, until=_ms("--until", until))
     if after is not None and (export is None or not _CURSOR.fullmatch(after)):
         raise InvalidArgument("--after is the id of an entry, and goes with --export.", "Pass the id printed before.")
-    with open_application(read_settings()) as found:
+    with opening.application() as found:
         if export is not None:
             _export(found.audit, export, after, wanted)
             return
@@ -70,7 +73,7 @@ def audit(
         console().print(line, soft_wrap=True)
 
 
-def _export(trail: AuditTrail, to: Path, after: str | None, wanted: AuditFilter) -> None:
+def _export(trail: "AuditTrail", to: Path, after: str | None, wanted: "AuditFilter") -> None:
     count, last = 0, after
     with _opened(to) as out:
         for entry in trail.each(after, wanted):
@@ -108,7 +111,7 @@ def _ms(option: str, text: str | None) -> int | None:
     return at // _MS
 
 
-def _line(entry: AuditEntry) -> Text:
+def _line(entry: "AuditEntry") -> Text:
     about = ", ".join(f"{name} {value}" for name, value in entry.about.items())
     at, change, outcome = entry.at[:19].replace("T", " "), clean(entry.change), clean(entry.outcome or "-")
     return Text(f"{at}  {clean(entry.by or ''):<16}  {change:<14}  {outcome:<9}  {clean(about, _LONGEST)}".rstrip())

@@ -15,8 +15,8 @@ from dcf.errors import DcfError, InvalidArgument
 _POLL_S = 0.05
 _PATIENCE_S = 10
 _USAGE = 2  # exit code of wrong usage: restarting cannot help
-_MOST_DEATHS = 5
-"""A process that has exited this often is not restarted."""
+MOST_DEATHS = 5
+"""A process that has exited this often without progress is not restarted."""
 
 _MARK, _HINT, _GREETING = "dcf: ", "     ", "dcf: worker "
 _LONGEST = 500
@@ -31,7 +31,10 @@ class ProcessFailed(DcfError):
 
 @dataclass(slots=True, kw_only=True)
 class _Child:
-    """A child process and its name; `command` restarts it. `deaths` counts how often it exited by itself."""
+    """A child process and its name; `command` restarts it.
+
+    `deaths` counts how often it exited by itself, `in_vain` how often since there was progress.
+    """
 
     name: str
     command: list[str]
@@ -39,6 +42,7 @@ class _Child:
     environment: Mapping[str, str]
     process: subprocess.Popen[bytes]
     deaths: int = 0
+    in_vain: int = 0
     exit_code: int = 0
 
 
@@ -109,6 +113,11 @@ class ChildProcesses:
         if self._failure is not None:
             raise self._failure
 
+    def forgive(self) -> None:
+        """Count from now on how often a process exits in vain: there was progress."""
+        for member in self._members:
+            member.in_vain = 0
+
     def deaths(self) -> str | None:
         """Return a sentence about the process that exited most often by itself; None if none did."""
         worst = max(self._members, key=lambda member: member.deaths, default=None)
@@ -124,7 +133,8 @@ class ChildProcesses:
         """Restart a process that exited, unless restarting it has failed too often."""
         member.exit_code = _wait_for(member.process)
         member.deaths += 1
-        if member.exit_code == _USAGE or member.deaths >= _MOST_DEATHS:
+        member.in_vain += 1
+        if member.exit_code == _USAGE or member.in_vain >= MOST_DEATHS:
             self._failure = ProcessFailed(self._death_of(member))
         else:
             member.process = self._spawn(member.name, member.command, member.inherit, member.environment)

@@ -4,22 +4,22 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from dcf.application import open_application
-from dcf.asl.machine import Machine
-from dcf.asl.parsing import parse_machine
+from dcf.cli import opening
 from dcf.cli.documents import read_workflow
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
 from dcf.data import find_file
-from dcf.drawing import Share, draw_mermaid, draw_svg, draw_text
 from dcf.errors import InvalidArgument, InvalidDefinition, NotFound, StoreUnavailable, StoreUnsuitable, UnknownRun
-from dcf.runs.survey import MOST, Survey
-from dcf.settings import read_settings
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.asl.machine import Machine
+    from dcf.drawing import Share
+    from dcf.runs.survey import Survey
 
 Format = Literal["text", "mermaid", "svg"]
 
@@ -69,21 +69,26 @@ def graph(
 
 
 def render(
-    machine: Machine,
+    machine: "Machine",
     statuses: Mapping[str, str] | None = None,
-    shares: Mapping[str, Share] | None = None,
+    shares: "Mapping[str, Share] | None" = None,
     *,
     form: Format = "text",
     title: str = "Workflow",
 ) -> str:
     """Draw a machine; `statuses` by state path and `shares` by the path of a Map show the progress of a run."""
+    from dcf.drawing import draw_mermaid, draw_svg, draw_text
+
     if form == "svg":
         return draw_svg(machine, statuses, shares, title=title)
     draw = draw_mermaid if form == "mermaid" else draw_text
     return draw(machine, statuses, shares)
 
 
-def _file(path: Path) -> Survey:
+def _file(path: Path) -> "Survey":
+    from dcf.asl.parsing import parse_machine
+    from dcf.runs.survey import Survey
+
     document = read_workflow(path)
     inside = isinstance(document, dict) and "asl" in document
     machine, problems = parse_machine(document["asl"] if inside else document, "/asl" if inside else "")
@@ -95,12 +100,14 @@ def _file(path: Path) -> Survey:
     return Survey(machine=machine, meta=meta, statuses={}, shares={}, left_out=0)
 
 
-def _run(what: str) -> Survey:
+def _run(what: str) -> "Survey":
     """Read a run; does not connect to Redis when the argument cannot be the id of a run."""
     if not _RUN_ID.match(what):
         raise InvalidArgument(f"There is no file {what[:200]}.", _HINT)
     try:
-        with open_application(read_settings()) as found:
+        from dcf.runs.survey import MOST
+
+        with opening.application() as found:
             drawn = found.runs.survey(what, MOST)
     except UnknownRun:
         raise NotFound(f"There is no file and no run '{what}'.", _HINT) from None
@@ -111,7 +118,7 @@ def _run(what: str) -> Survey:
     return replace(drawn, meta={**drawn.meta, "title": title})
 
 
-def _document(drawn: Survey) -> dict[str, Json]:
+def _document(drawn: "Survey") -> dict[str, Json]:
     shown = {name: drawn.meta.get(name) for name in ("workflow_id", "workflow_name", "status")}
     maps = {path: {"size": one.size, "done": one.done, "failed": one.failed} for path, one in drawn.shares.items()}
     return {**shown, "statuses": dict(drawn.statuses), "maps": maps, "left_out": drawn.left_out}

@@ -2,18 +2,20 @@
 
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from dcf.application import Application
 from dcf.cli.notes import span
 from dcf.cli.text import clean
 from dcf.cli.views import console
 from dcf.errors import StoreUnavailable, StoreUnsuitable
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.application import Application
 
 EXIT_FAILING = 1
 EXIT_CALLS_FAIL = 4
@@ -26,7 +28,7 @@ _AGENTS_SHOWN: Final = 10
 _LONGEST: Final = 1000
 
 
-def examine(found: Application, *, repair: bool = False) -> dict[str, Json]:
+def examine(found: "Application", *, repair: bool = False) -> dict[str, Json]:
     """Check dcf's lists, repair them if asked, and return the health report with what this process runs on."""
     try:
         found.sweep.look(repair=repair)

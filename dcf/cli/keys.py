@@ -7,24 +7,25 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.application import Application, open_application
+from dcf.cli import opening
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
 from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
 from dcf.core.quotas import BOUNDS, Amount, read_quota, with_own
 from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
-from dcf.settings import read_settings
-from dcf.store.audit_trail import Recording
-from dcf.store.authors import authored_by
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.application import Application
+    from dcf.store.audit_trail import Recording
 
 _SPANS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_LIFE_S: Final = 10 * 365 * 86_400
@@ -73,7 +74,7 @@ def create(
     quotas = dict(map(read_quota, quota or ()))
     life_s = None if expires == _NEVER else _seconds(expires)
     about = {"scopes": ",".join(scopes), **({} if agent_id is None else {"agent_id": agent_id})}
-    with open_application(read_settings()) as found, _recorded(found, "keys create", about) as recording:
+    with opening.application() as found, _recorded(found, "keys create", about) as recording:
         made = found.keys.create(scopes, agent_id=agent_id, label=_label(label), life_s=life_s, quotas=quotas)
         recording.about["key_id"] = made.record.key_id
     if as_json:
@@ -93,7 +94,7 @@ def show(
 ) -> None:
     """Show one key: what it may do, its quotas, and how much of them is used."""
     _check_key_id(key_id)
-    with open_application(read_settings()) as found:
+    with opening.application() as found:
         records, now = found.keys.all()
         record = next((one for one in records if one.key_id == key_id), None)
         if record is None:
@@ -110,7 +111,7 @@ def show(
 @keys.command("list")
 def list_keys(as_json: _AsJson = False) -> None:
     """List the keys, oldest first, without the keys themselves."""
-    with open_application(read_settings()) as found:
+    with opening.application() as found:
         records, now = found.keys.all()
     rows = [_row(record, now) for record in records]
     if as_json:
@@ -130,7 +131,7 @@ def revoke(
 ) -> None:
     """End a key for good, at every server at once."""
     _check_key_id(key_id)
-    with open_application(read_settings()) as found:
+    with opening.application() as found:
         record = found.keys.revoke(key_id)
         try:
             with _recorded(found, "keys revoke", {"key_id": key_id}):
@@ -159,8 +160,10 @@ def _check_binding(agent_id: str | None, *, any_agent: bool) -> None:
 
 
 @contextmanager
-def _recorded(found: Application, change: str, about: Mapping[str, str]) -> Iterator[Recording]:
+def _recorded(found: "Application", change: str, about: Mapping[str, str]) -> "Iterator[Recording]":
     """Record a change in the audit trail, made by the user of dcf on this machine."""
+    from dcf.store.authors import authored_by
+
     with authored_by(local_caller(operator=True).name), found.audit.recording(change, about) as recording:
         yield recording
         recording.outcome = "ok"

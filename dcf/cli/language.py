@@ -12,12 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from dcf.cli.documents import read_given, read_text, read_workflow
-from dcf.cli.positions import locate
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_error
 from dcf.data import find_directory
 from dcf.errors import DcfError
-from dcf.simulation import simulate as run_simulation
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
@@ -66,6 +64,8 @@ def validate(
     --json prints {file, ok, exit_code, schema_errors, resolution, graph, warnings, problems}; each problem has
     path (JSON Pointer), line, column, code, message, hint and stage.
     """
+    from dcf.cli.positions import locate
+
     try:
         path, text = read_text(file)
     except DcfError as error:
@@ -97,6 +97,8 @@ def simulate(
     A Task without an answer returns its input. An answer is {"output": …}, {"error": …, "cause": …},
     {"timed_out": true} or {"never": true}. The exit code is 0 only if the run succeeded.
     """
+    from dcf.simulation import simulate as run_simulation
+
     document = read_workflow(file)
     given = {} if run_input is None else read_given(run_input, "--input")
     answers = {} if mocks is None else read_given(mocks, "--mocks")

@@ -1,10 +1,11 @@
 """Shows the progress of `dcf run` while it runs."""
 
+import logging
 import sys
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Self
+from typing import Self, TextIO
 
 from rich.console import Console, RenderableType
 from rich.live import Live
@@ -36,12 +37,22 @@ class LiveProgress:
 
     def __enter__(self) -> Self:
         if self._live is not None:
+            before = sys.stderr
             self._live.start(refresh=True)
+            self._move_log(before)
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._live is not None:
+            before = sys.stderr
             self._live.stop()
+            self._move_log(before)
+
+    def _move_log(self, before: TextIO) -> None:
+        """Let the log follow standard error: while a live table is shown, what is written there appears above it."""
+        for handler in logging.getLogger().handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream is before:
+                handler.setStream(sys.stderr)
 
     def __call__(self, found: Mapping[str, Json]) -> None:
         """Show the current state of the run."""
@@ -94,7 +105,7 @@ def _tenth(doc: Mapping[str, Json]) -> int:
 
 def _live(console: Console) -> Live:
     """Return a table that is redrawn in place and removed at the end: the result is printed after it."""
-    return Live("dcf: starting the server and the workers", console=console, transient=True, auto_refresh=False)
+    return Live("dcf: starting", console=console, transient=True, auto_refresh=False)
 
 
 def _is_screen(console: Console) -> bool:

@@ -1,21 +1,21 @@
-"""The command `dcf run`: starts everything that a run needs, and stops it at the end."""
+"""The command `dcf run`: starts everything that a run needs, and stops it at the end.
+
+What carries a run out is imported when there is a run to carry out: `dcf --help` imports this module too.
+"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dcf.cli import functions, views
-from dcf.cli.documents import as_workflow, read_given, read_workflow
-from dcf.cli.language import EXIT_NOT_SUCCEEDED
-from dcf.cli.live_progress import LiveProgress
-from dcf.cli.pipeline import Job, execute, new_run_id
 from dcf.cli.text import json_text
-from dcf.core.definition import read_definition
 from dcf.errors import DcfError
-from dcf.settings import read_settings
-from dcf.values.identifiers import check_id
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.cli.job import Job
+
+_NOT_SUCCEEDED = 1
 
 
 def mount(app: typer.Typer) -> None:
@@ -37,10 +37,27 @@ def run(
     ] = None,
     timeout: Annotated[float, typer.Option(help="Give up after this many seconds.", min=1)] = 600,
     lease_ttl: Annotated[int, typer.Option(help="Lease length of the workers in seconds.", min=1, max=3600)] = 30,
-    copies: Annotated[int, typer.Option(help="Worker processes per state, for wide Maps.", min=1, max=64)] = 1,
+    copies: Annotated[
+        int | None, typer.Option(help="Worker processes; default 1, with --direct none.", min=1, max=64)
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option(
+            help="States that a worker process works on at the same time, on threads; default: one for each Task, at"
+            " most 10.",
+            min=1,
+            max=1000,
+        ),
+    ] = None,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="Start no server: the functions run here, beside the control plane.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")] = False,
 ) -> None:
-    """Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and worker processes for each state.
+    """Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker process for all Tasks.
+
+    With --direct there is no server and no worker process: the control plane and the functions are in this one. With
+    --direct --copies N the functions run in N worker processes, each with a control plane of its own.
 
     Progress goes to standard error, the result to standard output. The exit code is 0 only if the run succeeded.
 
@@ -51,22 +68,29 @@ def run(
     could not begin or its processes failed, status is null, error a code and cause a sentence.
     """
     try:
-        job = _job(workflow, run_input, workers, run_id, timeout, lease_ttl, copies)
+        job = _job(workflow, run_input, workers, run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
         run_id = job.run_id
+        from dcf.cli.live_progress import LiveProgress
+        from dcf.cli.pipeline import execute
+
         with LiveProgress(quiet=as_json) as show:
-            result, logs = execute(job, read_settings(), show, show.say)
+            result, logs = execute(job, show, show.say)
     except DcfError as error:
         if as_json:
             typer.echo(json_text(_no_result(run_id, error), indent=2))
         raise
     except KeyboardInterrupt as stop:  # printed only here: the live table would overwrite it
+        from dcf.cli import views
+
         views.say(" ".join(["Interrupted.", *views.notes_of(stop)]))
         raise
     if as_json:
         typer.echo(json_text(result, indent=2))
     else:
+        from dcf.cli import views
+
         views.print_result(result, logs)
-    raise typer.Exit(0 if result["status"] == "succeeded" else EXIT_NOT_SUCCEEDED)
+    raise typer.Exit(0 if result["status"] == "succeeded" else _NOT_SUCCEEDED)
 
 
 def _job(
@@ -76,9 +100,18 @@ def _job(
     run_id: str | None,
     timeout: float,
     lease_ttl: int,
-    copies: int,
-) -> Job:
+    copies: int | None,
+    concurrency: int | None,
+    *,
+    direct: bool,
+) -> "Job":
     """Read the files and check everything that can be checked before a process is started."""
+    from dcf.cli import functions
+    from dcf.cli.documents import as_workflow, read_given, read_workflow
+    from dcf.cli.job import MOST_AT_ONCE, Job, new_run_id
+    from dcf.core.definition import read_definition
+    from dcf.values.identifiers import check_id
+
     definition = read_definition(as_workflow(read_workflow(workflow), workflow.stem))
     source = functions.default_source(workflow) if workers is None else functions.check_source(workers)
     return Job(
@@ -88,7 +121,9 @@ def _job(
         run_id=new_run_id(definition) if run_id is None else check_id(run_id, "--id"),
         timeout_s=timeout,
         lease_ttl_s=lease_ttl,
-        copies=copies,
+        copies=copies or (0 if direct else 1),
+        concurrency=concurrency or min(MOST_AT_ONCE, max(1, len(definition.skills))),
+        direct=direct,
     )
 
 

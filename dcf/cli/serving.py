@@ -1,4 +1,4 @@
-"""Runs the long-running processes: the MCP server and the worker. Messages for people go to standard error."""
+"""Runs the servers: of the MCP tools, and of a stub configuration. Messages for people go to standard error."""
 
 import gc
 import os
@@ -22,11 +22,9 @@ from dcf.stub.config_file import ConfigFile
 from dcf.stub.server import build_app
 from dcf.stub.service import Service
 from dcf.tools.authentication import refuse_exposure
-from dcf.tools.client import connect
 from dcf.tools.http_server import HttpServer
 from dcf.tools.profiles import select_tools
 from dcf.tools.server import build_http_app, build_server
-from dcf.worker import TaskFunction, Worker
 
 _GC_THRESHOLDS = (50_000, 20, 20)
 
@@ -46,16 +44,6 @@ def serve(transport: str, settings: Settings, fd: int | None, announce: Announce
             build_server(application).run("stdio")
         else:
             _serve_http(application, fd, announce)
-
-
-def work(
-    functions: Mapping[str, TaskFunction], agent_id: str, settings: Settings, server_url: str | None, lease_ttl_s: int
-) -> None:
-    """Serve the functions until told to stop."""
-    _say(f"worker {agent_id} serves {', '.join(sorted(functions))}")
-    key = None if settings.api_key is None else settings.api_key.get_secret_value()
-    with connect(server_url or settings.server_url, api_key=key) as tools:
-        Worker(tools, agent_id, functions, lease_ttl_s=lease_ttl_s).serve()
 
 
 def _end_at_once_when_told(stack: ExitStack) -> None:

@@ -10,16 +10,17 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from dcf.cli import opening
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console
 from dcf.data import find_directory
 from dcf.errors import InvalidArgument
-from dcf.settings import Settings, read_settings
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.authoring.generation import Generation
     from dcf.authoring.output import Output
+    from dcf.settings import Settings
 
 EXIT_PROBLEMS: Final = 1
 _LONGEST: Final = 1000
@@ -64,7 +65,7 @@ def generate(
     from dcf.authoring.generation import stale_manifests
     from dcf.authoring.output import write_all
 
-    settings = _places(read_settings(), out)
+    settings = _places(opening.settings(), out)
     found = _generation(source or settings.skills_src_dir)
     outputs = _outputs(found, settings) if found.ok else []
     stale = stale_manifests(outputs, settings.manifests_dir, settings.skills_catalog) if found.ok else []
@@ -94,7 +95,7 @@ def validate(
 
     Exit codes: 0 valid, 1 problems.  --json prints {ok, problems, warnings, …}.
     """
-    chosen = path or read_settings().skills_src_dir
+    chosen = path or opening.settings().skills_src_dir
     if chosen.is_file():
         summary = _judged(chosen)
         if as_json:
@@ -116,7 +117,7 @@ def list_skills(as_json: _AsJson = False) -> None:
     from dcf.skills.library import Library
     from dcf.skills.listing import list_directory
 
-    found = list_directory(Library(directory=find_directory(read_settings().manifests_dir)), None, None)
+    found = list_directory(Library(directory=find_directory(opening.settings().manifests_dir)), None, None)
     if as_json:
         typer.echo(json_text(found.items, indent=2))
         return
@@ -134,7 +135,7 @@ def list_skills(as_json: _AsJson = False) -> None:
     console().print(table)
 
 
-def _places(settings: Settings, out: Path | None) -> Settings:
+def _places(settings: "Settings", out: Path | None) -> "Settings":
     if out is None:
         return settings
     places = {
@@ -153,7 +154,7 @@ def _generation(source: Path) -> "Generation":
     return generate_from(source)
 
 
-def _outputs(found: "Generation", settings: Settings) -> "list[Output]":
+def _outputs(found: "Generation", settings: "Settings") -> "list[Output]":
     from dcf.authoring.generation import manifest_outputs, stub_output
 
     outputs = manifest_outputs(found, settings.manifests_dir, settings.skills_catalog)

@@ -6,11 +6,10 @@ from typing import Annotated, Final
 
 import typer
 
-from dcf.cli.child_processes import hold_leash
+from dcf.cli import opening
 from dcf.cli.text import json_text
 from dcf.data import find_file
 from dcf.errors import InvalidArgument
-from dcf.settings import read_settings
 
 _IN_COMPOSE: Final = ("stub-mcp", "stub-mcp:*")
 """The names by which other containers reach the stub, as in skills_src/registry.json."""
@@ -41,12 +40,14 @@ def stub(
 
     Example:  dcf stub --port 8765
     """
-    settings = read_settings()
+    settings = opening.settings()
     path = find_file(config or settings.stub_config)
     if path is None:
         hint = "Make one with `dcf skills generate`, or name another with --config."
         raise InvalidArgument(f"There is no file {config or settings.stub_config}.", hint)
     if leash:
+        from dcf.cli.child_processes import hold_leash
+
         hold_leash()
     from dcf.cli import serving
 

@@ -7,7 +7,7 @@ iterations a Map has.
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dcf.asl.state_paths import join, name_of
 from dcf.core import codec, needs
@@ -19,11 +19,13 @@ from dcf.errors import InvalidArgument, NotFound, StoreUnsuitable
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.insides import pick
 from dcf.runs.standing import RunSummary, RunView, StateView, view_of
-from dcf.runs.survey import Survey, survey
 from dcf.store.history import Happening, History
 from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore
 from dcf.store.told import NEVER_TOLD, ToldRecords
+
+if TYPE_CHECKING:
+    from dcf.runs.survey import Survey
 
 EACH: Final = 10
 """Most open branches or iterations in an overview, per Parallel or Map."""
@@ -120,8 +122,10 @@ class RunViews:
             own += [path for path in open_states if "/" in path and name_of(path) in wanted]
         return tuple(own)
 
-    def survey(self, workflow_id: str, most: int) -> Survey:
+    def survey(self, workflow_id: str, most: int) -> "Survey":
         """Return the status of every state, ended ones inside scopes included, from at most `most` documents."""
+        from dcf.runs.survey import survey  # noqa: PLC0415 - only pictures need it
+
         run = self.read(workflow_id)
         definition = self._plane.run(workflow_id).definition
         inside = self._inside(workflow_id, definition)

@@ -8,11 +8,8 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final, Literal
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-
 from dcf.errors import InvalidArgument, InvalidDefinition
-from dcf.validation.schema import check_schema, schema_text
+from dcf.validation.schema import check_schema, is_schema, schema_text
 from dcf.validation.verdict import EXIT_CODES, MAX_FINDINGS, Finding, Stage, found
 from dcf.values.digest import definition_sha256
 from dcf.values.json_text import Json, parse
@@ -149,7 +146,7 @@ def _static(document: Mapping[str, Json]) -> Iterator[Finding]:
     for at, tool in _entries(document, "requiredTools"):
         described = tool.get("json_schema")
         parameters = described.get("parameters") if isinstance(described, dict) else None
-        if isinstance(parameters, dict) and not _is_schema(parameters):
+        if isinstance(parameters, dict) and not is_schema(parameters):
             path = f"/requiredTools/{at}/json_schema/parameters"
             hint = "Write a JSON Schema of an object, as in MCP's inputSchema."
             yield found("static", path, "invalid_tool_schema", "The parameters are no valid JSON Schema.", hint)
@@ -172,14 +169,6 @@ def _entries(document: Mapping[str, Json], name: str) -> Iterator[tuple[int, dic
     for at, entry in zip(count(), entries if isinstance(entries, list) else (), strict=False):
         if isinstance(entry, dict):
             yield at, entry
-
-
-def _is_schema(schema: dict[str, Json]) -> bool:
-    try:
-        Draft202012Validator.check_schema(schema)
-    except (SchemaError, RecursionError):
-        return False
-    return True
 
 
 def _doubts(document: Mapping[str, Json]) -> Iterator[str]:

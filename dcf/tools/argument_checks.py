@@ -34,8 +34,8 @@ async def check_arguments(
     Large ones are checked on one of the caller's threads.
     """
     if is_large(arguments):
-        return await anyio.to_thread.run_sync(_check, spec, arguments, limiter=threads)
-    return _check(spec, arguments)
+        return await anyio.to_thread.run_sync(check_at_once, spec, arguments, limiter=threads)
+    return check_at_once(spec, arguments)
 
 
 def is_large(arguments: Mapping[str, Json]) -> bool:
@@ -52,7 +52,8 @@ def is_large(arguments: Mapping[str, Json]) -> bool:
     return left <= 0 or len(arguments) >= _SMALL
 
 
-def _check(spec: ToolSpec, arguments: Mapping[str, Json]) -> Arguments:
+def check_at_once(spec: ToolSpec, arguments: Mapping[str, Json]) -> Arguments:
+    """Return the arguments as the tool's model, checked in this thread; raise InvalidArgument."""
     _refuse_unknown(spec, arguments)
     try:
         return spec.arguments.model_validate(dict(arguments))

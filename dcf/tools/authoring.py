@@ -1,30 +1,25 @@
 """The seed contract's generators: skill manifests and the stub server's configuration, from CSV tables.
 
 A caller chooses files below the configured directories, never a directory. Sources are read below
-DCF_SKILLS_SRC_DIR. Output goes where the settings put manifests, catalogue and stub configuration.
+DCF_SKILLS_SRC_DIR. Output goes where the settings put manifests, catalogue and stub configuration. The generators are
+imported with the first call: few processes that serve the tools get one.
 """
 
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import Field
 
 from dcf.application import Application
 from dcf.authoring import csv_source
-from dcf.authoring.generation import (
-    Generation,
-    generate_manifests,
-    generate_stub,
-    manifest_outputs,
-    stale_manifests,
-    stub_output,
-)
-from dcf.authoring.output import write_all
 from dcf.core.access import Scope
 from dcf.errors import Forbidden
 from dcf.tools.registry import Answer, Arguments, tool
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.authoring.generation import Generation
 
 _SHOWN: Final = 50
 _EXIT_OTHER: Final = 4
@@ -104,6 +99,8 @@ class StubConfigWritten(WrittenFiles):
 )
 def csv_to_manifests(app: Application, args: CsvToManifests) -> ManifestsWritten:
     """Generate and write the manifests, or return the problems."""
+    from dcf.authoring import generation, output  # noqa: PLC0415 - see the docstring of the module
+
     settings = app.settings
     root = settings.skills_src_dir
     sources = (args.skills_csv_path, args.refs_csv_path, args.mcp_tools_csv_path)
@@ -111,11 +108,11 @@ def csv_to_manifests(app: Application, args: CsvToManifests) -> ManifestsWritten
     catalog = _target("catalog_path", args.catalog_path, settings.skills_catalog, settings.skills_catalog.parent)
     if catalog.suffix != ".json":
         catalog /= _CATALOG
-    found = generate_manifests(root, *(_source(one, root) for one in sources))
+    found = generation.generate_manifests(root, *(_source(one, root) for one in sources))
     if not found.ok:
         return ManifestsWritten(**_problems(found))
-    outputs = manifest_outputs(found, out_dir, catalog)
-    write_all(outputs, stale_manifests(outputs, out_dir, catalog))
+    outputs = generation.manifest_outputs(found, out_dir, catalog)
+    output.write_all(outputs, generation.stale_manifests(outputs, out_dir, catalog))
     return ManifestsWritten(
         status=f"Wrote {len(found.manifests)} manifests and their catalogue.",
         ok=True,
@@ -144,13 +141,17 @@ def csv_to_manifests(app: Application, args: CsvToManifests) -> ManifestsWritten
 )
 def csv_to_stub_config(app: Application, args: CsvToStubConfig) -> StubConfigWritten:
     """Generate and write the configuration, or return the problems."""
+    from dcf.authoring import generation, output  # noqa: PLC0415 - see the docstring of the module
+
     settings = app.settings
     root = settings.skills_src_dir
     path = _target("out_path", args.out_path, settings.stub_config, settings.stub_config.parent)
-    found = generate_stub(root, _source(args.mcp_tools_csv_path, root), _source(args.mcp_cases_csv_path, root))
+    found = generation.generate_stub(
+        root, _source(args.mcp_tools_csv_path, root), _source(args.mcp_cases_csv_path, root)
+    )
     if not found.ok:
         return StubConfigWritten(**_problems(found))
-    write_all([stub_output(found, path)])
+    output.write_all([generation.stub_output(found, path)])
     tools = list(found.config.tools)
     return StubConfigWritten(
         status=f"Wrote the stub configuration with {len(tools)} tools.",
@@ -186,7 +187,7 @@ def _target(name: str, given: str | None, configured: Path, root: Path) -> Path:
     raise Forbidden(f"{name} leads out of its configured directory.", f"Leave {name} out of the call.")
 
 
-def _problems(found: Generation) -> dict[str, Json]:
+def _problems(found: "Generation") -> dict[str, Json]:
     first = found.problems[0]
     more = f" There are {len(found.problems) - 1} more in problems." if len(found.problems) > 1 else ""
     return {

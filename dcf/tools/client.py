@@ -1,32 +1,40 @@
-"""Calls dcf's tools as an MCP client over a real transport: for workers, planners and the command line.
+"""Calls dcf's tools at a server over MCP's Streamable HTTP: for workers, planners and the command line.
 
-The MCP client is asynchronous, a worker is not. So `ToolClient` runs one event loop in a thread and offers
-synchronous calls. A call whose connection broke is retried until its deadline: every tool is idempotent with the
-same token.
+The protocol of 2026-07-28 has no sessions: a call is one request that says everything, and its answer. So this client
+needs no more than HTTP, and does not import the MCP SDK, which takes longer to import than a short run takes. A call
+whose connection broke is repeated until its deadline: every tool is idempotent with the same token.
 """
 
-import threading
+import itertools
+import json
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
-from functools import partial
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Final
 
 import httpx2
-from anyio.from_thread import BlockingPortal, start_blocking_portal
-from mcp.client import Client
-from mcp.client.streamable_http import streamable_http_client
 
-from dcf.errors import PASSING, DcfError, Forbidden, ServerUnreachable, ToolCallFailed, Unauthorized
-from dcf.values.json_text import Json
+from dcf import __version__
+from dcf.errors import DcfError, Forbidden, ServerUnreachable, ToolCallFailed, Unauthorized
+from dcf.tools.repeating import failure_of, repeated
+from dcf.values.json_text import Json, load
 
-_FIRST_PAUSE_S = 0.05
-_LONGEST_PAUSE_S = 1.0
-_LONGEST_ANSWER_S = 60.0
+_LONGEST_ANSWER_S: Final = 60.0
 """Timeout of a silent connection in seconds; the long poll await_workflow_event takes up to 50 s."""
 
-_CONNECT_S = 30.0
-_STREAM_S = 300.0  # each call sets its own timeout
+_CONNECT_S: Final = 30.0
+_VERSION: Final = "2026-07-28"
+_ABOUT: Final = {
+    "io.modelcontextprotocol/protocolVersion": _VERSION,
+    "io.modelcontextprotocol/clientInfo": {"name": "dcf", "version": __version__},
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+_HEADERS: Final = {
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+    "MCP-Protocol-Version": _VERSION,
+    "Mcp-Method": "tools/call",
+}
 
 
 class ToolClient:
@@ -37,108 +45,109 @@ class ToolClient:
 
     def __init__(
         self,
-        portal: BlockingPortal,
         server_url: str,
         deadline_s: float,
         wait: Callable[[float], object] = time.sleep,
         *,
         api_key: str | None = None,
     ) -> None:
-        self._portal = portal
         self._server_url = server_url
         self._deadline_s = deadline_s
         self._wait = wait
-        self._headers = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
-        self._status: int = httpx2.codes.OK
-        self._lock = threading.Lock()
-        self._session: AbstractContextManager[Client] | None = None
-        self._client: Client | None = None
+        own = {} if api_key is None else {"Authorization": f"Bearer {api_key}"}
+        unlimited = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+        self._http = httpx2.Client(headers=_HEADERS | own, limits=unlimited)
+        self._numbers = itertools.count(1)
 
     def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
         """Return the tool's answer, which may be a refusal; raise when the call was invalid or the deadline passed."""
-        deadline = time.monotonic() + self._deadline_s
-        pause = _FIRST_PAUSE_S
-        while True:
-            try:
-                return self._once(tool, arguments, max(_LONGEST_ANSWER_S, deadline - time.monotonic()))
-            except DcfError as error:
-                if error.code not in PASSING or time.monotonic() >= deadline:
-                    raise
-            self._wait(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE_S)
+        return repeated(
+            lambda left_s: self._once(tool, arguments, max(_LONGEST_ANSWER_S, left_s)), self._deadline_s, self._wait
+        )
 
     def close(self) -> None:
-        """Close the session, if there is one."""
-        with self._lock:
-            session, self._session, self._client = self._session, None, None
-        if session is not None:
-            session.__exit__(None, None, None)
+        """Close the connections."""
+        self._http.close()
 
     def _once(self, tool: str, arguments: dict[str, Json], timeout_s: float) -> dict[str, Json]:
-        client, self._status = None, httpx2.codes.OK
+        number = next(self._numbers)
+        params = {"name": tool, "arguments": arguments, "_meta": _ABOUT}
+        message = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
         try:
-            client = self._opened()
-            result: Any = self._portal.call(partial(client.call_tool, read_timeout_seconds=timeout_s), tool, arguments)
-        except Exception as error:  # transports raise unrelated types; all mean that the server is unreachable
-            self._drop(client)
-            raise _no_answer(self._status) from error
-        payload: dict[str, Json] = result.structured_content or {}
-        if result.is_error:
-            raise _failure(payload, result.content)
+            response = self._http.post(
+                self._server_url,
+                content=_body(message),
+                headers={"Mcp-Name": tool},
+                timeout=httpx2.Timeout(timeout_s, connect=_CONNECT_S),
+            )
+        except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+            raise _unreachable() from error
+        answer = _answer(response, number)
+        if "error" in answer:
+            raise _protocol_failure(answer["error"])
+        result: dict[str, Any] = answer["result"]
+        payload: dict[str, Json] = result.get("structuredContent") or {}
+        if result.get("isError"):
+            raise _failure(payload, result.get("content") or ())
         return payload
-
-    def _opened(self) -> Client:
-        with self._lock:
-            if self._client is None:
-                session = self._portal.wrap_async_context_manager(self._session_with_key())
-                self._client, self._session = session.__enter__(), session
-            return self._client
-
-    @asynccontextmanager
-    async def _session_with_key(self) -> AsyncIterator[Client]:
-        timeout = httpx2.Timeout(_CONNECT_S, read=_STREAM_S)
-        hooks = {"response": [self._note]}
-        async with (
-            httpx2.AsyncClient(headers=self._headers, timeout=timeout, event_hooks=hooks) as http,
-            Client(streamable_http_client(self._server_url, http_client=http)) as client,
-        ):
-            yield client
-
-    async def _note(self, response: httpx2.Response) -> None:
-        """Remember the HTTP status: the SDK reports a refused request and a broken server with the same error."""
-        self._status = response.status_code
-
-    def _drop(self, client: Client | None) -> None:
-        """Close a session that failed, unless another thread has done so; errors while closing are ignored."""
-        if client is not None and client is self._client:
-            with suppress(Exception):  # closing a broken session fails in the ways the session itself did
-                self.close()
-
-
-def _no_answer(status: int) -> DcfError:
-    if status == httpx2.codes.UNAUTHORIZED:
-        return Unauthorized("The dcf server wants an API key: none was sent, or one that is wrong, expired or revoked.")
-    if status == httpx2.codes.FORBIDDEN:
-        return Forbidden(
-            "The dcf server refuses this caller.", "Use a key with the scope read, from an address that is allowed."
-        )
-    return ServerUnreachable("The dcf server did not answer.")
-
-
-def _failure(payload: Mapping[str, Json], content: Sequence[Any]) -> ToolCallFailed:
-    if "code" not in payload:  # an answer of the SDK, not of dcf: for example for an unknown tool
-        text = " ".join(part.text for part in content if part.type == "text")
-        return ToolCallFailed("error", text or "The server refused the call.", "Check that it serves this tool.")
-    code = str(payload["code"])
-    return ToolCallFailed(code, str(payload.get("error")).removeprefix(f"{code}: "), payload.get("hint"))
 
 
 @contextmanager
 def connect(server_url: str, *, deadline_s: float = 60.0, api_key: str | None = None) -> Iterator[ToolClient]:
     """Yield a client for the server at this URL, and close it when the context ends."""
-    with start_blocking_portal() as portal:
-        client = ToolClient(portal, server_url, deadline_s, api_key=api_key)
+    client = ToolClient(server_url, deadline_s, api_key=api_key)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+def _body(message: Mapping[str, Json]) -> bytes:
+    text = json.dumps(message, ensure_ascii=False, allow_nan=False)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # half a surrogate pair: escaped it reaches the server, which says what is wrong with it
+        return json.dumps(message, allow_nan=False).encode()
+
+
+def _answer(response: httpx2.Response, number: int) -> dict[str, Any]:
+    """Return the JSON-RPC message that answers a request; raise for what is none."""
+    if response.status_code == httpx2.codes.UNAUTHORIZED:
+        raise Unauthorized("The dcf server wants an API key: none was sent, or one that is wrong, expired or revoked.")
+    if response.status_code == httpx2.codes.FORBIDDEN:
+        raise Forbidden(
+            "The dcf server refuses this caller.", "Use a key with the scope read, from an address that is allowed."
+        )
+    is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+    for text in _events(response.text) if is_stream else (response.content,):
         try:
-            yield client
-        finally:
-            client.close()
+            message = load(text)
+        except ValueError:
+            continue
+        if isinstance(message, dict) and message.get("id") in {number, None} and {"result", "error"} & message.keys():
+            return message
+    raise _unreachable()
+
+
+def _events(text: str) -> Iterator[str]:
+    """Return the data of each event of a stream; the server writes each on one line."""
+    return (line.removeprefix("data:") for line in text.splitlines() if line.startswith("data:"))
+
+
+def _protocol_failure(error: Mapping[str, Any]) -> DcfError:
+    """Return the error for a request that the server refused before any tool was called."""
+    data, message = error.get("data"), str(error.get("message"))
+    if isinstance(data, dict) and "code" in data:
+        return failure_of({"code": data["code"], "error": message, "hint": data.get("hint")})
+    return ToolCallFailed("error", message, "Check that the server is dcf's, and of this version.")
+
+
+def _failure(payload: Mapping[str, Json], content: Sequence[Any]) -> ToolCallFailed:
+    if "code" not in payload:  # an answer of the SDK, not of dcf: for example for an unknown tool
+        text = " ".join(part["text"] for part in content if part.get("type") == "text")
+        return ToolCallFailed("error", text or "The server refused the call.", "Check that it serves this tool.")
+    return failure_of(payload)
+
+
+def _unreachable() -> ServerUnreachable:
+    return ServerUnreachable("The dcf server did not answer.")

@@ -6,7 +6,7 @@ for all tools, from what each tool declared. A tool itself checks only what depe
 
 import inspect
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -25,7 +25,7 @@ from dcf.errors import (
     TooLarge,
 )
 from dcf.store.authors import authored_by
-from dcf.tools.argument_checks import check_arguments
+from dcf.tools.argument_checks import check_arguments, check_at_once
 from dcf.tools.callers import calling, scope_hint
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter
@@ -69,42 +69,78 @@ async def call(
     try:
         with meter.turn(caller) as threads:
             _authorize(spec, caller)
-            checked = _speaking(spec, caller, await check_arguments(spec, arguments, threads))
-            _note_work(spec, application, checked, caller)
+            checked = _admitted(spec, application, await check_arguments(spec, arguments, threads), caller)
             with calling(caller), authored_by(caller.name, caller.account):
-                if watch is not None and inspect.iscoroutinefunction(spec.run):
+                if watch is not None and waits(spec):
                     answer = await watch.during(caller, partial(_run, spec, application, checked, threads))
                 else:
                     answer = await _run(spec, application, checked, threads)
         return _within(spec, application, Reply(payload=answer.payload()))
-    except DcfError as error:
-        if isinstance(error, Forbidden):
-            await _note_refusal(spec, application, error, arguments, caller)
-        return Reply(payload=_failure(spec, error, arguments), broken=True)
-    except Exception:  # a bug in dcf must not show internals to a caller
-        log.exception("tool %s failed", spec.name)
-        return Reply(payload=_failure(spec, InternalError(), arguments), broken=True)
+    except Exception as error:  # noqa: BLE001 - every failure becomes an answer
+        note = _refusal_note(spec, application, error, arguments, caller)
+        if note is not None:
+            await anyio.to_thread.run_sync(note)
+        return _broken(spec, error, arguments)
 
 
-async def _note_refusal(
-    spec: ToolSpec, application: Application, error: Forbidden, arguments: Mapping[str, Json], caller: Caller
-) -> None:
-    """Record in the audit trail that a call was refused, and which run and agent it named."""
+def call_here(spec: ToolSpec, application: Application, arguments: Mapping[str, Json], caller: Caller) -> Reply:
+    """Run a tool that does not wait, in this thread, for a caller without limits; answers as `call` does."""
+    try:
+        _authorize(spec, caller)
+        checked = _admitted(spec, application, check_at_once(spec, arguments), caller)
+        with calling(caller), authored_by(caller.name, caller.account):
+            answer = _run_at_once(spec, application, checked)
+        return _within(spec, application, Reply(payload=answer.payload()))
+    except Exception as error:  # noqa: BLE001 - every failure becomes an answer
+        note = _refusal_note(spec, application, error, arguments, caller)
+        if note is not None:
+            note()
+        return _broken(spec, error, arguments)
+
+
+def waits(spec: ToolSpec) -> bool:
+    """Return True for a tool that waits, and so needs an event loop."""
+    return inspect.iscoroutinefunction(spec.run)
+
+
+def _broken(spec: ToolSpec, error: Exception, arguments: Mapping[str, Json]) -> Reply:
+    """Return the answer to a call that failed; a bug in dcf is logged, and shows no internals to the caller."""
+    if not isinstance(error, DcfError):
+        log.error("tool %s failed", spec.name, exc_info=error)
+        error = InternalError()
+    return Reply(payload=_failure(spec, error, arguments), broken=True)
+
+
+def _refusal_note(
+    spec: ToolSpec, application: Application, error: Exception, arguments: Mapping[str, Json], caller: Caller
+) -> Callable[[], None] | None:
+    """Return what records in the audit trail that a call was refused, and which run and agent it named."""
+    if not isinstance(error, Forbidden):
+        return None
     about = {name: arguments.get(name) for name in ("workflow_id", spec.acts_as or "agent_id")}
     named = {name: value for name, value in about.items() if isinstance(value, str)}
-    note = application.refusals.refused(caller, spec.name, error, named)
-    if note is not None:
-        await anyio.to_thread.run_sync(note)
+    return application.refusals.refused(caller, spec.name, error, named)
+
+
+def _admitted(spec: ToolSpec, application: Application, checked: Arguments, caller: Caller) -> Arguments:
+    """Return the arguments as the caller may use them, and note for health reports that the agent works."""
+    speaking = _speaking(spec, caller, checked)
+    _note_work(spec, application, speaking, caller)
+    return speaking
 
 
 async def _run(
     spec: ToolSpec, application: Application, checked: Arguments, threads: anyio.CapacityLimiter | None
 ) -> Answer:
-    if inspect.iscoroutinefunction(spec.run):
-        answer = await spec.run(application, checked)
-    else:
-        run = partial(_run_recorded, spec) if spec.audit else spec.run
-        answer = await anyio.to_thread.run_sync(run, application, checked, limiter=threads)
+    if not waits(spec):
+        return await anyio.to_thread.run_sync(_run_at_once, spec, application, checked, limiter=threads)
+    answer = await spec.run(application, checked)  # type: ignore[misc]  # a coroutine function, as `waits` found
+    assert isinstance(answer, Answer), "every tool returns its answer model"
+    return answer
+
+
+def _run_at_once(spec: ToolSpec, application: Application, checked: Arguments) -> Answer:
+    answer = _run_recorded(spec, application, checked) if spec.audit else spec.run(application, checked)
     assert isinstance(answer, Answer), "every tool returns its answer model"
     return answer
 

@@ -4,15 +4,12 @@ Other calls end by themselves in a moment, and one that changes something must n
 would not learn what it did.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 import anyio
 import anyio.to_thread
-from mcp.server.context import CallNext, ServerRequestContext
-from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST
 
 from dcf.core.access import Caller
 from dcf.errors import Unauthorized
@@ -21,7 +18,6 @@ from dcf.store.access_keys import AccessKeys
 Answer = TypeVar("Answer")
 
 EVERY_S: Final = 1.0
-_STREAM: Final = "subscriptions/listen"
 
 
 @dataclass(slots=True, eq=False)
@@ -81,27 +77,6 @@ class KeyWatch:
         for watched in set(self._waiting):
             if watched.name in names and watched.name not in held:
                 watched.end(_ended())
-
-
-class WatchedStreams:
-    """Middleware of the SDK that watches the keys of those who listen to a stream of events."""
-
-    def __init__(self, watch: KeyWatch, who_calls: Callable[[], Caller]) -> None:
-        self._watch = watch
-        self._who_calls = who_calls
-
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
-        """Serve the stream until its key is gone; pass everything else on."""
-        if ctx.method != _STREAM:
-            return await call_next(ctx)
-
-        async def serve() -> Mapping[str, Any] | Any:
-            return await call_next(ctx)
-
-        try:
-            return await self._watch.during(self._who_calls(), serve)
-        except Unauthorized as error:
-            raise MCPError(INVALID_REQUEST, error.message) from None
 
 
 def _ended() -> Unauthorized:

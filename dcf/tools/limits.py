@@ -8,14 +8,11 @@ the server can also stop it.
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
 
 import anyio
-from mcp.server.context import CallNext, ServerRequestContext
-from mcp.shared.exceptions import MCPError
 
 from dcf.core.access import Caller
 from dcf.core.quotas import Account
@@ -26,10 +23,6 @@ _CALLERS = 10_000
 """Callers that are remembered; the one idle for longest is dropped and starts again with a full bucket."""
 
 _BUSY_RETRY_S = 1.0
-
-_CALL: Final = "tools/call"
-_REFUSED: Final = -32029
-"""JSON-RPC code of a refused request, of the range that is left to servers."""
 
 _THREADS = 16
 """Concurrent calls of one caller; its other calls wait for these, and other callers do not."""
@@ -109,25 +102,6 @@ def _told(account: Account) -> str:
     if account.over == "events":
         return f"More than {quotas.events_per_s:g} events of runs a second, over all servers."
     return f"More than {quotas.calls_per_s:g} calls a second, over all servers."
-
-
-class Metering:
-    """Middleware that refuses what is no call of a known tool: those are refused with the tool's own answer."""
-
-    def __init__(self, tools: Iterable[str], who_calls: Callable[[], Caller]) -> None:
-        self._tools = frozenset(tools)
-        self._who_calls = who_calls
-
-    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
-        """Pass the request on, or raise the protocol's error with the code and the wait as its data."""
-        is_own = ctx.method == _CALL and (ctx.params or {}).get("name") in self._tools
-        if ctx.request_id is not None and not is_own:  # a notification has no answer in which to refuse it
-            try:
-                refuse_excess(self._who_calls())
-            except RateLimited as error:
-                told = {"code": error.code, "retry_after_s": error.retry_after_s, "hint": error.hint}
-                raise MCPError(_REFUSED, f"{error.code}: {error.message}", told) from None
-        return await call_next(ctx)
 
 
 def meter_of(settings: Settings) -> Meter:

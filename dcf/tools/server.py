@@ -4,13 +4,11 @@ The SDK's own argument handling is not used: it silently drops unknown arguments
 callers (measured, mcp 2.3). So dcf's tools validate and answer by themselves, in `envelope`.
 """
 
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import anyio
-import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.tools import Tool
@@ -25,7 +23,6 @@ from starlette.routing import Route
 
 from dcf import __version__
 from dcf.application import Application
-from dcf.errors import DcfError
 from dcf.settings import Settings
 from dcf.tools.authentication import (
     KeyVerifier,
@@ -38,15 +35,15 @@ from dcf.tools.authentication import (
 )
 from dcf.tools.envelope import call
 from dcf.tools.http_bodies import LimitedBodies, PlainFraming, body_budget
-from dcf.tools.key_watch import KeyWatch, WatchedStreams
-from dcf.tools.limits import Meter, Metering, meter_of
+from dcf.tools.key_watch import KeyWatch
+from dcf.tools.limits import Meter, meter_of
 from dcf.tools.listing import ToolList
+from dcf.tools.middleware import Metering, WatchedStreams
 from dcf.tools.profiles import select_tools
+from dcf.tools.pulse import keep_pulse
 from dcf.tools.readiness import Readiness
 from dcf.tools.registry import ToolSpec
 from dcf.tools.schemas import answer_of, parameters_of
-
-log = logging.getLogger(__name__)
 
 _PATH = "/mcp"
 
@@ -178,20 +175,6 @@ async def no_stream(_: Request) -> Response:
 def _route(server: MCPServer[None], path: str, handler: Callable[[Request], Awaitable[Response]]) -> None:
     add: Callable[[Callable[[Request], Awaitable[Response]]], object] = server.custom_route(path, methods=["GET"])
     add(handler)
-
-
-async def keep_pulse(application: Application) -> None:
-    """Look at all live runs periodically, to fire timers and deliver notifications; a failed look is logged."""
-    own = anyio.CapacityLimiter(1)  # its own thread: the clock must run even when all tool threads are busy
-    while True:
-        try:
-            await anyio.to_thread.run_sync(application.clock.pulse, limiter=own)
-            await anyio.to_thread.run_sync(application.sweep.step, limiter=own)
-        except DcfError as error:
-            log.warning("pulse: %s: %s", error.code, error.message)
-        except Exception:  # a bug met in one run must not stop the clock of the others
-            log.exception("pulse failed")
-        await anyio.sleep(application.settings.pulse_interval_s)
 
 
 def _registered(

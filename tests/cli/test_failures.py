@@ -269,11 +269,24 @@ def test_a_run_that_does_not_exist(dcf: Dcf, command: str, name: str) -> None:
     assert len(result.stderr) < 6000
 
 
-def test_a_redis_that_cannot_be_reached(dcf: Dcf) -> None:
-    for command in (["ls"], ["show", "x"], ["events", "x"], ["doctor"], ["pulse"], ["run", WORKFLOW], ["serve"]):
+def test_a_redis_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch, dcf: Dcf) -> None:
+    """`dcf run` looks for it while its server starts, and with --direct before anything is started."""
+    started: list[str] = []
+    monkeypatch.setattr(ChildProcesses, "start", lambda _, name, *__, **___: started.append(name))
+    for command in (
+        ["ls"],
+        ["show", "x"],
+        ["events", "x"],
+        ["doctor"],
+        ["pulse"],
+        ["run", WORKFLOW],
+        ["run", WORKFLOW, "--direct"],
+        ["serve"],
+    ):
         result = dcf(*command, REDIS_URL="redis://:canary-1b@127.0.0.1:1/0")
         told(result, 4, "store_unavailable", "REDIS_URL", "nobody listens there", "127.0.0.1:1.")
         assert "canary" not in result.output
+    assert started == ["server"]
 
 
 @pytest.mark.parametrize(
@@ -335,7 +348,7 @@ def test_json_of_run_is_an_object_even_when_nothing_could_begin(dcf: Dcf) -> Non
 
 
 def test_a_worker_that_never_finds_its_server(monkeypatch: pytest.MonkeyPatch, dcf: Dcf) -> None:
-    monkeypatch.setattr("dcf.cli.serving.connect", lambda url, api_key: connect(url, deadline_s=0, api_key=api_key))
+    monkeypatch.setattr("dcf.tools.client.connect", lambda url, api_key: connect(url, deadline_s=0, api_key=api_key))
     for url in ("http://127.0.0.1:1/mcp", "http://user:canary@127.0.0.1:1/mcp", "nonsense"):
         result = dcf("worker", "workflows/order_processing.py", "--agent-id", "me", "--server", url)
         assert result.exit_code == 4

@@ -8,7 +8,6 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from dcf.cli import graphs
 from dcf.core.model import Lease, ScopeBounds, StateDoc, Status
 from dcf.runs.survey import current
 from tests.cli.conftest import Dcf
@@ -165,7 +164,7 @@ def test_of_a_smaller_second_visit_only_its_own_iterations_count() -> None:
 
 def test_a_wide_map_is_read_in_part_and_says_so(dcf: Dcf, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     run = world.create(workflow({"Each": each({"Score": task("Keep"), "Keep": task()})}), run_input=list(range(30)))
-    monkeypatch.setattr(graphs, "MOST", 11)
+    monkeypatch.setattr("dcf.runs.survey.MOST", 11)
     shown = dcf("graph", run)
     found = pictured(dcf, run)
     assert found["left_out"] > 0

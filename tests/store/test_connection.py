@@ -285,7 +285,7 @@ def test_an_application_that_cannot_use_its_server_leaves_no_connection_open(
 
     monkeypatch.setattr(Connections, "close", noted)
     with redis_server(tmp_path, with_json=False) as port:
-        settings = Settings(redis_url=f"redis://127.0.0.1:{port}")  # type: ignore[arg-type]
+        settings = Settings(redis_url=f"redis://127.0.0.1:{port}")
         with pytest.raises(StoreUnsuitable), open_application(settings):
             pass
     assert len(closed) == 1
@@ -293,7 +293,7 @@ def test_an_application_that_cannot_use_its_server_leaves_no_connection_open(
 
 def test_an_application_runs_a_workflow_on_the_configured_server(tmp_path: Path) -> None:
     with redis_server(tmp_path) as port:
-        settings = Settings(redis_url=f"redis://127.0.0.1:{port}")  # type: ignore[arg-type]
+        settings = Settings(redis_url=f"redis://127.0.0.1:{port}")
         with open_application(settings) as application:
             world = World(connections=Connections(open_pool(application.redis_url)))
             run = world.create(chain("A"), agents={"A": "w"})

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
-from anyio.from_thread import start_blocking_portal
 
 from dcf.application import Application
 from dcf.errors import ServerUnreachable, ToolCallFailed
@@ -60,8 +59,7 @@ def test_a_call_outlives_the_server_it_was_made_to(replica: Replica, run_id: str
     with ExitStack() as stack:
         first = stack.enter_context(ExitStack())
         url = first.enter_context(serving(build_http_app(replica()), port))
-        portal = stack.enter_context(start_blocking_portal())
-        tools = ToolClient(portal, f"{url}/mcp", 30, wait=pause)
+        tools = ToolClient(f"{url}/mcp", 30, wait=pause)
         stack.callback(tools.close)
         tools.call("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id=run_id)
         waiting = threading.Thread(
@@ -106,11 +104,10 @@ def test_a_call_that_waits_is_repeated_when_its_server_goes(replica: Replica, ru
 
 def test_a_server_that_never_answers_is_given_up_at_the_deadline() -> None:
     pauses: list[float] = []
-    with start_blocking_portal() as portal:
-        tools = ToolClient(portal, f"http://127.0.0.1:{_free_port()}/mcp", 3, wait=pauses.append)
-        with pytest.raises(ServerUnreachable) as failed:
-            tools.call("read_workflow_control_plane", workflow_id="x")
-        tools.close()
+    tools = ToolClient(f"http://127.0.0.1:{_free_port()}/mcp", 3, wait=pauses.append)
+    with pytest.raises(ServerUnreachable) as failed:
+        tools.call("read_workflow_control_plane", workflow_id="x")
+    tools.close()
     assert pauses[:2] == [0.05, 0.1]
     assert max(pauses) <= 1.0
     assert "DCF_SERVER_URL" in failed.value.hint

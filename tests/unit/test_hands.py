@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from dcf.errors import ServerUnreachable
 from dcf.worker import TaskFunction, Worker
 from tests.support.waiting import wait_until
-from tests.support.worker_tools import RUN, Answer, claimed
+from tests.support.worker_tools import RUN, Answer, FakeTools, claimed
 
 LONG = 10.0
 
@@ -147,3 +148,11 @@ def test_a_function_that_ends_its_process_ends_the_worker() -> None:
 
     with pytest.raises(SystemExit):
         serve(Server(5), leave)
+
+
+def test_a_worker_with_several_threads_fails_when_one_of_them_does() -> None:
+    stop = threading.Event()
+    tools = FakeTools(await_workflow_event=ServerUnreachable("The dcf server did not answer."))
+    with pytest.raises(ServerUnreachable):
+        Worker(tools, "me", {"A": lambda given: given}, wait_s=0, concurrency=3).serve(stop)
+    assert stop.is_set()

@@ -1,0 +1,97 @@
+"""How long commands take to start: processes as a person starts them, on a Redis that runs already."""
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from benchmarks.figures import Row
+from dcf.store import embedded
+
+_TASKS = 20
+_FUNCTIONS = '''"""Functions that do nothing; the first one notes when it was called."""
+
+import time
+from pathlib import Path
+
+from dcf.worker import task
+
+STARTED = Path(__file__).with_name("started")
+
+
+@task("T0")
+def first(given):
+    STARTED.write_text(str(time.monotonic()))
+    return given
+
+
+for number in range(1, {tasks}):
+    task(f"T{{number}}")(lambda given: given)
+'''
+
+
+def measure_startup(rounds: int) -> list[Row]:
+    """Medians in milliseconds; `first step` is when the first function is called."""
+    with tempfile.TemporaryDirectory(prefix="dcf-start-", dir="/tmp") as folder, embedded.start(Path(folder) / "data"):
+        chain = _chain(Path(folder))
+        return [
+            _whole(chain, rounds, "dcf --help", 250, "--help"),
+            _whole(chain, rounds, "completion", 250, _DCF_COMPLETE="complete_bash", COMP_WORDS="dcf r", COMP_CWORD="1"),
+            _whole(chain, rounds, "dcf ls", 350, "ls"),
+            *_run(chain, rounds, "dcf run", 1500, 3000),
+            *_run(chain, rounds, "dcf run --direct", 700, 1200, "--direct"),
+        ]
+
+
+def _chain(folder: Path) -> Path:
+    """Write a chain of Tasks and their functions; return the workflow."""
+    following: list[dict[str, Any]] = [{"Next": f"T{number}"} for number in range(1, _TASKS)] + [{"End": True}]
+    states = {f"T{number}": {"Type": "Task", **next_} for number, next_ in enumerate(following)}
+    chain = folder / "chain.json"
+    chain.write_text(json.dumps({"StartAt": "T0", "States": states}))
+    chain.with_suffix(".py").write_text(_FUNCTIONS.format(tasks=_TASKS))
+    return chain
+
+
+def _whole(chain: Path, rounds: int, what: str, bound: float, *arguments: str, **environment: str) -> Row:
+    taken = [_time(chain, arguments, environment) for _ in range(rounds)]
+    return Row(what=what, figure=_ms(taken), unit="ms", bound=bound)
+
+
+def _run(chain: Path, rounds: int, what: str, first: float, whole: float, *options: str) -> list[Row]:
+    firsts, wholes = [], []
+    for _ in range(rounds):
+        began = time.monotonic()
+        wholes.append(_time(chain, ("run", str(chain), *options), {}))
+        firsts.append(float(chain.with_name("started").read_text()) - began)
+    return [
+        Row(what=f"{what}, to the first step", figure=_ms(firsts), unit="ms", bound=first),
+        Row(what=f"{what}, chain of {_TASKS} Tasks", figure=_ms(wholes), unit="ms", bound=whole),
+    ]
+
+
+def _time(chain: Path, arguments: tuple[str, ...], environment: Mapping[str, str]) -> float:
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("DCF_", "REDIS_"))}
+    own |= {"DCF_DATA_DIR": str(chain.with_name("data")), **environment}
+    began = time.perf_counter()
+    done = subprocess.run(
+        [Path(sys.executable).with_name("dcf"), *arguments], env=own, capture_output=True, check=False
+    )
+    taken = time.perf_counter() - began
+    assert done.returncode == 0, done.stderr.decode()
+    return taken
+
+
+def _ms(taken: list[float]) -> float:
+    return round(1000 * statistics.median(taken))
+
+
+if __name__ == "__main__":
+    for row in measure_startup(5):
+        print(f"{row.figure:6.0f} ms of {row.limit:>5}  {row.what}")

@@ -1,0 +1,53 @@
+"""What `dcf run` is asked to do: a workflow, its input, who works on it and how. Starts nothing."""
+
+import hashlib
+import re
+import secrets
+import time
+from dataclasses import dataclass
+
+from dcf.core.definition import Definition
+from dcf.values.json_text import Json
+
+MOST_AT_ONCE = 10
+"""States that one worker works on at the same time, where the user does not say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """The workflow to run, its input, and the settings of the run.
+
+    `copies` is the number of worker processes; with none, the functions run in this process. `direct` leaves out the
+    server: the tools are called in the process that needs them.
+    """
+
+    definition: Definition
+    run_input: Json
+    workers: str
+    run_id: str
+    timeout_s: float
+    lease_ttl_s: int
+    copies: int = 1
+    concurrency: int = 1
+    direct: bool = False
+
+    @property
+    def states(self) -> tuple[str, ...]:
+        """The names of all Tasks, nested ones included."""
+        return tuple(self.definition.skills)
+
+    @property
+    def agent_ids(self) -> list[str]:
+        """The agents of this run, who share all of its Tasks; named after its id, so that it can be continued."""
+        first = f"worker-{hashlib.sha256(self.run_id.encode()).hexdigest()[:6]}"
+        return [first, *(f"{first}-{copy}" for copy in range(2, self.copies + 1))]
+
+
+def new_run_id(definition: Definition) -> str:
+    """Return a readable id: the workflow's name, the time to the second, four random digits."""
+    moment = time.strftime("%Y%m%d-%H%M%S", time.gmtime())
+    return f"{_slug(definition.name, 40)}-{moment}-{secrets.token_hex(2)}"
+
+
+def _slug(text: str, longest: int) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", text).strip("-").lower()[:longest].strip("-") or "run"

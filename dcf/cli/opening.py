@@ -1,0 +1,23 @@
+"""Opens what a command works with, and imports it only then: `dcf --help` needs neither Redis nor the settings."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from dcf.application import Application
+    from dcf.settings import Settings
+
+
+def settings() -> "Settings":
+    """Return the settings of this process."""
+    from dcf.settings import read_settings
+
+    return read_settings()
+
+
+def application() -> "AbstractContextManager[Application]":
+    """Connect to the Redis of the settings, or start or join the embedded one, for the duration of a `with` block."""
+    from dcf.application import open_application
+
+    return open_application(settings())

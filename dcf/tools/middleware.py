@@ -1,0 +1,62 @@
+"""Middleware of the SDK's server: limits and keys, for requests that are no call of a tool.
+
+Calls of tools are limited and watched in `envelope`, which does not know the SDK.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from mcp.server.context import CallNext, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import INVALID_REQUEST
+
+from dcf.core.access import Caller
+from dcf.errors import RateLimited, Unauthorized
+from dcf.tools.key_watch import KeyWatch
+from dcf.tools.limits import refuse_excess
+
+_CALL: Final = "tools/call"
+_REFUSED: Final = -32029
+"""JSON-RPC code of a refused request, of the range that is left to servers."""
+
+_STREAM: Final = "subscriptions/listen"
+
+
+class Metering:
+    """Middleware that refuses what is no call of a known tool: those are refused with the tool's own answer."""
+
+    def __init__(self, tools: Iterable[str], who_calls: Callable[[], Caller]) -> None:
+        self._tools = frozenset(tools)
+        self._who_calls = who_calls
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+        """Pass the request on, or raise the protocol's error with the code and the wait as its data."""
+        is_own = ctx.method == _CALL and (ctx.params or {}).get("name") in self._tools
+        if ctx.request_id is not None and not is_own:  # a notification has no answer in which to refuse it
+            try:
+                refuse_excess(self._who_calls())
+            except RateLimited as error:
+                told = {"code": error.code, "retry_after_s": error.retry_after_s, "hint": error.hint}
+                raise MCPError(_REFUSED, f"{error.code}: {error.message}", told) from None
+        return await call_next(ctx)
+
+
+class WatchedStreams:
+    """Middleware of the SDK that watches the keys of those who listen to a stream of events."""
+
+    def __init__(self, watch: KeyWatch, who_calls: Callable[[], Caller]) -> None:
+        self._watch = watch
+        self._who_calls = who_calls
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+        """Serve the stream until its key is gone; pass everything else on."""
+        if ctx.method != _STREAM:
+            return await call_next(ctx)
+
+        async def serve() -> Mapping[str, Any] | Any:
+            return await call_next(ctx)
+
+        try:
+            return await self._watch.during(self._who_calls(), serve)
+        except Unauthorized as error:
+            raise MCPError(INVALID_REQUEST, error.message) from None

@@ -1,0 +1,111 @@
+"""What a command imports, in a fresh interpreter: a person waits for each import at each start."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LIST_IMPORTS = """
+import json, os, sys
+from pathlib import Path
+from dcf.cli.app import main
+sys.argv = ["dcf", *sys.argv[1:]]
+try:
+    main()
+except SystemExit as end:
+    if end.code:
+        raise
+Path(os.environ["MODULES"]).write_text(json.dumps(sorted(sys.modules)))
+"""
+FUNCTIONS = "from dcf.worker import task\n@task('Greet')\ndef greet(given): return given"
+HELLO = {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}
+
+SDK = ("mcp", "mcp_types", "starlette", "uvicorn", "sse_starlette", "jwt")
+"""The MCP SDK and what it brings: half a second."""
+
+LIBRARIES = ("jsonschema", "referencing", "jsonpath", "yaml", "letta_client", "httpx", "pydantic_settings")
+"""What only some workflows, skills and platforms need."""
+
+FOR_COMMANDS = ("redis", "anyio", "asyncio", "httpx2")
+"""What only a command that does something needs; help and completion do nothing."""
+
+LIGHT = {
+    *("dcf.asl", "dcf.asl.state_paths", "dcf.core", "dcf.core.access", "dcf.core.quotas"),
+    *("dcf.runs", "dcf.runs.insides"),
+}
+"""What the command line needs of the rooms below it to say what its options are, and to print a table."""
+
+
+def imported(folder: Path, *arguments: str, **environment: str) -> set[str]:
+    """Run `dcf ARGUMENTS` to its end: the names of the modules that it has imported."""
+    names = folder / "modules.json"
+    own = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": str(ROOT), "MODULES": str(names)}
+    command = [sys.executable, "-c", LIST_IMPORTS, *arguments]
+    subprocess.run(command, env=own | environment, cwd=ROOT, capture_output=True, check=True, timeout=90)
+    found: list[str] = json.loads(names.read_text())
+    return set(found)
+
+
+def of_these(modules: set[str], *packages: str) -> set[str]:
+    return {name for name in modules if name.split(".")[0] in packages}
+
+
+@pytest.fixture
+def hello(tmp_path: Path) -> Path:
+    """A workflow of one Task and its function."""
+    (tmp_path / "hello.py").write_text(FUNCTIONS)
+    (tmp_path / "hello.json").write_text(json.dumps(HELLO))
+    return tmp_path / "hello.json"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment"),
+    [
+        (["--help"], {}),
+        (["--version"], {}),
+        (["run", "--help"], {}),
+        (["keys", "--help"], {}),
+        ([], {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": "dcf r", "COMP_CWORD": "1"}),
+        ([], {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": "dcf run --di", "COMP_CWORD": "2"}),
+    ],
+    ids=["help", "version", "help of run", "help of keys", "completion", "completion of an option"],
+)
+def test_help_and_completion_import_the_command_line_and_nothing_else(
+    tmp_path: Path, arguments: list[str], environment: dict[str, str]
+) -> None:
+    found = imported(tmp_path, *arguments, **environment)
+    assert of_these(found, *SDK, *LIBRARIES, *FOR_COMMANDS) == set()
+    rooms = ("asl", "core", "runs", "store", "tools", "application", "settings", "simulation", "validation", "drawing")
+    assert {name for name in found if name.startswith(tuple(f"dcf.{room}" for room in rooms))} <= LIGHT
+
+
+def test_looking_imports_no_sdk_and_no_library_that_only_some_workflows_need(
+    tmp_path: Path, short_directory: Path
+) -> None:
+    found = imported(tmp_path, "ls", DCF_DATA_DIR=str(short_directory / "looked-at"))
+    assert "dcf.application" in found
+    assert of_these(found, *SDK, *LIBRARIES) == set()
+    assert {name for name in found if name.startswith(("dcf.tools", "dcf.drawing", "dcf.simulation"))} == set()
+
+
+def test_a_direct_run_imports_neither_the_sdk_nor_an_http_client(
+    tmp_path: Path, short_directory: Path, hello: Path
+) -> None:
+    found = imported(tmp_path, "run", str(hello), "--direct", DCF_DATA_DIR=str(short_directory / "run-directly"))
+    assert "dcf.tools.direct" in found
+    assert of_these(found, *SDK, *LIBRARIES, "httpx2", "http") == set()
+
+
+def test_a_worker_imports_its_client_without_the_sdk_and_nothing_of_the_control_plane(hello: Path) -> None:
+    """A run of many copies has as many workers."""
+    code = "import json, sys, dcf.cli.working, dcf.tools.client; print(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)
+    found = set(json.loads(done.stdout))
+    assert of_these(found, *SDK, *LIBRARIES, "redis") == set()
+    checked = imported(hello.parent, "worker", str(hello.with_suffix(".py")), "--agent-id", "me", "--check")
+    assert of_these(checked, *SDK, *LIBRARIES, *FOR_COMMANDS) == set()
+    assert "dcf.settings" not in checked
