@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Final
 
 HERE: Final = Path(__file__).parent
+_PARSER: Final = "hiredis==3.5.0"
+"""dcf uses it as well, and it makes redis-py faster."""
 PACKAGES: Final = {
-    "docket": ("pydocket==0.27.0",),
-    "celery": ("celery[redis]==5.7.0",),
-    "rq": ("rq==2.12.0",),
+    "docket": ("pydocket==0.27.0", _PARSER),
+    "celery": ("celery[redis]==5.7.0", _PARSER),
+    "rq": ("rq==2.12.0", _PARSER),
     "restate": ("restate-sdk[serde]==1.2.0", "hypercorn==0.18.0"),
 }
 """What pip installs for each peer written in Python."""

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import redis
 
 from benchmarks.measuring import Counters, Probe
-from benchmarks.peers.crew import Crew, Kind
+from benchmarks.peers.crew import Crew, Kind, TookTooLong
 from benchmarks.peers.programs.parts import Options
 from benchmarks.peers.programs.shapes import steps
 from benchmarks.peers.systems import Place, System
@@ -70,8 +70,11 @@ class Bench:
         try:
             commands = system.start(replace(self.place, folder=folder), options)
             with Crew(folder / "log") as crew:
-                crew.start(commands)
-                yield crew
+                try:
+                    crew.start(commands)
+                    yield crew
+                except (TookTooLong, BrokenPipeError) as error:
+                    raise TookTooLong(f"{error} ({crew.last_words()})") from None
         finally:
             shutil.rmtree(folder, ignore_errors=True)
             time.sleep(_SETTLE_S)

@@ -22,6 +22,7 @@ APP.conf.update(
     task_reject_on_worker_lost=True,
     worker_prefetch_multiplier=1,
     task_ignore_result=True,
+    worker_redirect_stdouts=False,
     broker_connection_retry_on_startup=True,
     broker_transport_options={"visibility_timeout": OPTIONS.lease_s} if OPTIONS.lease_s else {},
     worker_cancel_long_running_tasks_on_connection_loss=False,
@@ -31,7 +32,7 @@ APP.conf.update(
 @cache
 def client() -> "redis.Redis":
     """Return the connection of this process."""
-    return redis.Redis.from_url(OPTIONS.redis_url)
+    return redis.Redis.from_url(OPTIONS.redis_url, socket_timeout=None)
 
 
 def carry_out(run: str, shape: str, size: int, node: int) -> None:

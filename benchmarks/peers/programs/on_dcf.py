@@ -1,7 +1,7 @@
 """dcf: a worker that uses the control plane as a library, and the driver of every way to use dcf.
 
 The workers of the other ways are `dcf worker` with the functions of dcf_functions.py. A worker as a library has its own
-loop: it claims, and asks again after a millisecond where nothing is ready.
+loop: it claims, and where nothing is ready asks again after one, two, four and then eight milliseconds.
 """
 
 import threading
@@ -22,7 +22,7 @@ from dcf.core.model import RunStatus
 from dcf.settings import Settings
 from dcf.values.refusal import Refusal
 
-_PAUSE_S = 0.001
+_PAUSES_S = (0.001, 0.002, 0.004, 0.008)
 _LOOK_S = 0.003
 _RUNS = "bench:runs:{}"
 """The runs that a worker as a library is told of."""
@@ -30,7 +30,7 @@ _RUNS = "bench:runs:{}"
 
 def library_worker(app: Application, options: Options) -> None:
     """Carry out every run that one is told of, on so many threads."""
-    told = redis.Redis.from_url(options.redis_url)
+    told = redis.Redis.from_url(options.redis_url, socket_timeout=None)
     notes = Notes(options)
     say({"ready": True})
     while True:
@@ -45,22 +45,24 @@ def library_worker(app: Application, options: Options) -> None:
 
 def take_part(app: Application, workflow_id: str, notes: Notes) -> None:
     """Claim and complete states until the run is over."""
-    plane, lease_s = app.control_plane, int(notes.options.lease_s or 300)
+    plane, lease_s, vain = app.control_plane, int(notes.options.lease_s or 300), 0
     while True:
         claimed = workloads.try_claim(plane, workflow_id, ttl_s=lease_s)
         if isinstance(claimed, Refusal):
             assert claimed.code == "terminal", claimed
             return
         if isinstance(claimed, NothingReady):
-            time.sleep(_PAUSE_S)
+            time.sleep(_PAUSES_S[min(vain, len(_PAUSES_S) - 1)])
+            vain += 1
             continue
+        vain = 0
         held: Leased | None = claimed
         while held is not None:
             notes.carry_out(number_of(held.state, held.given))
             output = {"way": 7}
             answer = workloads.complete(plane, workflow_id, held, output, claim_next=True, ttl_s=lease_s)
             if answer.run_status is not RunStatus.RUNNING:
-                redis.Redis.from_url(notes.options.redis_url).lpush(ENDED.format(workflow_id), 1)
+                redis.Redis.from_url(notes.options.redis_url, socket_timeout=None).lpush(ENDED.format(workflow_id), 1)
             held = answer.claimed
 
 
@@ -86,7 +88,7 @@ class Driver:
         self._app = app
         self._options = options
         self._is_library = is_library
-        self._client = redis.Redis.from_url(options.redis_url)
+        self._client = redis.Redis.from_url(options.redis_url, socket_timeout=None)
 
     def submit(self, order: Order) -> None:
         """Create the run and have it started."""

@@ -1,7 +1,8 @@
 """Restate: a run is one handler that says what follows what, in code; a step is `ctx.run`, kept in the server's journal.
 
 With one worker the steps run inside the handler: in turn at concurrency 1, beyond that as many at once as the graph
-allows. With several workers a step is a call of a service, of which each worker has one.
+allows, but not more than fifty, since the SDK's cost of a step grows with them. With several workers a step is a call of
+a service, of which each worker has one.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from benchmarks.peers.programs.shapes import graph
 
 ROLE, OPTIONS = read_options()
 NOTES = Notes(OPTIONS)
+AT_ONCE = 50
 INGRESS, ADMIN, *ENDPOINTS = OPTIONS.ports
 
 
@@ -68,8 +70,8 @@ def levels(shape: str, size: int) -> list[list[int]]:
 
 def slices(level: list[int]) -> list[list[int]]:
     """Split what may run at once: by one at concurrency 1, and where steps take time as the concurrency says."""
-    many = OPTIONS.workers == 1 and OPTIONS.concurrency > 1 and not OPTIONS.step_s
-    at_once = len(level) if many or OPTIONS.workers > 1 else OPTIONS.concurrency
+    many = OPTIONS.workers > 1 or (OPTIONS.concurrency > 1 and not OPTIONS.step_s)
+    at_once = AT_ONCE if many else OPTIONS.concurrency
     return [level[start : start + at_once] for start in range(0, len(level), at_once)]
 
 

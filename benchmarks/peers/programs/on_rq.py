@@ -20,7 +20,7 @@ STEP = "benchmarks.peers.programs.on_rq.step"
 @cache
 def client() -> "redis.Redis":
     """Return the connection of this process."""
-    return redis.Redis.from_url(OPTIONS.redis_url)
+    return redis.Redis.from_url(OPTIONS.redis_url, socket_timeout=None)
 
 
 def step(run: str, shape: str, size: int, node: int) -> None:

@@ -6,8 +6,10 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-import redis
+if TYPE_CHECKING:
+    import redis  # Restate's environment has none
 
 ENDED = "bench:ended:{}"
 """A list that gets an entry when a run is over."""
@@ -99,7 +101,7 @@ def drive(submit: Callable[[Order], None], wait: Callable[[Order], None]) -> Non
         say({"seconds": time.perf_counter() - before, "submitting": submitted - before})
 
 
-def wait_for_end(client: redis.Redis) -> Callable[[Order], None]:
+def wait_for_end(client: "redis.Redis") -> Callable[[Order], None]:
     """Return what waits until somebody notes that a run is over."""
 
     def wait(order: Order) -> None:
