@@ -43,6 +43,10 @@ class Probe:
         used = self._client.info("cpu")
         return float(used["used_cpu_user"]) + float(used["used_cpu_sys"])
 
+    def version(self) -> str:
+        """Return the server's version."""
+        return str(self._client.info("server")["redis_version"])
+
     def spent(self, work: Callable[[], object]) -> Counters:
         """Count what the work cost the server; the asking itself is taken off."""
         first = self.counters()

@@ -150,11 +150,8 @@ def _wait_until_ready(member: Member) -> None:
 
 
 def _of_session(leader: int) -> list[int]:
-    found = []
-    for entry in os.scandir("/proc"):
-        if entry.name.isdecimal() and (fields := _stat(int(entry.name))) and int(fields[3]) == leader:
-            found.append(int(entry.name))
-    return found
+    pids = [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdecimal()]
+    return [pid for pid in pids if (fields := _stat(pid)) and int(fields[3]) == leader]
 
 
 def _cpu_s(pid: int) -> float:

@@ -14,7 +14,8 @@ from benchmarks.peers.turns import Bench, notes_of
 STEPS: Final = 40
 STEP_S: Final = 0.3
 LEASE_S: Final = 5
-PATIENCE_S: Final = 40.0
+PATIENCE_S: Final = 90.0
+_BEGIN_S: Final = 30.0
 _POLL_S: Final = 0.02
 _AFTERWARDS_S: Final = 1.0
 """Seconds in which a step that is done once too often would still be seen."""
@@ -35,17 +36,15 @@ class Killed:
     waited_s: float
 
 
-def kill_a_worker(bench: Bench, system: System, redis_url: str) -> Killed:
+def kill_a_worker(bench: Bench, system: System) -> Killed:
     """Kill the only worker amid a Map, start another at once, and watch the steps until all are done."""
     log = bench.place.folder / f"kill-{system.name}-{time.monotonic_ns()}"
-    concurrency = 10 if system.has_concurrency else 1
-    options = Options(
-        redis_url=redis_url, concurrency=concurrency, log=str(log), step_s=STEP_S, lease_s=LEASE_S
-    )
+    concurrency = 10 if system.has_concurrency() else 1
+    options = Options(redis_url=bench.redis_url, concurrency=concurrency, log=str(log), step_s=STEP_S, lease_s=LEASE_S)
     with bench.crew(system, options) as crew:
         crew.send({"run": "kill", "shape": "map", "size": STEPS})
         wanted = min(STEPS // 4, 3 * concurrency)
-        _wait_until(lambda: len(notes_of(log)[1]) >= wanted and _in_hand(log) != set(), PATIENCE_S)
+        _wait_until(lambda: len(notes_of(log)[1]) >= wanted and _in_hand(log) != set(), _BEGIN_S)
         replacements = [worker.command for worker in crew.of("worker")]
         _kill_workers(crew)
         killed_ns, held = time.monotonic_ns(), _in_hand(log)

@@ -1,4 +1,4 @@
-"""One Redis for every system that needs one: on loopback, with the log that dcf's own server has (AOF, every second)."""
+"""One Redis for every system that needs one: on loopback, with the log of dcf's own server (AOF, every second)."""
 
 import socket
 import subprocess

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+import dcf
 from benchmarks.peers.crew import Command
 from benchmarks.peers.environments import PACKAGES, Environments, NotInstalled, npm_packages
 from benchmarks.peers.programs.parts import Options
@@ -48,10 +49,17 @@ class System:
     start: Callable[[Place, Options], list[Command]]
     version: str
     sizes: Sizes = Sizes()
-    has_concurrency: bool = True
+    crowd_sizes: Sizes | None = None
+    """The sizes with several workers, where they differ."""
+    has_concurrency: Callable[[], bool] = lambda: True
     wakes: bool = True
     """Whether work is handed from one worker to another by the system; a library's user has a loop of their own."""
-    worker_of: Callable[[Place, Options], Command] | None = None
+
+    def size(self, shape: str, workers: int) -> int:
+        """Return how large a run of this shape is."""
+        sizes = self.crowd_sizes if self.crowd_sizes and workers > 1 else self.sizes
+        found: int = getattr(sizes, shape)
+        return found
 
 
 def _program(python: str, module: str, role: str, options: Options) -> Command:
@@ -119,14 +127,11 @@ def _dcf_worker(*extra: str) -> Callable[[Options], list[Command]]:
 
     def start(options: Options) -> list[Command]:
         missing = [word for word in extra if word.startswith("--") and word not in worker_help()]
-        at_once = ["--concurrency", str(options.concurrency)]
-        if options.concurrency > 1 and at_once[0] not in worker_help():
-            missing += at_once[:1]
         if missing:
             raise NotInstalled(f"this version's `dcf worker` has no {' and no '.join(missing)}")
-        chosen = [*extra, *(at_once if at_once[0] in worker_help() else [])]
+        at_once = ["--concurrency", str(options.concurrency)] if has_worker_concurrency() else []
         lease = ["--lease-ttl", str(int(options.lease_s))] if options.lease_s else []
-        command = [sys.executable, "-m", "dcf", "worker", _FUNCTIONS, "--json", *lease, *chosen]
+        command = [sys.executable, "-m", "dcf", "worker", _FUNCTIONS, "--json", *lease, *extra, *at_once]
         environment = {"REDIS_URL": options.redis_url, "DCF_BENCH_OPTIONS": json.dumps(asdict(options))}
         return [
             Command(kind="worker", words=[*command, "--agent-id", f"bench-{number}"], environment=environment)
@@ -156,6 +161,11 @@ def worker_help() -> str:
     return subprocess.run(words, capture_output=True, text=True, check=True, env={"COLUMNS": "200"}).stdout
 
 
+def has_worker_concurrency() -> bool:
+    """Return True if one `dcf worker` of this version does several steps at once."""
+    return "--concurrency" in worker_help()
+
+
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
@@ -166,12 +176,24 @@ def _pinned(name: str) -> str:
 
 
 _NPM: Final = npm_packages()
+_OWN: Final = dcf.__version__
 
 SYSTEMS: Final[Sequence[System]] = (
-    System(name="dcf-library", title="dcf, library", start=_dcf_library, version="this", wakes=False),
-    System(name="dcf-direct", title="dcf, direct", start=_dcf_direct, version="this"),
+    System(name="dcf-library", title="dcf, library", start=_dcf_library, version=_OWN, wakes=False),
     System(
-        name="dcf-mcp", title="dcf, MCP over HTTP", start=_dcf_mcp, version="this", sizes=Sizes(chain=200, dag=8, map=200)
+        name="dcf-direct",
+        title="dcf, direct",
+        start=_dcf_direct,
+        version=_OWN,
+        has_concurrency=has_worker_concurrency,
+    ),
+    System(
+        name="dcf-mcp",
+        title="dcf, MCP over HTTP",
+        start=_dcf_mcp,
+        version=_OWN,
+        sizes=Sizes(chain=200, dag=8, map=200),
+        has_concurrency=has_worker_concurrency,
     ),
     System(name="bullmq", title="BullMQ", start=_bullmq, version=_NPM["bullmq"]),
     System(name="docket", title="docket", start=_python_peer("docket", "on_docket"), version=_pinned("docket")),
@@ -188,12 +210,13 @@ SYSTEMS: Final[Sequence[System]] = (
         start=_python_peer("rq", "on_rq"),
         version=_pinned("rq"),
         sizes=Sizes(chain=200, dag=8, map=300),
-        has_concurrency=False,
+        has_concurrency=lambda: False,
     ),
     System(
         name="restate",
         title="Restate",
         start=_restate,
+        crowd_sizes=Sizes(chain=200, dag=8, map=300),
         version=f"{_NPM['@restatedev/restate-server']}, SDK {_pinned('restate')}",
     ),
 )

@@ -12,7 +12,7 @@ from typing import Final, Literal
 import redis
 
 from benchmarks.measuring import Counters, Probe
-from benchmarks.peers.crew import Crew, Kind, TookTooLong
+from benchmarks.peers.crew import Crew, TookTooLong
 from benchmarks.peers.programs.parts import Options
 from benchmarks.peers.programs.shapes import steps
 from benchmarks.peers.systems import Place, System
@@ -80,14 +80,13 @@ class Bench:
             time.sleep(_SETTLE_S)
 
 
-def measure(bench: Bench, system: System, options: Options, shapes: Sequence[Shape], repeats: int) -> list[Sample]:
+def measure(bench: Bench, system: System, options: Options, shapes: Sequence[Shape], repeats: int) -> Iterator[Sample]:
     """Carry out each shape so often."""
-    found = []
     with bench.crew(system, options) as crew:
         _warm_up(crew, options, shapes)
         for number in range(repeats):
-            found += [_run(bench, crew, system, options, shape, number) for shape in shapes]
-    return found
+            for shape in shapes:
+                yield _run(bench, crew, system, options, shape, number)
 
 
 def _warm_up(crew: Crew, options: Options, shapes: Sequence[Shape]) -> None:
@@ -98,10 +97,10 @@ def _warm_up(crew: Crew, options: Options, shapes: Sequence[Shape]) -> None:
 
 
 def _run(bench: Bench, crew: Crew, system: System, options: Options, shape: Shape, number: int) -> Sample:
-    size, probe, kinds = getattr(system.sizes, shape), bench.probe(), ("worker", "server")
-    before, redis_before, own = _cpu(crew, kinds), probe.cpu(), probe.counters()
+    size, probe = system.size(shape, options.workers), bench.probe()
+    before, redis_before, own = _cpu(crew), probe.cpu(), probe.counters()
     answer = crew.order({"run": f"{shape}-{number}", "shape": shape, "size": size}, RUN_S)
-    spent, after, used = probe.counters(), _cpu(crew, kinds), probe.cpu() - redis_before
+    spent, after, used = probe.counters(), _cpu(crew), probe.cpu() - redis_before
     return Sample(
         system=system.name,
         workers=options.workers,
@@ -117,8 +116,8 @@ def _run(bench: Bench, crew: Crew, system: System, options: Options, shape: Shap
     )
 
 
-def _cpu(crew: Crew, kinds: Sequence[Kind]) -> list[float]:
-    return [crew.cpu_s(kind) for kind in kinds]
+def _cpu(crew: Crew) -> tuple[float, float]:
+    return crew.cpu_s("worker"), crew.cpu_s("server")
 
 
 def _difference(before: Counters, after: Counters) -> dict[str, int]:
@@ -126,10 +125,10 @@ def _difference(before: Counters, after: Counters) -> dict[str, int]:
     return {name: getattr(after, name) - getattr(before, name) for name in names}
 
 
-def hand_over(bench: Bench, system: System, redis_url: str) -> list[float]:
+def hand_over(bench: Bench, system: System) -> list[float]:
     """Return the milliseconds from a step's end in one worker to the start of the next one's in the other."""
     log = bench.place.folder / f"hand-over-{system.name}-{time.monotonic_ns()}"
-    options = Options(redis_url=redis_url, workers=2, queues=2, log=str(log))
+    options = Options(redis_url=bench.redis_url, workers=2, queues=2, log=str(log))
     with bench.crew(system, options) as crew:
         crew.order({"run": "hand-over", "shape": "chain", "size": _HAND_OVERS}, 2 * RUN_S)
     begun, ended = notes_of(log)

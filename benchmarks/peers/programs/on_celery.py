@@ -1,6 +1,6 @@
 """Celery: a step is a task with acks_late; when it is done it sends the next ones. Joins are counted in Redis.
 
-Its own canvas carries the rest of the graph in every message, which is quadratic (celery #5000: 304 MB for 1,000 steps).
+Its own canvas carries the rest of the graph in every message, which is quadratic: 304 MB for this dag (celery #5000).
 Concurrency 10 is one worker with ten threads; several workers are one prefork worker with so many processes.
 """
 
@@ -16,6 +16,8 @@ from benchmarks.peers.programs.shapes import graph
 
 ROLE, OPTIONS = read_options()
 NOTES = Notes(OPTIONS)
+SHORT = {"visibility_timeout": OPTIONS.lease_s, "unacked_restore_interval": 1, "unacked_restore_throttle": 1}
+"""Where a lost worker's steps are waited for. The defaults are an hour, and a look every 100 seconds."""
 APP = Celery("steps", broker=OPTIONS.redis_url)
 APP.conf.update(
     task_acks_late=True,
@@ -24,7 +26,7 @@ APP.conf.update(
     task_ignore_result=True,
     worker_redirect_stdouts=False,
     broker_connection_retry_on_startup=True,
-    broker_transport_options={"visibility_timeout": OPTIONS.lease_s} if OPTIONS.lease_s else {},
+    broker_transport_options=SHORT if OPTIONS.lease_s else {},
     worker_cancel_long_running_tasks_on_connection_loss=False,
 )
 
@@ -80,9 +82,7 @@ def main() -> None:
         pool = ("prefork", 1)
     quiet = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-l", "WARNING"]
     name = f"w{OPTIONS.number}@bench"
-    APP.worker_main(
-        ["worker", "-P", pool[0], "-c", str(pool[1]), "-Q", f"steps{OPTIONS.serves}", "-n", name, *quiet]
-    )
+    APP.worker_main(["worker", "-P", pool[0], "-c", str(pool[1]), "-Q", f"steps{OPTIONS.serves}", "-n", name, *quiet])
 
 
 if __name__ == "__main__":

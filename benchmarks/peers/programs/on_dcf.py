@@ -6,6 +6,7 @@ loop: it claims, and where nothing is ready asks again after one, two, four and 
 
 import threading
 import time
+from typing import Any
 
 import redis
 from pydantic import SecretStr
@@ -26,16 +27,19 @@ _PAUSES_S = (0.001, 0.002, 0.004, 0.008)
 _LOOK_S = 0.003
 _RUNS = "bench:runs:{}"
 """The runs that a worker as a library is told of."""
+_OPEN = "bench:open"
+"""The run that is not over, for a worker that starts late."""
 
 
 def library_worker(app: Application, options: Options) -> None:
     """Carry out every run that one is told of, on so many threads."""
-    told = redis.Redis.from_url(options.redis_url, socket_timeout=None)
+    told: Any = redis.Redis.from_url(options.redis_url, socket_timeout=None)
     notes = Notes(options)
     say({"ready": True})
+    begun = told.get(_OPEN)
     while True:
-        (_, workflow_id) = told.blpop([_RUNS.format(options.number)], timeout=0)
-        arguments = (app, workflow_id.decode(), notes)
+        workflow_id = begun or told.blpop([_RUNS.format(options.number)], timeout=0)[1]
+        begun, arguments = None, (app, workflow_id.decode(), notes)
         threads = [threading.Thread(target=take_part, args=arguments) for _ in range(options.concurrency)]
         for thread in threads:
             thread.start()
@@ -104,6 +108,7 @@ class Driver:
         )
         self._app.control_plane.create(request)
         if self._is_library:
+            self._client.set(_OPEN, order.run)
             for number in range(self._options.workers):
                 self._client.rpush(_RUNS.format(number), order.run)
             return
@@ -116,9 +121,14 @@ class Driver:
             assert self._client.blpop([ENDED.format(order.run)], timeout=LONGEST_S), "the run is not over in time"
             return
         deadline = time.monotonic() + LONGEST_S
-        while self._app.control_plane.read(order.run, (), whole_meta=False).meta.status is RunStatus.RUNNING:
+        while self._status(order) is RunStatus.RUNNING:
             assert time.monotonic() < deadline, "the run is not over in time"
             time.sleep(_LOOK_S)
+
+    def _status(self, order: Order) -> RunStatus:
+        meta = self._app.control_plane.read(order.run, (), whole_meta=False).meta
+        assert meta is not None, "submit() has created the run"
+        return meta.status
 
     def _agents(self, states: object) -> dict[str, tuple[str, ...]]:
         """Assign every state to all workers, or, where two queues are wanted, to one and the other in turn."""

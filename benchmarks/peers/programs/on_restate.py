@@ -1,8 +1,8 @@
-"""Restate: a run is one handler that says what follows what, in code; a step is `ctx.run`, kept in the server's journal.
+"""Restate: a run is a handler that says what follows what, in code; a step is `ctx.run`, kept in the server's journal.
 
 With one worker the steps run inside the handler: in turn at concurrency 1, beyond that as many at once as the graph
-allows, but not more than fifty, since the SDK's cost of a step grows with them. With several workers a step is a call of
-a service, of which each worker has one.
+allows, but not more than fifty, since the SDK's cost of a step grows with them. With several workers a step is a call
+of a service, of which each worker has one.
 """
 
 import asyncio

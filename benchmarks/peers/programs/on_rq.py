@@ -37,17 +37,15 @@ def submit(order: Order) -> None:
     """Enqueue every step, with what it waits for."""
     queues = [Queue(f"steps{number}", connection=client()) for number in range(OPTIONS.queues)]
     wanted, given = graph(order.shape, order.size), (order.run, order.shape, order.size)
-    again = Retry(max=3) if OPTIONS.lease_s else None
+    again = {"retry": Retry(max=3), "timeout": int(OPTIONS.lease_s)} if OPTIONS.lease_s else {}
     if order.shape == "map":
-        queues[0].enqueue_many(
-            [Queue.prepare_data(STEP, (*given, node), retry=again) for node in range(order.size)]
-        )
+        queues[0].enqueue_many([Queue.prepare_data(STEP, (*given, node), **again) for node in range(order.size)])
         return
     jobs: list[Job] = []
     for node, parents in enumerate(wanted.parents()):
         waits_for = Dependency([jobs[parent] for parent in parents]) if parents else None
         queue = queues[node % OPTIONS.queues]
-        jobs.append(queue.enqueue(STEP, *given, node, depends_on=waits_for, retry=again))
+        jobs.append(queue.enqueue(STEP, *given, node, depends_on=waits_for))
 
 
 def main() -> None:

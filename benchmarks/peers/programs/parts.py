@@ -1,4 +1,4 @@
-"""What the programs of all Python systems share: their options, the log of their steps, and how a driver takes orders."""
+"""What the programs of all Python systems share: options, the log of their steps, and how a driver takes orders."""
 
 import json
 import os
