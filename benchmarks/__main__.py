@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchmarks import workloads
+from benchmarks.contention import measure_contention
 from benchmarks.figures import Row, Timed
 from benchmarks.language import measure_language
 from benchmarks.measuring import Probe
@@ -95,6 +96,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_graphs(app, probe, max(3, rounds // 100)),
             *measure_language(app, probe, rounds),
             *measure_workforce(app, probe, max(3, rounds // 50)),
+            *measure_contention(app, probe),
             *measure_metering(app),
             *measure_protocol(app),
         ]

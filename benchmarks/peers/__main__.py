@@ -105,7 +105,8 @@ def _heading(found: Found, ping_us: float, url: str) -> str:
     load = ", ".join(f"{one:.1f}" for one in found.load)
     return (
         f"{_today()}, dcf {SYSTEMS[0].version} ({_commit()}), {os.cpu_count()} cores, "
-        f"Python {platform.python_version()}, Node {_first_line(['node', '--version'])}, Redis {Probe(url).version()} with AOF every second; {versions}. "
+        f"Python {platform.python_version()}, Node {_first_line(['node', '--version'])}, "
+        f"Redis {Probe(url).version()} with AOF every second; {versions}. "
         f"Rounds: {len(found.rounds)}; load of the machine when each began: {load}. "
         f"A PING of redis-py took {ping_us:.0f} µs."
     )

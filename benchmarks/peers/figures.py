@@ -28,17 +28,17 @@ class Figures:
 
     def rate(self, system: str, case: Case) -> float | None:
         """Return the median of the steps a second, from the submission to the end."""
-        return _median(map(_rate, self.of(system, case)))
+        return _median(map(whole_rate, self.of(system, case)))
 
     def per_step(self, system: str, case: Case, what: Callable[[Sample], float]) -> float | None:
         """Return the median of something for each step."""
         return _median(what(sample) / sample.steps for sample in self.of(system, case))
 
-    def ratio(self, ours: str, peer: str, case: Case) -> float | None:
+    def ratio(self, ours: str, peer: str, case: Case, rate: Callable[[Sample], float]) -> float | None:
         """Return how much faster ours is: the median over the rounds of what it was in each."""
         found = []
         for samples in self.rounds:
-            mine, theirs = (_median(map(_rate, _of(samples, name, case))) for name in (ours, peer))
+            mine, theirs = (_median(map(rate, _of(samples, name, case))) for name in (ours, peer))
             if mine and theirs:
                 found.append(mine / theirs)
         return _median(found)
@@ -47,7 +47,7 @@ class Figures:
         """Return how much faster so many workers are than one: the median over the rounds."""
         found = []
         for samples in self.rounds:
-            many, one = (_median(map(_rate, _of(samples, system, Case(shape, count)))) for count in (workers, 1))
+            many, one = (_median(map(whole_rate, _of(samples, system, Case(shape, count)))) for count in (workers, 1))
             if many and one:
                 found.append(many / one)
         return _median(found)
@@ -63,8 +63,14 @@ def _of(samples: Iterable[Sample], system: str, case: Case) -> list[Sample]:
     return [one for one in samples if (one.system, one.shape, one.workers, one.concurrency) == wanted]
 
 
-def _rate(sample: Sample) -> float:
+def whole_rate(sample: Sample) -> float:
+    """Return the steps a second from the submission to the end."""
     return sample.steps / sample.seconds
+
+
+def rate_after_submission(sample: Sample) -> float:
+    """Return the steps a second after the call that submitted the run; some may have been done before."""
+    return sample.steps / (sample.seconds - sample.submitting)
 
 
 def _median(values: Iterable[float]) -> float | None:

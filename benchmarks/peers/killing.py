@@ -44,7 +44,7 @@ def kill_a_worker(bench: Bench, system: System) -> Killed:
     with bench.crew(system, options) as crew:
         crew.send({"run": "kill", "shape": "map", "size": STEPS})
         wanted = min(STEPS // 4, 3 * concurrency)
-        _wait_until(lambda: len(notes_of(log)[1]) >= wanted and _in_hand(log) != set(), _BEGIN_S)
+        _wait_until(lambda: len(notes_of(log)[1]) >= wanted and len(_in_hand(log)) >= concurrency, _BEGIN_S)
         replacements = [worker.command for worker in crew.of("worker")]
         _kill_workers(crew)
         killed_ns, held = time.monotonic_ns(), _in_hand(log)

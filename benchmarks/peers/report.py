@@ -1,14 +1,14 @@
 """Writes what was measured as Markdown tables, between two marks in docs/benchmarks.md; the words around them stay."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from benchmarks.peers.figures import Case, Figures, cpu_of_all
+from benchmarks.peers.figures import Case, Figures, cpu_of_all, rate_after_submission, whole_rate
 from benchmarks.peers.killing import LEASE_S, STEP_S, STEPS, Killed
 from benchmarks.peers.rounds import Found
 from benchmarks.peers.systems import System
-from benchmarks.peers.turns import percentile
+from benchmarks.peers.turns import Sample, percentile
 
 BEGIN: Final = "<!-- figures: written by make bench-peers -->"
 END: Final = "<!-- end of figures -->"
@@ -16,6 +16,10 @@ END: Final = "<!-- end of figures -->"
 SHAPES: Final = {"chain": "chain", "dag": "dag", "map": "Map"}
 _CASES: Final = [Case(shape, 1, concurrency) for shape in SHAPES for concurrency in (1, 10)]
 _CROWDS: Final = (1, 2, 4, 8)
+_LEFT_OUT: Final = (
+    "The first table counts from the submission of a run to its end, this one from the return of the call that "
+    "submits. RQ and Celery are left out of it: they work on a run while it is being submitted."
+)
 _COSTS: Final = (Case("chain"), Case("dag", 1, 10))
 
 
@@ -28,24 +32,20 @@ def write(document: Path, heading: str, found: Found, systems: Sequence[System])
 
 def tables(heading: str, found: Found, systems: Sequence[System]) -> str:
     """Return everything that was measured."""
-    figures = Figures(found.rounds)
+    figures, titles = Figures(found.rounds), {system.name: system.title for system in systems}
+    systems = [system for system in systems if f"{system.name} at all" not in found.gaps]
     parts = [
         [heading],
         ["### Steps a second, one worker", "", *_rates(figures, systems)],
-        ["### dcf : peer, in the same rounds", "", *_ratios(figures, systems)],
+        ["### dcf : peer, in the same rounds", "", *_ratios(figures, systems, whole_rate)],
+        ["### dcf : peer, after the submission", "", *_ratios(figures, systems, rate_after_submission), "", _LEFT_OUT],
         ["### Several workers, steps a second", "", *_crowds(figures, systems)],
         ["### What a step costs", "", *_costs(figures, systems)],
         ["### From a step's end to the next worker's function", "", *_hand_overs(found, systems)],
         ["### A killed worker", "", *_killed(found, systems)],
-        ["### Not measured", "", *_gaps(found, systems)],
+        ["### Not measured", "", *_gaps(found, titles)],
     ]
     return "\n\n".join("\n".join(part) for part in parts)
-
-
-def ours(systems: Iterable[System]) -> str | None:
-    """Return the way to use dcf that is compared with the peers: direct where this version has it."""
-    names = [system.name for system in systems]
-    return next((name for name in ("dcf-direct", "dcf-library", "dcf-mcp") if name in names), None)
 
 
 def _rates(figures: Figures, systems: Sequence[System]) -> Iterator[str]:
@@ -64,17 +64,14 @@ def _sizes(figures: Figures, system: System) -> list[str]:
     return [f"{title} of {samples[0].steps}" for title, samples in found if samples and samples[0].steps < 1000]
 
 
-def _ratios(figures: Figures, systems: Sequence[System]) -> Iterator[str]:
-    mine = ours(systems)
-    if mine is None:
-        yield "dcf was not measured."
-        return
-    title = next(system.title for system in systems if system.name == mine)
+def _ratios(figures: Figures, systems: Sequence[System], rate: Callable[[Sample], float]) -> Iterator[str]:
+    ours, peers = ([one for one in systems if one.name.startswith("dcf") is own] for own in (True, False))
     titles = [f"{SHAPES[case.shape]}, {case.concurrency} at once" for case in _CASES]
     rows = [
-        [f"{title} : {peer.title}", *(_small(figures.ratio(mine, peer.name, case)) for case in _CASES)]
-        for peer in systems
-        if peer.name != mine
+        [f"{one.title} : {peer.title}", *(_small(figures.ratio(one.name, peer.name, case, rate)) for case in _CASES)]
+        for one in ours
+        for peer in peers
+        if rate is whole_rate or peer.submits_first
     ]
     yield from _table(["", *titles], rows)
 
@@ -136,8 +133,7 @@ def _delay(one: Killed) -> str:
     return f"not within {one.waited_s:.0f} s" if one.delay_s is None else f"{one.delay_s:.1f} s"
 
 
-def _gaps(found: Found, systems: Sequence[System]) -> Iterator[str]:
-    titles = {system.name: system.title for system in systems}
+def _gaps(found: Found, titles: Mapping[str, str]) -> Iterator[str]:
     for what, why in found.gaps.items():
         name, _, rest = what.partition(" ")
         yield f"- {titles[name]} {rest.removeprefix('at all').strip()}: {why}".replace(" :", ":")

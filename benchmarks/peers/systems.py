@@ -52,6 +52,8 @@ class System:
     crowd_sizes: Sizes | None = None
     """The sizes with several workers, where they differ."""
     has_concurrency: Callable[[], bool] = lambda: True
+    submits_first: bool = True
+    """Whether no step is done before the call that submits a run returns, or only few."""
     wakes: bool = True
     """Whether work is handed from one worker to another by the system; a library's user has a loop of their own."""
 
@@ -203,6 +205,7 @@ SYSTEMS: Final[Sequence[System]] = (
         start=_python_peer("celery", "on_celery"),
         version=_pinned("celery"),
         sizes=Sizes(chain=300, dag=15, map=500),
+        submits_first=False,
     ),
     System(
         name="rq",
@@ -210,6 +213,7 @@ SYSTEMS: Final[Sequence[System]] = (
         start=_python_peer("rq", "on_rq"),
         version=_pinned("rq"),
         sizes=Sizes(chain=200, dag=8, map=300),
+        submits_first=False,
         has_concurrency=lambda: False,
     ),
     System(

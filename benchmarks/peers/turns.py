@@ -21,7 +21,8 @@ Shape = Literal["chain", "dag", "map"]
 
 RUN_S: Final = 15.0
 """Seconds that one run may take; what takes longer is reported as such."""
-_WARM_UP: Final = 10
+_WARM_UP: Final = 5
+"""A part of so many of the work is done once before."""
 _HAND_OVERS: Final = 120
 _FIRST: Final = 20
 """Hand-overs that are left out while caches fill."""
@@ -83,16 +84,16 @@ class Bench:
 def measure(bench: Bench, system: System, options: Options, shapes: Sequence[Shape], repeats: int) -> Iterator[Sample]:
     """Carry out each shape so often."""
     with bench.crew(system, options) as crew:
-        _warm_up(crew, options, shapes)
+        _warm_up(crew, system, options, shapes)
         for number in range(repeats):
             for shape in shapes:
                 yield _run(bench, crew, system, options, shape, number)
 
 
-def _warm_up(crew: Crew, options: Options, shapes: Sequence[Shape]) -> None:
-    """Carry out a small run of each shape, so that every worker has had work."""
+def _warm_up(crew: Crew, system: System, options: Options, shapes: Sequence[Shape]) -> None:
+    """Carry out a smaller run of each shape, so that every worker has had work and what is compiled late is."""
     for shape in shapes:
-        size = {"chain": _WARM_UP, "dag": 1, "map": _WARM_UP * options.workers}[shape]
+        size = max(1, system.size(shape, options.workers) // _WARM_UP)
         crew.order({"run": f"warm-{shape}", "shape": shape, "size": size}, RUN_S)
 
 

@@ -1,5 +1,5 @@
-// BullMQ: a step is a job. A chain and a dag go on by what a job adds when it is done; a job has one parent only, so a
-// diamond is a flow of twenty children and their join, added by the step before. A Map is one flow.
+// BullMQ: a step is a job. A chain and a Map are one flow each, its own form of a graph. There a job has one parent only,
+// so in a dag each diamond is a flow of twenty children and their join, added by the step before it when it is done.
 import { appendFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { FlowProducer, Queue, Worker } from "bullmq";
@@ -18,23 +18,27 @@ const note = (what, node) => {
 const shared = connect();
 const queues = Array.from({ length: options.queues }, (_, number) => new Queue(`steps${number}`, { connection: shared }));
 const flows = new FlowProducer({ connection: shared });
-const queueOf = (node) => queues[node % options.queues];
-const stepOf = (order, node) => ({ name: "step", queueName: "steps0", data: { ...order, node } });
+const stepOf = (order, node) => ({ name: "step", queueName: `steps${node % options.queues}`, data: { ...order, node } });
 
 function start(order) {
-  if (order.shape !== "map") return queueOf(0).add("step", { ...order, node: 0 });
+  if (order.shape === "dag") return queues[0].add("step", { ...order, node: 0 });
+  if (order.shape === "chain") {
+    let job = stepOf(order, 0);
+    for (let node = 1; node < order.size; node++) job = { ...stepOf(order, node), children: [job] };
+    return flows.add(job);
+  }
   const children = Array.from({ length: order.size }, (_, node) => stepOf(order, node));
   return flows.add({ name: "end", queueName: "steps0", data: order, children });
 }
 
 async function follow(order, node) {
   const { shape, size } = order;
-  if (shape === "map") return;
   const last = shape === "chain" ? size - 1 : size * (WIDTH + 2) + TAIL - 1;
+  if (shape === "map" || (shape === "chain" && node !== last)) return;
   if (node === last) return void (await shared.lpush(`bench:ended:${order.run}`, 1));
   const place = node % (WIDTH + 2);
-  if (shape === "chain" || node >= size * (WIDTH + 2) || place === WIDTH + 1) {
-    await queueOf(node + 1).add("step", { ...order, node: node + 1 });
+  if (node >= size * (WIDTH + 2) || place === WIDTH + 1) {
+    await queues[0].add("step", { ...order, node: node + 1 });
   } else if (place === 0) {
     const children = Array.from({ length: WIDTH }, (_, number) => stepOf(order, node + 1 + number));
     await flows.add({ ...stepOf(order, node + WIDTH + 1), children });

@@ -17,7 +17,7 @@ from benchmarks.peers.programs.shapes import graph
 ROLE, OPTIONS = read_options()
 NOTES = Notes(OPTIONS)
 DOCKETS: list[Docket] = []
-LOOK = timedelta(milliseconds=2)
+LOOK = timedelta(milliseconds=1)
 """A worker whose slots are all taken sleeps so long before it looks again. The default, 250 ms, makes four steps a
 second at concurrency 1."""
 

@@ -35,7 +35,7 @@ class Graph:
 
 @cache
 def graph(shape: str, size: int) -> Graph:
-    """Return a chain of `size` steps, `size` diamonds of 1-20-1 and then a chain of 10, or `size` steps side by side."""
+    """Return a chain of `size` steps, `size` diamonds of 1-20-1 and a chain of 10, or `size` steps side by side."""
     if shape == "map":
         return _graph([[] for _ in range(size)])
     if shape == "chain":
