@@ -11,7 +11,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -79,14 +79,14 @@ def measure_contention(app: Application, probe: Probe) -> list[Row]:
 def _rows(name: str, size: int, rounds: list[Together]) -> Iterator[Row]:
     what = f"{name}, {size} worker{'s' if size > 1 else ''}"
 
-    def median(field: str) -> float:
-        return statistics.median(getattr(one, field) for one in rounds)
+    def median(read: Callable[[Together], float]) -> float:
+        return statistics.median(map(read, rounds))
 
-    yield Row(what=what, figure=round(median("rate")), unit="steps/s")
-    yield Row(what=what, figure=round(median("aborts"), 3), unit="aborts/step", bound=_MOST_ABORTS)
-    yield Row(what=what, figure=round(median("commands"), 1), unit="commands/step")
-    yield Row(what=what, figure=round(median("cpu_workers"), 3), unit="ms CPU/step of the workers")
-    yield Row(what=what, figure=round(median("cpu_redis"), 3), unit="ms CPU/step of Redis")
+    yield Row(what=what, figure=round(median(lambda one: one.rate)), unit="steps/s")
+    yield Row(what=what, figure=round(median(lambda one: one.aborts), 3), unit="aborts/step", bound=_MOST_ABORTS)
+    yield Row(what=what, figure=round(median(lambda one: one.commands), 1), unit="commands/step")
+    yield Row(what=what, figure=round(median(lambda one: one.cpu_workers), 3), unit="ms CPU/step of the workers")
+    yield Row(what=what, figure=round(median(lambda one: one.cpu_redis), 3), unit="ms CPU/step of Redis")
 
 
 def _gain(name: str, found: dict[tuple[str, int], list[Together]], least: float | None) -> Row:
