@@ -52,6 +52,7 @@ class Together:
     rate: float
     aborts: float
     commands: float
+    trips: float
     cpu_workers: float
     cpu_redis: float
 
@@ -85,6 +86,7 @@ def _rows(name: str, size: int, rounds: list[Together]) -> Iterator[Row]:
     yield Row(what=what, figure=round(median(lambda one: one.rate)), unit="steps/s")
     yield Row(what=what, figure=round(median(lambda one: one.aborts), 3), unit="aborts/step", bound=_MOST_ABORTS)
     yield Row(what=what, figure=round(median(lambda one: one.commands), 1), unit="commands/step")
+    yield Row(what=what, figure=round(median(lambda one: one.trips), 1), unit="round trips/step")
     yield Row(what=what, figure=round(median(lambda one: one.cpu_workers), 3), unit="ms CPU/step of the workers")
     yield Row(what=what, figure=round(median(lambda one: one.cpu_redis), 3), unit="ms CPU/step of Redis")
 
@@ -100,17 +102,18 @@ def _carried_out(
     plane: ControlPlane, probe: Probe, document: dict[str, Any], crew: list["subprocess.Popen[str]"]
 ) -> Together:
     run = workloads.create(plane, document)
-    commands, cpu, before = probe.counters().commands, probe.cpu(), time.perf_counter()
+    cpu, counted, before = probe.cpu(), probe.counters(), time.perf_counter()
     for worker in crew:
         _pipe(worker.stdin).write(f"{run}\n")
         _pipe(worker.stdin).flush()
     parts = [Part(**json.loads(_pipe(worker.stdout).readline())) for worker in crew]
-    seconds, cpu = time.perf_counter() - before, probe.cpu() - cpu
+    seconds, after, cpu = time.perf_counter() - before, probe.counters(), probe.cpu() - cpu
     steps = sum(part.steps for part in parts)
     return Together(
         rate=steps / seconds,
         aborts=sum(part.aborts for part in parts) / steps,
-        commands=(probe.counters().commands - commands) / steps,
+        commands=(after.commands - counted.commands) / steps,
+        trips=(after.reads - counted.reads) / steps,
         cpu_workers=1000 * sum(part.cpu for part in parts) / steps,
         cpu_redis=1000 * cpu / steps,
     )

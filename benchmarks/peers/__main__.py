@@ -4,7 +4,9 @@ import argparse
 import json
 import os
 import platform
+import signal
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import asdict
@@ -31,6 +33,7 @@ _PINGS = 2000
 
 def main() -> None:
     """Measure; with --again only write the document from the figures of the last measurement."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended
     options = read_options()
     if options.again:
         kept: dict[str, Any] = json.loads(RESULTS.read_text("utf-8"))

@@ -5,6 +5,7 @@ Each process leads a session of its own, so that what it forks is counted and en
 
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any, Final, Literal, Self
 
 _TICK: Final = os.sysconf("SC_CLK_TCK")
 _ROOT: Final = Path(__file__).parents[2]
+_PATH: Final = re.compile(r"(?<!\w)/[\w./-]+")
 START_S: Final = 40.0
 
 Kind = Literal["worker", "server", "driver"]
@@ -118,9 +120,9 @@ class Crew:
         return sum(_cpu_s(pid) for member in self.of(kind) for pid in _of_session(member.process.pid))
 
     def last_words(self) -> str:
-        """Return the last line that a process logged."""
+        """Return the last line that a process logged, without paths: it is printed in a document."""
         lines = self._log.read_text("utf-8", "replace").strip().splitlines() if self._log.exists() else []
-        return lines[-1][:200] if lines else "nothing was logged"
+        return _PATH.sub("...", lines[-1])[:120] if lines else "nothing was logged"
 
     def _spawn(self, command: Command) -> Member:
         with self._log.open("ab") as log:

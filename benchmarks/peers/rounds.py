@@ -84,7 +84,8 @@ def take_turns(bench: Bench, plan: Plan, systems: Sequence[System], found: Found
 
 
 def _turn(bench: Bench, plan: Plan, system: System, options: Options, shapes: Sequence[Shape], found: Found) -> None:
-    what = f"with {options.workers} workers at concurrency {options.concurrency}"
+    crew = "one worker" if options.workers == 1 else f"{options.workers} workers"
+    what = f"with {crew} at concurrency {options.concurrency}"
     if f"{system.name} {what}" in found.gaps:
         return
     if options.concurrency > 1 and not system.has_concurrency():
@@ -108,7 +109,7 @@ def hand_work_over(bench: Bench, plan: Plan, systems: Sequence[System], found: F
     """Measure in each round how long work takes from one worker to another."""
     for _ in range(plan.rounds):
         for system in systems:
-            if not system.wakes or f"{system.name} handing over" in found.gaps:
+            if time.monotonic() > plan.until or not system.wakes or f"{system.name} handing over" in found.gaps:
                 continue
             try:
                 found.hand_overs.setdefault(system.name, []).extend(hand_over(bench, system))

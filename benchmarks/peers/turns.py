@@ -19,7 +19,7 @@ from benchmarks.peers.systems import Place, System
 
 Shape = Literal["chain", "dag", "map"]
 
-RUN_S: Final = 15.0
+RUN_S: Final = 20.0
 """Seconds that one run may take; what takes longer is reported as such."""
 _WARM_UP: Final = 5
 """A part of so many of the work is done once before."""

@@ -55,7 +55,8 @@ def test_the_dag_of_45_diamonds_has_1000_steps_and_one_end() -> None:
 
 
 def test_a_ratio_compares_within_rounds_so_that_a_slow_round_slows_both() -> None:
-    figures = Figures([[took("dcf-library", 1), took("bullmq", 2)], [took("dcf-library", 10), took("bullmq", 20)]])
+    quick, slow = [took("dcf-library", 1), took("bullmq", 2)], [took("dcf-library", 10), took("bullmq", 20)]
+    figures = Figures([quick, slow, [took("dcf-library", 0.5)]])
     assert figures.ratio("dcf-library", "bullmq", CHAIN, whole_rate) == 2
 
 
