@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: test fast check format reference bench lab demo accept-letta
+.PHONY: test fast check format reference bench bench-peers lab demo accept-letta
 
 test: ## everything that CI runs
 	$(PYTHON) -m pytest -n auto --dist loadfile
@@ -19,6 +19,9 @@ reference: ## docs/tools.md, after a wanted change of a tool
 
 bench: ## table and figures in benchmarks/results/
 	$(PYTHON) -m benchmarks && $(PYTHON) -m benchmarks --fsync always
+
+bench-peers: ## dcf beside BullMQ, docket, Celery, RQ and Restate: docs/benchmarks.md (OPTIONS="--rounds 1 --dry")
+	$(PYTHON) -m benchmarks.peers $(OPTIONS)
 
 lab: ## the fault lab: every kind for so many seconds
 	$(PYTHON) -m lab --all --seconds $(or $(SECONDS),60)

@@ -1,5 +1,6 @@
-"""Measures dcf on the embedded server: every figure as a ratio to redis-py's PING of the same run.
+"""Measures dcf on the embedded server.
 
-Absolute times mean little on a shared machine, so a PING is timed right before each operation and medians are compared.
-Round trips and commands are counted by the server itself (INFO stats).
+Absolute times mean little on a shared machine. So there are round trips and commands, counted by the server itself
+(INFO stats), CPU of a step, and ratios within the same run; a PING of redis-py is timed right before an operation as a
+note of the machine. `benchmarks.peers` compares with other systems in the same rounds.
 """

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 from benchmarks import workloads
 from benchmarks.calls import measure_calls
 from benchmarks.clock import measure_clock
+from benchmarks.contention import measure_contention
 from benchmarks.figures import Row, Timed
 from benchmarks.language import measure_language
 from benchmarks.measuring import Probe
@@ -101,6 +102,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_calls(app),
             *measure_language(app, probe, rounds),
             *measure_workforce(app, probe, max(3, rounds // 50)),
+            *measure_contention(app, probe),
             *measure_metering(app),
             *measure_protocol(app),
             *measure_waiting(app, _WAITING),

@@ -51,6 +51,10 @@ class Probe:
             pipeline.memory_usage(key, samples=0)
         return sum(pipeline.execute())
 
+    def version(self) -> str:
+        """Return the server's version."""
+        return str(self._client.info("server")["redis_version"])
+
     def spent(self, work: Callable[[], object]) -> Counters:
         """Count what the work cost the server; the asking itself is taken off."""
         first = self.counters()

@@ -15,6 +15,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.values.refusal import Refusal
 
 AGENT = "bench"
+LEASE_S = 300
 _numbers = itertools.count()
 
 
@@ -135,9 +136,9 @@ def create(plane: ControlPlane, document: dict[str, Any]) -> str:
     return workflow_id
 
 
-def try_claim(plane: ControlPlane, workflow_id: str) -> Leased | NothingReady | Refusal:
+def try_claim(plane: ControlPlane, workflow_id: str, *, ttl_s: int = LEASE_S) -> Leased | NothingReady | Refusal:
     """Lease whatever is ready, if anything is."""
-    wish = Acquire(state="", owner=AGENT, token=secrets.token_hex(16), ttl_s=300)
+    wish = Acquire(state="", owner=AGENT, token=secrets.token_hex(16), ttl_s=ttl_s)
     return plane.claim(workflow_id, wish)
 
 
@@ -148,7 +149,9 @@ def claim(plane: ControlPlane, workflow_id: str) -> Leased:
     return answer
 
 
-def complete(plane: ControlPlane, workflow_id: str, held: Leased, output: Any, *, claim_next: bool) -> Updated:
+def complete(
+    plane: ControlPlane, workflow_id: str, held: Leased, output: Any, *, claim_next: bool, ttl_s: int = LEASE_S
+) -> Updated:
     """Complete a state, and lease the next one in the same transaction."""
     request = Update(
         state=held.state,
@@ -156,7 +159,7 @@ def complete(plane: ControlPlane, workflow_id: str, held: Leased, output: Any, *
         status=Status.SUCCEEDED,
         has_output=True,
         output=output,
-        claim_ttl_s=300 if claim_next else None,
+        claim_ttl_s=ttl_s if claim_next else None,
     )
     answer = plane.update(workflow_id, request)
     assert isinstance(answer, Updated), answer

@@ -1,0 +1,142 @@
+"""`python -m benchmarks.peers`: install the peers, measure all systems, write docs/benchmarks.md and its picture."""
+
+import argparse
+import json
+import os
+import platform
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measuring import Probe
+from benchmarks.peers import picture, report
+from benchmarks.peers.environments import Environments, default_folder
+from benchmarks.peers.figures import Figures
+from benchmarks.peers.killing import Killed
+from benchmarks.peers.redis_server import redis_server
+from benchmarks.peers.rounds import Found, Plan, available, hand_work_over, kill_workers, take_turns
+from benchmarks.peers.systems import SYSTEMS, Place, System
+from benchmarks.peers.turns import Bench, Sample
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = ROOT / "docs" / "benchmarks.md"
+PICTURE = ROOT / "docs" / "benchmarks.svg"
+RESULTS = Path(__file__).parent / "results.json"
+_PINGS = 2000
+
+
+def main() -> None:
+    """Measure; with --again only write the document from the figures of the last measurement."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that what was started is ended
+    options = read_options()
+    if options.again:
+        kept: dict[str, Any] = json.loads(RESULTS.read_text("utf-8"))
+        write(kept["heading"], kept["note"], _found(kept["found"]), _chosen(kept["systems"]))
+        return
+    began, systems, found = time.monotonic(), _chosen(options.systems), Found()
+    with tempfile.TemporaryDirectory(prefix="dcf-peers-") as folder:
+        place = Place(Environments(options.cache), Path(folder))
+        waiting = Plan(systems=systems, rounds=0, repeats=0, until=0, say=say)
+        usable = available(waiting, place, found)
+        plan = Plan(
+            systems=usable,
+            rounds=options.rounds,
+            repeats=options.repeats,
+            until=time.monotonic() + 60 * options.minutes,
+            say=say,
+        )
+        with redis_server(place.folder / "redis") as url:
+            ping = _ping_us(Probe(url))
+            bench = Bench(url, place)
+            if "kill" not in options.without:
+                kill_workers(place, plan, usable, found)
+            if "hand-over" not in options.without:
+                hand_work_over(bench, plan, usable, found)
+            take_turns(bench, plan, usable, found)
+            heading, note = _heading(found, ping, url), _note()
+    say(f"measured in {time.monotonic() - began:.0f} s")
+    kept = {"heading": heading, "note": note, "systems": [system.name for system in systems], "found": asdict(found)}
+    if options.keep:
+        RESULTS.write_text(json.dumps(kept, indent=1) + "\n", "utf-8")
+        write(heading, note, found, systems)
+    print(report.tables(heading, found, systems))
+
+
+def read_options() -> argparse.Namespace:
+    """Read the command line."""
+    names = [system.name for system in SYSTEMS]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=main.__doc__)
+    parser.add_argument("--systems", nargs="+", choices=names, default=names, help="which; default: all")
+    parser.add_argument("--rounds", type=int, default=3, help="at most so many rounds (default 3)")
+    parser.add_argument("--repeats", type=int, default=1, help="how often a turn carries out each shape (default 1)")
+    parser.add_argument("--minutes", type=float, default=8, help="no round begins that would end later (default 8)")
+    parser.add_argument("--without", nargs="*", choices=["kill", "hand-over"], default=[], help="parts to leave out")
+    parser.add_argument("--cache", type=Path, default=default_folder(), help="where the peers are installed")
+    parser.add_argument("--dry", dest="keep", action="store_false", help="print the tables, write no file")
+    parser.add_argument("--again", action="store_true", help="write the document again from the last figures")
+    return parser.parse_args()
+
+
+def write(heading: str, note: str, found: Found, systems: list[System]) -> None:
+    """Write the tables and the picture."""
+    report.write(DOCUMENT, heading, found, systems)
+    PICTURE.write_text(picture.draw(Figures(found.rounds), systems, note), "utf-8")
+
+
+def say(sentence: str) -> None:
+    """Tell how far it is."""
+    print(sentence, flush=True)
+
+
+def _chosen(names: list[str]) -> list[System]:
+    return [system for system in SYSTEMS if system.name in names]
+
+
+def _found(kept: dict[str, Any]) -> Found:
+    rounds = [[Sample(**sample) for sample in samples] for samples in kept["rounds"]]
+    return Found(**{**kept, "rounds": rounds, "killed": [Killed(**one) for one in kept["killed"]]})
+
+
+def _heading(found: Found, ping_us: float, url: str) -> str:
+    versions = ", ".join(f"{system.title} {system.version}" for system in SYSTEMS if not system.name.startswith("dcf"))
+    load = ", ".join(f"{one:.1f}" for one in found.load)
+    return (
+        f"{_today()}, dcf {SYSTEMS[0].version} ({_commit()}), {os.cpu_count()} cores, "
+        f"Python {platform.python_version()}, Node {_first_line(['node', '--version'])}, "
+        f"Redis {Probe(url).version()} with AOF every second; {versions}. "
+        f"Rounds: {len(found.rounds)}; load of the machine when each began: {load}. "
+        f"A PING of redis-py took {ping_us:.0f} µs."
+    )
+
+
+def _note() -> str:
+    return f"{_today()}, dcf {_commit()}, {os.cpu_count()} cores. From the submission of a run to its end."
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _commit() -> str:
+    return _first_line(["git", "rev-parse", "--short", "HEAD"]) or "not in a repository"
+
+
+def _first_line(command: list[str]) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout.split("\n")[0]
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def _ping_us(probe: Probe) -> float:
+    return 1e6 * sorted(probe.ping() for _ in range(_PINGS))[_PINGS // 2]
+
+
+if __name__ == "__main__":
+    main()
