@@ -170,6 +170,7 @@ async def test_a_thousand_agents_wait_over_one_connection(
     inbox: Inbox, onlooker: Connections, server: RestrictedRedis, agent: str
 ) -> None:
     async with reading(server.url) as reader:
+        inbox.put(f"{agent}-other", "e", {})  # its connection is open now
         before = connected(onlooker)
         await asyncio.gather(*(reader.next(f"{agent}-{number}", 0) for number in range(20)))
         tasks = [asyncio.create_task(reader.next(f"{agent}-{number}", LONG_S)) for number in range(1000)]
