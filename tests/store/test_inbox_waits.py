@@ -170,6 +170,7 @@ async def test_a_thousand_agents_wait_over_one_connection(
     inbox: Inbox, onlooker: Connections, server: RestrictedRedis, agent: str
 ) -> None:
     async with reading(server.url) as reader:
+        inbox.put(f"{agent}-other", "e", {})  # its connection is open now
         before = connected(onlooker)
         await asyncio.gather(*(reader.next(f"{agent}-{number}", 0) for number in range(20)))
         tasks = [asyncio.create_task(reader.next(f"{agent}-{number}", LONG_S)) for number in range(1000)]
@@ -280,6 +281,20 @@ async def test_when_redis_ends_all_waits_say_so_and_later_ones_work_again(tmp_pa
             Inbox(connections).put(agent, "e", {"n": 1})
             assert (await received(task)).event == {"n": 1}
             connections.close()
+
+
+async def test_waits_on_a_server_that_becomes_a_replica_say_so(tmp_path: Path, agent: str) -> None:
+    with redis_server(tmp_path) as port:
+        url = f"redis://127.0.0.1:{port}"
+        connections = Connections(open_pool(url))
+        async with reading(url) as reader:
+            task = await waiting(reader, agent)
+            await until(lambda: is_followed(connections))
+            connections.send(("REPLICAOF", "127.0.0.1", free_port()))
+            async with asyncio.timeout(PATIENCE_S):
+                with pytest.raises(StoreUnavailable, match=r"this server (is|became) a replica"):
+                    await task
+        connections.close()
 
 
 async def test_a_server_that_falls_silent_is_waited_for_no_longer_than_asked(proxy: Proxy, agent: str) -> None:
