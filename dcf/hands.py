@@ -59,6 +59,8 @@ class Hands:
     def _listen(self) -> None:
         """Lease the states of events, while a hand is free."""
         for event in self._worker.events(self._stop, self._wait_for_a_hand):
+            if self._stop.is_set():
+                return  # without an acknowledgement, so that another process of this agent gets the event
             try:
                 work = self._worker.acquire(event)
             except DcfError as error:
@@ -80,7 +82,12 @@ class Hands:
     def _work(self) -> None:
         """Call functions, one after the other, until told to stop."""
         while (work := self._next()) is not None:
-            result = self._worker.carry_out(work)
+            try:
+                result = self._worker.carry_out(work)
+            except BaseException:
+                with self._changed:
+                    self._held -= 1  # its lease expires
+                raise
             with self._changed:
                 self._done.append((work, result))
                 self._changed.notify_all()

@@ -22,6 +22,8 @@ _SECOND: Final = 1_000_000
 _TIME: Final = b"\r\n$4\r\nTIME\r\n"
 _PARTS: Final = 2
 _DIGITS: Final = 10
+_CHANGED: Final = ("send_packed_command", "read_response", "arrived")
+"""Methods of a connection that are put between; dcf reads the replies of a packet with the last one."""
 
 
 class SharedTime:
@@ -50,6 +52,7 @@ class TimedPool:
     def __init__(self, pool: Pool, shared: SharedTime) -> None:
         self._pool = pool
         self._shared = shared
+        self._own: dict[Any, dict[str, Any]] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._pool, name)
@@ -57,28 +60,32 @@ class TimedPool:
     def get_connection(self) -> Any:
         """Return an open connection, whose replies to TIME are changed."""
         connection = self._pool.get_connection()
-        send, read = connection.send_packed_command, connection.read_response
+        own = {name: getattr(connection, name) for name in _CHANGED if hasattr(connection, name)}
+        self._own[connection] = {name: method for name, method in own.items() if name in vars(connection)}
         asked = [False]
 
         def noting(command: list[bytes], check_health: bool = True) -> None:
             asked[0] = _TIME in b"".join(command)
-            send(command, check_health=check_health)
+            own["send_packed_command"](command, check_health=check_health)
 
-        def stretching(*arguments: Any, **options: Any) -> Any:
-            reply = read(*arguments, **options)
-            if asked[0] and _is_time(reply):
-                asked[0] = False
-                micros = self._shared.of(int(reply[0]) * _SECOND + int(reply[1]))
-                return [str(micros // _SECOND).encode(), str(micros % _SECOND).encode()]
-            return reply
+        def stretched(reply: Any) -> Any:
+            if not asked[0] or not _is_time(reply):
+                return reply
+            asked[0] = False
+            micros = self._shared.of(int(reply[0]) * _SECOND + int(reply[1]))
+            return [str(micros // _SECOND).encode(), str(micros % _SECOND).encode()]
 
-        connection.send_packed_command, connection.read_response = noting, stretching
+        connection.send_packed_command = noting
+        connection.read_response = lambda *arguments, **options: stretched(own["read_response"](*arguments, **options))
+        if "arrived" in own:
+            connection.arrived = lambda most: [stretched(reply) for reply in own["arrived"](most)]
         return connection
 
     def release(self, connection: Any) -> None:
         """Return a connection to the pool, as it was."""
-        for name in ("send_packed_command", "read_response"):
+        for name in _CHANGED:
             vars(connection).pop(name, None)
+        vars(connection).update(self._own.pop(connection, {}))
         self._pool.release(connection)
 
     def disconnect(self) -> None:

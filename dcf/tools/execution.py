@@ -1,7 +1,7 @@
 """Tools that read a run and write the result of a state. They only parse arguments, call, and format the answer."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -157,8 +157,8 @@ class UpdateWorkflowControlPlane(Arguments):
         default=None, max_length=200, description="Name of the failure, such as OrderRejected."
     )
     error_message: str | None = Field(default=None, max_length=20_000, description="What went wrong, in words.")
-    claim_next: bool | Annotated[int, Field(ge=0, le=100)] = Field(
-        default=False, description="When completing: also lease the next state, or so many next states, for me."
+    claim_next: bool = Field(
+        default=False, description="When completing: also lease the next state for me, if it is assigned to me."
     )
     owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the lease's owner.")
     lease_ttl_s: Ttl | None = Field(default=None, description="Seconds of the lease claimed by claim_next.")
@@ -183,7 +183,6 @@ class ControlPlaneUpdated(Answer):
     run_status: RunStatus | None = None
     next_states: list[str] = Field(default_factory=list)
     claimed: dict[str, Any] | None = None
-    also_claimed: list[dict[str, Any]] = Field(default_factory=list)
     repeated: bool = False
     stored: dict[str, Any] | None = None
 
@@ -216,7 +215,6 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         set_started_at=args.set_started_at,
         set_finished_at=args.set_finished_at,
         claim_ttl_s=(args.lease_ttl_s or 300) if args.claim_next else None,
-        claim_most=max(1, int(args.claim_next)),
         request_id=args.request_id,
     )
     answer = app.control_plane.update(args.workflow_id, request)
@@ -233,7 +231,6 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         run_status=answer.run_status,
         next_states=list(answer.next_states),
         claimed=claims[0] if claims else None,
-        also_claimed=claims[1:],
         repeated=answer.repeated,
     )
 

@@ -299,6 +299,7 @@ def test_an_application_runs_a_workflow_on_the_configured_server(tmp_path: Path)
             run = world.create(chain("A"), agents={"A": "w"})
             application.control_plane.kick_off(run, "go")
             application.clock.pulse()
+            application.clock.finish(10)
             assert [event["reason"] for event in world.messages("w")] == ["go"]
             world.connections.close()
             assert json.loads(dump(application.history.after(run)[0].data))["definition_sha256"]

@@ -19,10 +19,12 @@ class CountingPool:
         self.packets: list[list[str]] = []
         self.traffic: list[int] = []
         self.watched: list[tuple[bytes, ...]] = []
+        self._arrived: dict[Any, Any] = {}
 
     def get_connection(self) -> Any:
         connection = self._pool.get_connection()
         send, read = connection.send_packed_command, connection.read_response
+        arrived = vars(connection).get("arrived")
 
         def counted(command: list[bytes], check_health: bool = True) -> None:
             packet = b"".join(command)
@@ -38,12 +40,22 @@ class CountingPool:
                 self.traffic[-1] += _bytes_in(reply)
             return reply
 
+        def weighed_too(most: int) -> list[Any]:
+            replies: list[Any] = arrived(most)
+            self.traffic[-1] += _bytes_in(replies)
+            return replies
+
         connection.send_packed_command, connection.read_response = counted, weighed
+        if arrived is not None:
+            self._arrived[connection] = arrived
+            connection.arrived = weighed_too
         return connection
 
     def release(self, connection: Any) -> None:
         for name in ("send_packed_command", "read_response"):
             vars(connection).pop(name, None)
+        if connection in self._arrived:
+            connection.arrived = self._arrived.pop(connection)
         self._pool.release(connection)
 
     def disconnect(self) -> None:
