@@ -23,6 +23,7 @@ _LONGEST_ANSWER_S: Final = 60.0
 """Timeout of a silent connection in seconds; the long poll await_workflow_event takes up to 50 s."""
 
 _CONNECT_S: Final = 30.0
+_PASSING: Final = {httpx2.codes.REQUEST_TIMEOUT, httpx2.codes.TOO_MANY_REQUESTS}
 _VERSION: Final = "2026-07-28"
 _ABOUT: Final = {
     "io.modelcontextprotocol/protocolVersion": _VERSION,
@@ -124,9 +125,19 @@ def _answer(response: httpx2.Response, number: int) -> dict[str, Any]:
             message = load(text)
         except ValueError:
             continue
-        if isinstance(message, dict) and message.get("id") in {number, None} and {"result", "error"} & message.keys():
-            return message
+        if _answers(message, number):
+            return dict(message)
+    if response.is_client_error and response.status_code not in _PASSING:
+        text = f"The dcf server refuses the request: {response.status_code} {response.reason_phrase}."
+        raise ToolCallFailed("error", text, "Check that the server is dcf's, and that the arguments are not too large.")
     raise _unreachable()
+
+
+def _answers(message: Json, number: int) -> bool:
+    """Return True for a JSON-RPC answer to the request. What stands before MCP refuses with other JSON."""
+    if not isinstance(message, dict) or message.get("id") not in {number, None}:
+        return False
+    return isinstance(message.get("result"), dict) or isinstance(message.get("error"), dict)
 
 
 def _events(text: str) -> Iterator[str]:

@@ -2,8 +2,10 @@
 
 import socket
 import threading
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -111,3 +113,50 @@ def test_a_server_that_never_answers_is_given_up_at_the_deadline() -> None:
     assert pauses[:2] == [0.05, 0.1]
     assert max(pauses) <= 1.0
     assert "DCF_SERVER_URL" in failed.value.hint
+
+
+@contextmanager
+def before_mcp(status: HTTPStatus) -> Iterator[str]:
+    """A server that answers each request as what stands before MCP does: with JSON that is no message of it."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.end_headers()
+            self.wfile.write(b'{"error": "in words"}')
+
+        def log_message(self, *_: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/mcp"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    "status", [HTTPStatus.SERVICE_UNAVAILABLE, HTTPStatus.BAD_GATEWAY, HTTPStatus.TOO_MANY_REQUESTS]
+)
+def test_a_server_that_is_not_ready_is_waited_for(status: HTTPStatus) -> None:
+    pauses: list[float] = []
+    with before_mcp(status) as url:
+        tools = ToolClient(url, 0.2, wait=pauses.append)
+        with pytest.raises(ServerUnreachable):
+            tools.call("read_workflow_control_plane", workflow_id="x")
+        tools.close()
+    assert pauses
+
+
+@pytest.mark.parametrize("status", [HTTPStatus.REQUEST_ENTITY_TOO_LARGE, HTTPStatus.NOT_FOUND])
+def test_a_request_that_is_refused_before_mcp_is_not_repeated(status: HTTPStatus) -> None:
+    pauses: list[float] = []
+    with before_mcp(status) as url:
+        tools = ToolClient(url, 5, wait=pauses.append)
+        with pytest.raises(ToolCallFailed, match=f"refuses the request: {status.value}"):
+            tools.call("read_workflow_control_plane", workflow_id="x")
+        tools.close()
+    assert pauses == []

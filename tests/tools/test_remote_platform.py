@@ -92,5 +92,6 @@ def test_the_clock_delivers_what_a_process_took_before_it_died(
     ((_, ((entry, _),)),) = taken
     raw_redis.xclaim(outbox, "relay", "dead", 0, [entry], idle=int(STALLED_S * 1000) + 1)
     app.clock.pulse()
+    app.clock.finish(10)
     assert raw_redis.xlen(outbox) == 0
     raw_redis.close()
