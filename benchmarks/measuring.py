@@ -36,6 +36,10 @@ class Probe:
             commands=stats["total_commands_processed"],
         )
 
+    def used_memory(self) -> int:
+        """Return the bytes that the server has allocated."""
+        return int(self._client.info("memory")["used_memory"])
+
     def cpu(self) -> float:
         """Seconds of CPU that the server has used."""
         used = self._client.info("cpu")

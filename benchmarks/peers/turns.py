@@ -99,7 +99,7 @@ def _warm_up(crew: Crew, system: System, options: Options, shapes: Sequence[Shap
 
 def _run(bench: Bench, crew: Crew, system: System, options: Options, shape: Shape, number: int) -> Sample:
     size, probe = system.size(shape, options.workers), bench.probe()
-    before, redis_before, own = _cpu(crew), probe.cpu(), probe.counters()
+    before, redis_before, own, held = _cpu(crew), probe.cpu(), probe.counters(), probe.used_memory()
     answer = crew.order({"run": f"{shape}-{number}", "shape": shape, "size": size}, RUN_S)
     spent, after, used = probe.counters(), _cpu(crew), probe.cpu() - redis_before
     return Sample(
@@ -113,6 +113,7 @@ def _run(bench: Bench, crew: Crew, system: System, options: Options, shape: Shap
         cpu_workers=after[0] - before[0],
         cpu_servers=after[1] - before[1],
         cpu_redis=used,
+        memory=probe.used_memory() - held,
         **_difference(own, spent),
     )
 
@@ -122,7 +123,7 @@ def _cpu(crew: Crew) -> tuple[float, float]:
 
 
 def _difference(before: Counters, after: Counters) -> dict[str, int]:
-    names = ("commands", "reads", "memory")
+    names = ("commands", "reads")
     return {name: getattr(after, name) - getattr(before, name) for name in names}
 
 
