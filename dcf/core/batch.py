@@ -69,14 +69,14 @@ def claims_of(answers: Iterable[Updated | Refusal]) -> int:
 
 def _after(snapshot: Snapshot, changes: Changes) -> Snapshot:
     """Return what the next write would read if these changes were committed."""
-    tallies = {path: _added(snapshot.tallies.get(path, Tally()), more) for path, more in changes.ended.items()}
+    counted = {path: read.plus(changes.ended.get(path, Tally())) for path, read in snapshot.tallies.items()}
     found = fenced(
         replace(
             snapshot,
             meta=None if snapshot.meta is None else _after_patch(snapshot.meta, changes.meta),
             states={**snapshot.states, **changes.states},
             outputs={**snapshot.outputs, **changes.outputs},
-            tallies={**snapshot.tallies, **{path: one for path, one in tallies.items() if path in snapshot.tallies}},
+            tallies=counted,
             receipts={**snapshot.receipts, **changes.receipts},
         )
     )
@@ -85,12 +85,6 @@ def _after(snapshot: Snapshot, changes: Changes) -> Snapshot:
 
 def _after_patch(meta: Meta, patch: Mapping[str, Json]) -> Meta:
     return replace(meta, status=RunStatus(patch["status"])) if "status" in patch else meta
-
-
-def _added(before: Tally, more: Tally) -> Tally:
-    """Return the counts with those that one write adds."""
-    done, failed = before.done + more.done, before.failed + more.failed
-    return replace(more if more.failed else before, done=done, failed=failed)
 
 
 def _together(changes: list[Changes]) -> Changes | None:
@@ -114,7 +108,7 @@ def _merged(values: list[dict[Any, Any]]) -> dict[Any, Any]:
     for value in values:
         for place, new in value.items():
             old = found.get(place)
-            found[place] = _added(old, new) if isinstance(old, Tally) and isinstance(new, Tally) else new
+            found[place] = old.plus(new) if isinstance(old, Tally) and isinstance(new, Tally) else new
     return found
 
 

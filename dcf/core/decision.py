@@ -6,7 +6,7 @@ one of `Snapshot`, each kind of write one field of `Changes`; the store has one 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
@@ -58,6 +58,11 @@ class Tally:
     failed: int = 0
     error: str | None = None
     cause: str | None = None
+
+    def plus(self, more: "Tally") -> "Tally":
+        """Return the counts with those of further branches."""
+        last = more if more.failed else self
+        return replace(last, done=self.done + more.done, failed=self.failed + more.failed)
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -206,9 +206,7 @@ class Transition:
         owner = split_scope(scope)[0]
         before, doc = self.writes.ended.get(owner), self.current(owner)
         assert doc is not None, "a branch ends in an open scope"
-        if before is not None:
-            ended = replace(ended, done=before.done + ended.done, failed=before.failed + ended.failed)
-        self.writes.ended[owner] = ended
+        self.writes.ended[owner] = ended if before is None else before.plus(ended)
         self.remaining.counting[owner] = doc
 
     def _void(self, owner: str) -> None:

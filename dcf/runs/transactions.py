@@ -104,7 +104,7 @@ class Transactions:
         while True:
             found = self.on_run(workflow_id, reads, guarded)
             if not isinstance(found.answer, More):
-                return found.narrowed(found.answer)
+                return cast("Committed[Answer]", found)
             reads = needs.add(reads, found.answer)
 
     def by_definition(

@@ -38,10 +38,6 @@ class Committed(Generic[Answer_co]):
     counts: Mapping[str, Tally] = field(default_factory=dict)
     owes: bool = False
 
-    def narrowed(self, answer: Answer) -> "Committed[Answer]":
-        """Return it with this answer: its own, whose type the caller knows better."""
-        return Committed(answer=answer, remaining=self.remaining, counts=self.counts, owes=self.owes)
-
 
 class RunStore:
     """The documents of runs in Redis."""
