@@ -108,6 +108,18 @@ class Receipt:
 
 
 @record(frozen=True, slots=True, kw_only=True)
+class RunReceipt:
+    """The answer to an applied request about a whole run, stored so that a repetition gets the same answer.
+
+    `content` is the fingerprint of what was asked for; `at` is the server time in microseconds.
+    """
+
+    content: str
+    at: int
+    answer: Mapping[str, Json]
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class ScopeBounds:
     """Limits of an open Parallel or Map: branches or iterations in all, at once, and that may fail."""
 

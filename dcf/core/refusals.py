@@ -12,7 +12,7 @@
     attempts_exhausted   attempts_exhausted            leased as often as the run allows
     invalid_transition   invalid_transition            a status that cannot follow the current one
     nothing_ready        nothing_ready                 no state that this agent can take now
-    conflict             conflict, request_id_used     another run has this id; another write had this request id
+    conflict             conflict, (run_)request_id_used  another run has this id; another request had this request id
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
 
 They are in one place so that codes stay stable and texts consistent.
@@ -132,6 +132,15 @@ def request_id_used(state: str) -> Refusal:
         code="conflict",
         message=f"This request_id was used for another write of state '{state}' with the same lease.",
         hint="Give every new write a request_id of its own; repeat one only with the same content.",
+    )
+
+
+def run_request_id_used() -> Refusal:
+    """Refuse because the request id was used for another request about the run."""
+    return Refusal(
+        code="conflict",
+        message="This request_id was used for another request about this run.",
+        hint="Give every new request a request_id of its own; repeat one only with the same arguments.",
     )
 
 

@@ -13,7 +13,8 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
-from dcf.core.model import Meta, Receipt, StateDoc, StateInput
+from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
 from dcf.store.connection import Command, Reply
 from dcf.store.keys import RunKeys, encode_state, receipt_field
@@ -285,6 +286,17 @@ def _receipts(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, str], ...]) -
     return understand
 
 
+def _run_receipts(asked: Asked, run: RunKeys, requests: tuple[str, ...]) -> Understand:
+    command: Command = ("HMGET", run.receipts, *(receipt_field("", request) for request in requests))
+    asked.add(command)
+
+    def understand(found: Replies) -> dict[str, RunReceipt | None]:
+        kept = zip(requests, found.of[command], strict=True)
+        return {request: None if reply is None else read_run_receipt(load(reply)) for request, reply in kept}
+
+    return understand
+
+
 READS: Final[Mapping[str, Ask]] = {
     "states": _states,
     "inputs": _documents(RunKeys.input),
@@ -296,6 +308,7 @@ READS: Final[Mapping[str, Ask]] = {
     "items": _items,
     "tallies": _tallies,
     "receipts": _receipts,
+    "run_receipts": _run_receipts,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 
