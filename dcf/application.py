@@ -20,6 +20,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.health import Health
 from dcf.runs.notifications import Notifications
+from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
 from dcf.settings import Settings
@@ -34,6 +35,7 @@ from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.connection import Connections, open_async_client, open_pool
+from dcf.store.definitions import KeptDefinitions
 from dcf.store.deliveries import SharedDeliveries
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
@@ -64,15 +66,16 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
-    of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
-    and `files` are what tools may change outside runs; the `audit` trail records such changes, and `refusals` what was
-    refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is,
-    and `activity` notes who calls.
+    `control_plane` has the operations on runs, `starting` begins them, and `runs` reads their status. `workers` creates
+    and deletes the agents of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them
+    what to do. `documents` and `files` are what tools may change outside runs; the `audit` trail records such changes,
+    and `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health`
+    tells how all of it is, and `activity` notes who calls.
     """
 
     settings: Settings
     control_plane: ControlPlane
+    starting: Starting
     runs: RunViews
     platform: AgentPlatform
     workers: Workers
@@ -135,6 +138,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         yield Application(
             settings=settings,
             control_plane=plane,
+            starting=_starting(plane, connections, replicas),
             runs=runs,
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
@@ -159,6 +163,11 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             server=facts,
             redis_url=url,
         )
+
+
+def _starting(plane: ControlPlane, connections: Connections, replicas: int) -> Starting:
+    definitions = KeptDefinitions(connections, wait_replicas=replicas)
+    return Starting(plane.transactions, plane.follow_ups, definitions)
 
 
 def _open_library(settings: Settings) -> Library:

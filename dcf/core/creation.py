@@ -28,7 +28,7 @@ class Create:
     """Request to create a run.
 
     `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
-    caller.
+    caller, `rerun_of` the run that it repeats.
     """
 
     workflow_id: str
@@ -39,6 +39,8 @@ class Create:
     retention_s: int | None
     max_attempts: int
     created_by: str | None = None
+    tags: tuple[str, ...] = ()
+    rerun_of: str | None = None
 
 
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
@@ -105,31 +107,41 @@ def _unvisited(definition: Definition) -> dict[str, StateDoc]:
 def _meta_document(request: Create, now: int) -> dict[str, Json]:
     definition = request.definition
     machine = definition.machine
-    return {
-        "workflow_id": request.workflow_id,
-        "workflow_name": definition.name,
-        "schema_version": definition.schema_version,
-        "definition_sha256": definition.sha256,
-        "created_at": to_text(now),
-        "start_at": machine.start_at,
-        "terminal_states": list(machine.terminal_states),
-        "states": list(machine.states),
-        "agents": {state: _assignment(pool) for state, pool in request.agents.items()},
-        "skills": {state: list(skills) for state, skills in definition.skills.items() if skills},
-        "deps": definition.deps,
-        "status": RunStatus.RUNNING.value,
-        "planner_agent_id": request.planner_agent_id,
-        "created_by": request.created_by,
-        "max_attempts": request.max_attempts,
-        "retention_s": request.retention_s,
-        "input": request.run_input,
-        "deadline": None,
-        "started_at": None,
-        "finished_at": None,
-        "finalized_at": None,
-        "finalize_note": None,
-        "clock_due_at": to_text(now),
-    } | deadline(now, machine.timeout_s)
+    return (
+        {
+            "workflow_id": request.workflow_id,
+            "workflow_name": definition.name,
+            "schema_version": definition.schema_version,
+            "definition_sha256": definition.sha256,
+            "created_at": to_text(now),
+            "start_at": machine.start_at,
+            "terminal_states": list(machine.terminal_states),
+            "states": list(machine.states),
+            "agents": {state: _assignment(pool) for state, pool in request.agents.items()},
+            "skills": {state: list(skills) for state, skills in definition.skills.items() if skills},
+            "deps": definition.deps,
+            "status": RunStatus.RUNNING.value,
+            "planner_agent_id": request.planner_agent_id,
+            "created_by": request.created_by,
+            "max_attempts": request.max_attempts,
+            "retention_s": request.retention_s,
+            "input": request.run_input,
+            "deadline": None,
+            "started_at": None,
+            "finished_at": None,
+            "finalized_at": None,
+            "finalize_note": None,
+            "clock_due_at": to_text(now),
+        }
+        | _rare(request)
+        | deadline(now, machine.timeout_s)
+    )
+
+
+def _rare(request: Create) -> dict[str, Json]:
+    """Return the fields that few runs have."""
+    tags: dict[str, Json] = {"tags": list(request.tags)} if request.tags else {}
+    return tags if request.rerun_of is None else {**tags, "rerun_of": request.rerun_of}
 
 
 def _assignment(pool: tuple[str, ...]) -> Json:

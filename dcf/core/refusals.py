@@ -12,7 +12,9 @@
     attempts_exhausted   attempts_exhausted            leased as often as the run allows
     invalid_transition   invalid_transition            a status that cannot follow the current one
     nothing_ready        nothing_ready                 no state that this agent can take now
-    conflict             conflict, (run_)request_id_used  another run has this id; another request had this request id
+    conflict             conflict, request_id_used, run_request_id_used, definition_differs  the id is taken
+    cannot_rerun         cannot_rerun                  what the run recorded is not enough to go on from there
+    cannot_retry         cannot_retry                  the run did not fail, or cannot go on
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
 
 They are in one place so that codes stay stable and texts consistent.
@@ -25,6 +27,7 @@ from dcf.core.answers import AlreadyCompleted, StateRefusal
 from dcf.core.model import Meta, Receipt, RunStatus, StateDoc
 from dcf.core.quotas import Account
 from dcf.values.instants import seconds, to_text
+from dcf.values.names import escaped
 from dcf.values.refusal import Refusal
 
 
@@ -211,6 +214,25 @@ def conflict(message: str) -> Refusal:
         message=message,
         hint="Use a new workflow_id for a different workflow or input; a definition and a run are two things.",
     )
+
+
+def definition_differs(name: str, version: str, kept: str, given: str) -> Refusal:
+    """Refuse because another document is kept under this name and version."""
+    return Refusal(
+        code="conflict",
+        message=f"'{escaped(name)}@{escaped(version)}' is another document (kept {kept}, given {given}).",
+        hint="Give a changed workflow a new version, or start the kept one by its name and version.",
+    )
+
+
+def cannot_rerun(message: str, hint: str) -> Refusal:
+    """Refuse because the run cannot be repeated from that state."""
+    return Refusal(code="cannot_rerun", message=message, hint=hint)
+
+
+def cannot_retry(message: str, hint: str) -> Refusal:
+    """Refuse because there is nothing in the run that could be tried again."""
+    return Refusal(code="cannot_retry", message=message, hint=hint)
 
 
 _REMEDIES: Final[Mapping[str, tuple[str, str]]] = {

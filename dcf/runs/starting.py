@@ -1,0 +1,68 @@
+"""Starting runs: from a document or a kept definition, in one transaction that creates and kicks off.
+
+Names what is read and the pure decision that is made on it; decides nothing.
+"""
+
+import secrets
+from functools import partial
+
+from dcf.core.answers import Created
+from dcf.core.decision import Reads
+from dcf.core.definition import Definition, read_definition
+from dcf.core.model import RunStatus
+from dcf.core.starting import Start, new_id, read_reference, start
+from dcf.errors import UnknownDefinition
+from dcf.runs.follow_ups import FollowUps
+from dcf.runs.transactions import Transactions
+from dcf.store.definitions import KeptDefinitions
+from dcf.values.json_text import byte_length
+from dcf.values.refusal import Refusal
+
+_ALL = 1_000_000
+
+
+class Starting:
+    """Starts runs, and keeps the definitions that they were started from."""
+
+    def __init__(self, transactions: Transactions, follow_ups: FollowUps, definitions: KeptDefinitions) -> None:
+        self._transactions = transactions
+        self._follow_ups = follow_ups
+        self._definitions = definitions
+
+    def definition(self, reference: str) -> Definition:
+        """Return a kept definition by `name@version`, `name` or its hash. Raise UnknownDefinition if none is kept."""
+        document = self._definitions.find(read_reference(reference))
+        if document is None:
+            raise UnknownDefinition(reference)
+        return read_definition(document)
+
+    def keep(self, definition: Definition) -> Refusal | None:
+        """Keep a definition that runs are to be started from; refuse another one of the same name and version."""
+        return self._definitions.keep(definition)
+
+    def start(self, asked: Start) -> Created | Refusal:
+        """Create a run and kick it off. Repeating the same request returns the run that exists."""
+        wish = asked.wish
+
+        def size() -> int:
+            return byte_length(wish.definition.document) + byte_length(wish.run_input)
+
+        known = () if asked.request is None else (asked.request.key,)
+        reads = Reads(open_states=(0, _ALL), whole_meta=True, run_receipts=known)
+        decide = partial(start, asked=asked)
+        committed = self._transactions.store.create(wish.workflow_id, reads, decide, size)
+        answer = committed.answer
+        if isinstance(answer, Created):
+            if not answer.existed:
+                self._transactions.keep(wish, answer)  # replaces a cached earlier run of this name
+            self._follow_ups.after(wish.workflow_id, committed)
+            is_over = answer.meta.get("status") != RunStatus.RUNNING
+            if answer.existed and is_over and answer.meta.get("finalized_at") is None:
+                self._follow_ups.skip_unreached(wish.workflow_id)  # who created it may have died before this
+        return answer
+
+
+def id_for(definition: Definition, request_id: str | None, caller: str | None) -> str:
+    """Return the id of a new run: drawn, or the same each time for a request id of this caller and this workflow."""
+    seed = secrets.token_hex(16) if request_id is None else f"{caller}\n{definition.name}\n{request_id}"
+    return new_id(definition.name, seed)
