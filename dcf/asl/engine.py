@@ -30,6 +30,21 @@ def start(machine: Machine, run_input: Json, context: Context, clock: Clock) -> 
     return run.advance()
 
 
+def enter(
+    machine: Machine,
+    name: str,
+    source: str | None,
+    raw: Json,
+    variables: Mapping[str, Json],
+    context: Context,
+    clock: Clock,
+) -> Advance:
+    """Start a run in another state than its first, as if the state at `source` had led there."""
+    run = EngineCall(machine=machine, context=context, clock=clock, visits={})
+    run.go(machine, "", name, source, raw, variables, None)
+    return run.advance()
+
+
 def complete(machine: Machine, path: str, visits: Visits, result: Json, context: Context, clock: Clock) -> Advance:
     """Continue after the Task at `path` completed with `result`."""
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from dcf.asl import engine
 from dcf.asl.state_paths import join
+from dcf.asl.steps import Advance
+from dcf.asl.surroundings import Clock
 from dcf.core.answers import Created
 from dcf.core.attention import NEVER, START_DELAY
 from dcf.core.codec import whole_meta
@@ -24,11 +26,27 @@ from dcf.values.refusal import Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """Where a run begins that takes over what an earlier one did.
+
+    It enters `state` with the input `raw` and the variables, as if from `source`; `states` and their `outputs` have
+    ended in the earlier run.
+    """
+
+    state: str
+    source: str | None
+    raw: Json
+    variables: Mapping[str, Json]
+    states: Mapping[str, StateDoc]
+    outputs: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
     """Request to create a run.
 
     `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
-    caller, `rerun_of` the run that it repeats.
+    caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says.
     """
 
     workflow_id: str
@@ -41,15 +59,16 @@ class Create:
     created_by: str | None = None
     tags: tuple[str, ...] = ()
     rerun_of: str | None = None
+    begin: Beginning | None = None
 
 
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     """Write every document of a new run. An identical run that exists is returned; a different one is a conflict."""
     if snapshot.meta_document is not None:
         return Decision(answer=_existing(snapshot.meta_document, request))
-    definition, now = request.definition, snapshot.now
+    definition, now, begin = request.definition, snapshot.now, request.begin
     meta = Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256, max_attempts=request.max_attempts)
-    unvisited = _unvisited(definition)
+    unvisited = _unvisited(definition) | ({} if begin is None else dict(begin.states))
     step = Transition(
         now=now,
         epoch=now,
@@ -59,9 +78,10 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         starting=True,
         visited_before=unvisited,
     )
-    step.writes.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))
+    step.writes.events.append(_created_event(request))
     context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))
-    step.apply(engine.start(definition.machine, request.run_input, context, clock_of(now, now)))
+    step.apply(_begun(request, context, clock_of(now, now)))
+    step.writes.outputs.update({} if begin is None else begin.outputs)
     document = _meta_document(request, now) | step.writes.meta
     seeded = replace(
         step.writes,
@@ -73,6 +93,22 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         listed=True,
     )
     return replace(step.decision(Created(existed=False, meta=document)), changes=seeded)
+
+
+def _begun(request: Create, context: Mapping[str, Json], clock: Clock) -> Advance:
+    machine, begin = request.definition.machine, request.begin
+    if begin is None:
+        return engine.start(machine, request.run_input, context, clock)
+    return engine.enter(machine, begin.state, begin.source, begin.raw, begin.variables, context, clock)
+
+
+def _created_event(request: Create) -> Event:
+    told: dict[str, Json] = {"definition_sha256": request.definition.sha256}
+    if request.rerun_of is not None:
+        told["rerun_of"] = request.rerun_of
+    if request.begin is not None:
+        told |= {"from": request.begin.state, "kept": list(request.begin.states)}
+    return Event(type="RunCreated", data=told)
 
 
 def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:

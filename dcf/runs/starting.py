@@ -10,8 +10,9 @@ from dcf.core.answers import Created
 from dcf.core.decision import Reads
 from dcf.core.definition import Definition, read_definition
 from dcf.core.model import RunStatus
+from dcf.core.repeating import Rerun, link, repeated, request_to_rerun
 from dcf.core.starting import Start, new_id, read_reference, start
-from dcf.errors import UnknownDefinition
+from dcf.errors import UnknownDefinition, UnknownRun
 from dcf.runs.follow_ups import FollowUps
 from dcf.runs.transactions import Transactions
 from dcf.store.definitions import KeptDefinitions
@@ -61,8 +62,33 @@ class Starting:
                 self._follow_ups.skip_unreached(wish.workflow_id)  # who created it may have died before this
         return answer
 
+    def rerun(self, workflow_id: str, asked: Rerun, request_id: str | None = None) -> Created | Refusal:
+        """Repeat a run as a new one, and link both. A repetition that finds the new run links what is not linked."""
+        definition = self._transactions.current_run(workflow_id).definition
+        paths: tuple[str, ...] = ()
+        entries: tuple[str, ...] = ()
+        if asked.from_state is not None:
+            path = self._transactions.place(workflow_id, asked.from_state).path
+            paths, entries = definition.paths, (path,)
+        reads = Reads(whole_meta=True, states=paths, outputs=paths, entries=entries)
+        snapshot = self._transactions.store.read(workflow_id, reads)
+        if snapshot.meta is None:
+            raise UnknownRun(workflow_id)
+        wish = repeated(snapshot, workflow_id, asked, definition)
+        if isinstance(wish, Refusal):
+            return wish
+        request = None if request_id is None else request_to_rerun(workflow_id, asked, request_id)
+        answer = self.start(Start(wish=wish, request=request, reason=asked.reason))
+        if isinstance(answer, Created):
+            decide = partial(link, to=wish.workflow_id, asked=asked)
+            self._transactions.on_run(workflow_id, Reads(whole_meta=True), decide)
+        return answer
 
-def id_for(definition: Definition, request_id: str | None, caller: str | None) -> str:
-    """Return the id of a new run: drawn, or the same each time for a request id of this caller and this workflow."""
-    seed = secrets.token_hex(16) if request_id is None else f"{caller}\n{definition.name}\n{request_id}"
+
+def id_for(definition: Definition, request_id: str | None, caller: str | None, of: str = "") -> str:
+    """Return the id of a new run: drawn, or the same each time for a request id of this caller and this workflow.
+
+    `of` is the run that it repeats.
+    """
+    seed = secrets.token_hex(16) if request_id is None else f"{caller}\n{definition.name}\n{of}\n{request_id}"
     return new_id(definition.name, seed)
