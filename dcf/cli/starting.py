@@ -1,6 +1,6 @@
-"""The command `dcf start`: starts a run for agents that are elsewhere, or started later.
+"""The commands `dcf start` and `dcf rerun`: begin a run for agents that are elsewhere, or started later.
 
-It writes to Redis directly, not through a server: a user who can reach Redis is trusted already.
+They write to Redis directly, not through a server: a user who can reach Redis is trusted already.
 """
 
 import re
@@ -39,7 +39,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard out
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.command()(start)
+    for command in (start, rerun):
+        app.command()(command)
 
 
 def start(
@@ -93,6 +94,46 @@ def start(
         kept = None if document is None else found.starting.keep(definition)
         answer = kept or found.starting.start(Start(wish=wish, request=request, reason=reason))
         tell(found, wish.workflow_id, done(answer), definition, as_json=as_json)
+
+
+def rerun(
+    workflow_id: Annotated[str, typer.Argument(metavar="RUN", help="The run to repeat (see `dcf ls`).")],
+    from_state: Annotated[
+        str | None, typer.Option("--from", help="Begin with this state; those before it are kept with their outputs.")
+    ] = None,
+    run_input: Annotated[
+        str | None, typer.Option("--input", help="Another input: a JSON file, JSON itself, or -. Not with --from.")
+    ] = None,
+    assign: Annotated[
+        list[str] | None, typer.Option(help="STATE=AGENT, or AGENT for all Tasks, in place of those before.")
+    ] = None,
+    run_id: Annotated[str | None, typer.Option("--id", help="Id of the new run; default: a new one.")] = None,
+    request_id: RequestId = None,
+    reason: Reason = None,
+    as_json: AsJson = False,
+) -> None:
+    """Repeat a run as a new one: from its beginning, or with --from STATE from there, with the input it had.
+
+    STATE is a state of the workflow itself, not one inside a Parallel or Map. The run may go on or be over. Both runs
+    name each other.
+
+    Example:  dcf rerun order-42 --from CalculatePricing
+
+    Prints the id of the new run, with --json {workflow_id, status, existed, definition {name, version, sha256}}.
+    """
+    from dcf.core.repeating import Rerun
+    from dcf.runs.starting import id_for
+    from dcf.values.identifiers import check_agents, check_id
+
+    if from_state is not None and run_input is not None:
+        raise InvalidArgument("With --from the state gets the input that it had.", "Leave out --input, or --from.")
+    given = () if run_input is None else (read_given(run_input, "--input"),)
+    with opening.application() as found:
+        definition = found.control_plane.run(workflow_id).definition
+        new = check_id(run_id or id_for(definition, request_id, None, workflow_id), "--id")
+        agents = check_agents(_assignment(assign or (), definition), set(definition.skills), name="--assign")
+        asked = Rerun(workflow_id=new, run_input=given, from_state=from_state, agents=agents, reason=reason)
+        tell(found, new, done(found.starting.rerun(workflow_id, asked, request_id)), definition, as_json=as_json)
 
 
 def done(answer: "Created | Refusal") -> "Created":
