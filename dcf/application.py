@@ -19,6 +19,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.health import Health
+from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
@@ -64,15 +65,16 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
-    of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
-    and `files` are what tools may change outside runs; the `audit` trail records such changes, and `refusals` what was
-    refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is,
-    and `activity` notes who calls.
+    `control_plane` has the operations on runs, `lifecycle` those on whole runs, and `runs` reads their status.
+    `workers` creates and deletes the agents of runs on `platform`, `equipment` gives them skills from `library`, and
+    `desk` tells them what to do. `documents` and `files` are what tools may change outside runs; the `audit` trail
+    records such changes, and `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what
+    API keys hold. `health` tells how all of it is, and `activity` notes who calls.
     """
 
     settings: Settings
     control_plane: ControlPlane
+    lifecycle: Lifecycle
     runs: RunViews
     platform: AgentPlatform
     workers: Workers
@@ -135,6 +137,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         yield Application(
             settings=settings,
             control_plane=plane,
+            lifecycle=Lifecycle(plane),
             runs=runs,
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
