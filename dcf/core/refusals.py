@@ -3,8 +3,7 @@
     terminal             run_closed, state_terminal    the run or the state has ended
     run_over             run_over                      the run has ended, so it cannot be operated
     run_paused           run_paused                    no new leases until the run is resumed
-    not_ready            goes_by_itself, not_due, not_ready  too early, or no work for an agent; waiting helps
-    not_ready            not_reached                   control has not reached a state that is to be ended by hand
+    not_ready            goes_by_itself, not_due, not_ready, not_reached  too early, or no work for an agent
     owner_mismatch       owner_mismatch                the state is assigned to another agent
     lease_held           lease_held                    another agent holds the lease
     lease_lost           lease_lost                    the token is not that of the current lease
@@ -13,10 +12,9 @@
     token_used           token_used                    the token held the state before
     token_required       token_required                a write without a token
     attempts_exhausted   attempts_exhausted            leased as often as the run allows
-    invalid_transition   invalid_transition            a status that cannot follow the current one
-    invalid_transition   is_a_scope, has_no_worker     something that cannot be done by hand to such a state
+    invalid_transition   invalid_transition, is_a_scope, has_no_worker  what cannot be done to such a state
     nothing_ready        nothing_ready                 no state that this agent can take now
-    conflict             conflict, (run_)request_id_used  another run has this id; another request had this request id
+    conflict             conflict, request_id_used, run_request_id_used  another run or request has this id
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
 
 They are in one place so that codes stay stable and texts consistent.

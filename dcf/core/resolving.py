@@ -100,7 +100,6 @@ def _end(
     writes.timers[state] = None
     writes.claims.update(forgotten_claim(doc))
     writes.receipts.update(receipts.lost(state, doc, now))
-    writes.notices.extend(stop_notices({state: doc}))
     writes.events.append(_event(request, wish, doc, epoch))
     writes.meta.update(_agents_patch(snapshot, wish))
     if _is_task(doc) and wish.how != "error":
@@ -108,6 +107,7 @@ def _end(
     more = take(step, snapshot, state, advance, definition, context)
     if more is not None:
         return Decision(answer=more)
+    writes.notices.extend(stop_notices({state: doc}))  # only now: closing a scope drops the notices of what is inside
     answer = RunAnswer(answer=_told(step, wish), at=now)
     done = step.decision(answer)
     return replace(done, changes=replace(step.writes, assigned=wish.agents))

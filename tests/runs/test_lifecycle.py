@@ -18,7 +18,7 @@ from tests.support import ahead
 from tests.support.machines import chain, workflow
 from tests.support.proxy import Fault, Proxy
 from tests.support.scopes import parallel, task
-from tests.support.trouble import dies
+from tests.support.trouble import Meanwhile, dies
 from tests.support.world import World
 
 TIMED = {"Type": "Task", "TimeoutSeconds": 60, "End": True}
@@ -46,14 +46,8 @@ def told(world: World, agent: str, run: str) -> list[tuple[str | None, str]]:
 
 
 def meanwhile(world: World, do: Callable[[], object]) -> ControlPlane:
-    """A server that stands still between reading and its first commit, while something else happens."""
-    todo = [do]
-
-    def stand_still() -> None:
-        while todo:
-            todo.pop()()
-
-    return ControlPlane(RunStore(world.connections, before_commit=stand_still), world.index)
+    """A server that reads, and before whose first commit something else happens."""
+    return ControlPlane(RunStore(world.connections, before_commit=Meanwhile(do)), world.index)
 
 
 # Cancelling
