@@ -215,6 +215,7 @@ def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = Non
         created_at=str(found.get("created_at") or ""),
         is_started=found.get("started_at") is not None,
         has_planner=found.get("planner_agent_id") is not None,
+        is_paused=found.get("paused_at") is not None and status == RunStatus.RUNNING.value,
         agents=agents,
         max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
         clock_due_at=from_text(found.get("clock_due_at")),

@@ -243,7 +243,8 @@ class Meta:
     """The part of a run's meta document that decisions need.
 
     `agents` has only the states that were read, by name. An empty tuple means that any agent may take the state.
-    `clock_due_at` is when the clock will look at the run at the latest, None if that is not known.
+    `clock_due_at` is when the clock will look at the run at the latest, None if that is not known. While the run is
+    `is_paused`, nobody gets a lease.
     """
 
     status: RunStatus
@@ -251,6 +252,7 @@ class Meta:
     created_at: str = ""
     is_started: bool = False
     has_planner: bool = False
+    is_paused: bool = False
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     clock_due_at: int | None = None

@@ -35,6 +35,7 @@ _META_FIELDS: Final = {
         "definition_sha256",
         "created_at",
         "started_at",
+        "paused_at",
         "planner_agent_id",
         "max_attempts",
         "clock_due_at",
