@@ -134,7 +134,8 @@ class Changes:
     `meta_document` and `definition` are set for a new run, `packed` for an ended one; `meta` sets single fields.
     `timers` maps a state to the server time at which the clock next looks at it; None removes the timer. `claims` maps
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
-    `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run.
+    `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
+    are states of which nothing else is kept.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -148,6 +149,7 @@ class Changes:
     definition: Mapping[str, Json] | None = None
     packed: Packed | None = None
     meta: dict[str, Json] = field(default_factory=dict)
+    forgotten: list[str] = field(default_factory=list)
     states: dict[str, StateDoc] = field(default_factory=dict)
     inputs: dict[str, StateInput] = field(default_factory=dict)
     outputs: dict[str, Json] = field(default_factory=dict)

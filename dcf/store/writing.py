@@ -127,6 +127,10 @@ def _deleted(key: Callable[[RunKeys, str], str]) -> Writer:
     return write
 
 
+def _forgotten(packet: Packet, run: RunKeys, paths: Sequence[str]) -> None:
+    packet.deleted += [key(path) for path in paths for key in (run.state, run.input, run.entry, run.output)]
+
+
 def _packed(packet: Packet, run: RunKeys, packed: Packed) -> None:
     """Write documents as JSON strings of their text."""
     packet.documents += (run.definition, "$", dump_bytes(dump(dict(packed.definition))))
@@ -220,6 +224,7 @@ ANNOUNCES: Final[Mapping[str, Announcer]] = {"listed": _listed, "assigned": _ass
 WRITES: Final[Mapping[str, Writer]] = {
     "opened": _deleted(RunKeys.join),
     "dropped": _deleted(RunKeys.output),
+    "forgotten": _forgotten,
     "meta_document": _document(lambda run: run.meta),
     "definition": _document(lambda run: run.definition),
     "packed": _packed,
