@@ -19,7 +19,9 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.health import Health
+from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
 from dcf.settings import Settings
@@ -34,6 +36,7 @@ from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.connection import Connections, open_async_client, open_pool
+from dcf.store.definitions import KeptDefinitions
 from dcf.store.deliveries import SharedDeliveries
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
@@ -64,15 +67,17 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
-    of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
-    and `files` are what tools may change outside runs; the `audit` trail records such changes, and `refusals` what was
-    refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is,
-    and `activity` notes who calls.
+    `control_plane` has the operations on runs, `lifecycle` those on whole runs, `starting` begins them, and `runs`
+    reads their status. `workers` creates and deletes the agents of runs on `platform`, `equipment` gives them skills
+    from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change outside runs;
+    the `audit` trail records such changes, and `refusals` what was refused. `sweep` repairs the indexes across runs.
+    `usage` tells what API keys hold. `health` tells how all of it is, and `activity` notes who calls.
     """
 
     settings: Settings
     control_plane: ControlPlane
+    lifecycle: Lifecycle
+    starting: Starting
     runs: RunViews
     platform: AgentPlatform
     workers: Workers
@@ -112,9 +117,8 @@ def open_application(settings: Settings) -> Iterator[Application]:
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
         resources.callback(connections.close)
-        facts = inspect_server(connections)
+        facts, replicas = inspect_server(connections), settings.wait_replicas
         items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
-        replicas = settings.wait_replicas
         store = RunStore(connections, wait_replicas=replicas)
         index, history, told = RunIndex(connections), History(connections), ToldRecords(connections)
         plane = ControlPlane(store, index, items)
@@ -125,17 +129,18 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         edits = Edits(connections, wait_replicas=replicas, keep_s=settings.json_life_s)
         equipment = open_equipment(settings, platform, documents)
         library = _open_library(settings)
-        outbox = Outbox(connections)
+        outbox, audit = Outbox(connections), AuditTrail(connections)
         breaker = Breaker() if platform.is_remote else None
         together = platform.deliver_all if isinstance(platform, Mailbox) else None
         notifications = Notifications(plane, outbox, told, _guarded(platform, breaker), together)
         activity = Activity(ActivityRecords(connections), breaker)
         access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
-        audit = AuditTrail(connections)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         yield Application(
             settings=settings,
             control_plane=plane,
+            lifecycle=Lifecycle(plane),
+            starting=_starting(plane, connections, replicas),
             runs=runs,
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
@@ -160,6 +165,11 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             server=facts,
             redis_url=url,
         )
+
+
+def _starting(plane: ControlPlane, connections: Connections, replicas: int) -> Starting:
+    definitions = KeptDefinitions(connections, wait_replicas=replicas)
+    return Starting(plane.transactions, plane.follow_ups, definitions)
 
 
 def _open_library(settings: Settings) -> Library:

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from dcf import __version__
-from dcf.cli import audit, graphs, keys, language, opening, reference, running, skills, stub, views
+from dcf.cli import audit, graphs, keys, language, opening, reference, running, skills, starting, stub, views
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
@@ -39,6 +39,7 @@ _EXIT_CODES = {
     "unknown_run": EXIT_NOT_FOUND,
     "unknown_state": EXIT_NOT_FOUND,
     "unknown_key": EXIT_NOT_FOUND,
+    "unknown_definition": EXIT_NOT_FOUND,
     "too_large": EXIT_USAGE,
     "store_unavailable": EXIT_UNAVAILABLE,
     "store_unsuitable": EXIT_UNAVAILABLE,
@@ -374,5 +375,5 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (language, graphs, skills, stub, keys, audit, reference):
+for part in (starting, language, graphs, skills, stub, keys, audit, reference):
     part.mount(app)

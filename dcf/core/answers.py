@@ -77,6 +77,14 @@ class Created:
 
 
 @record(frozen=True, slots=True, kw_only=True)
+class Linked:
+    """The run says that it was repeated as the run `to`, since this call or before."""
+
+    to: str
+    repeated: bool = False
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class Finalized:
     """The run is closed. `audit` is the record written by the first call."""
 
@@ -84,7 +92,9 @@ class Finalized:
     repeated: bool = False
 
 
-Fired: TypeAlias = Literal["closed", "held", "not_due", "timed_out", "scope", "waited", "exhausted", "reminded"]
+Fired: TypeAlias = Literal[
+    "closed", "held", "not_due", "timed_out", "scope", "waited", "exhausted", "paused", "reminded"
+]
 """What the clock found at an open state."""
 
 

@@ -52,6 +52,16 @@ class Definition:
     )
 
     @property
+    def version(self) -> str | None:
+        """The version that the document says it is; None if it says none."""
+        return _text(self.document, "version")
+
+    @property
+    def identity(self) -> dict[str, Json]:
+        """The document without the workflow id, which names a run: what the hash is taken over."""
+        return _identity(self.document)
+
+    @property
     def paths(self) -> tuple[str, ...]:
         """Paths of the top-level states, without those inside a Parallel or Map."""
         return tuple(join("", name) for name in self.machine.states)
@@ -93,11 +103,9 @@ def read_definition(document: Json) -> Definition:
     problems = (*problems, *check_names(document))
     if machine is None or problems:
         raise InvalidDefinition(problems)
-    # The workflow id names a run. The same document may run under many ids and stays the same definition.
-    identity = {name: value for name, value in document.items() if name != "workflow_id"}
     return Definition(
         document=document,
-        sha256=definition_sha256(identity),
+        sha256=definition_sha256(_identity(document)),
         workflow_id=_text(document, "workflow_id"),
         name=_text(document, "workflow_name") or _text(document, "workflowName") or _DEFAULT_NAME,
         schema_version=_text(document, "workflow_schema_version") or "unknown",
@@ -106,6 +114,13 @@ def read_definition(document: Json) -> Definition:
         stateful=_is_stateful(document.get("asl")),
         revisits=_revisits(machine),
     )
+
+
+def as_workflow(document: Json, name: str = _DEFAULT_NAME) -> Json:
+    """Wrap a plain ASL machine into a workflow of this name; return any other document unchanged."""
+    if isinstance(document, Mapping) and "States" in document and "asl" not in document:
+        return {"workflow_name": name, "asl": document}
+    return document
 
 
 def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:
@@ -121,6 +136,11 @@ def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:
         for name, hidden in found.items()
         if hidden is not None
     )
+
+
+def _identity(document: Mapping[str, Json]) -> dict[str, Json]:
+    """Leave out the workflow id: the same document may run under many ids and stays the same definition."""
+    return {name: value for name, value in document.items() if name != "workflow_id"}
 
 
 def _is_retried(state: State) -> bool:

@@ -12,7 +12,7 @@
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
-| `cp:wf:<id>:receipts` | hash | requests that displace another's receipt: what older requests were told | the run's retention |
+| `cp:wf:<id>:receipts` | hash | requests that displace another's receipt, and requests about the whole run: what older requests were told | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
 | `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
@@ -36,6 +36,8 @@
 | `cp:idx:quota:live:<owner>` | sorted set | creating a run (before it): runs that may be live, by when | until the quota is asked for |
 | `cp:idx:quota:part:<owner>:<run>` | hash | writes of an API key to a run (before them): bytes by what they are | with the entry of the run |
 | `cp:idx:quota:inbox:<owner>` | sorted set | notifying: entries in inboxes that may be there, by when | a week |
+| `cp:idx:def:<sha256>` | string | starting a run (before it): a workflow document that was started | 90 days after it was last started by its name or kept |
+| `cp:idx:defs:<name>` | hash | the same: hashes of the documents of a workflow's name, by version, and the newest | as its documents |
 | `cp:idx:docs` | hash | the JSON tools: of each document its owner, bytes and life | with its document |
 | `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
@@ -114,7 +116,7 @@ def decode_state(part: str) -> str:
 
 
 def receipt_field(path: str, request: str) -> str:
-    """Return the field of a request's receipt in the hash of receipts."""
+    """Return the field of a request's receipt in the hash of receipts; the path is empty for one about the run."""
     return f"{encode_state(path)}:{request}"
 
 
@@ -137,6 +139,16 @@ def sent(agent_id: str, thing: str) -> str:
 def agent(agent_id: str) -> str:
     """Return the key of an agent's record."""
     return f"cp:idx:agent:{agent_id}"
+
+
+def definition(sha256: str) -> str:
+    """Return the key of a kept workflow document."""
+    return f"cp:idx:def:{sha256}"
+
+
+def definitions_named(name: str) -> str:
+    """Return the key of the versions that are kept of a workflow."""
+    return f"cp:idx:defs:{encode_state(name)}"
 
 
 def agents_tagged(tag: str) -> str:

@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 
 from dcf.core import codec
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
-from dcf.core.model import Receipt, StateDoc, StateInput
+from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.operations import write_run_receipt
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
@@ -126,6 +127,10 @@ def _deleted(key: Callable[[RunKeys, str], str]) -> Writer:
     return write
 
 
+def _forgotten(packet: Packet, run: RunKeys, paths: Sequence[str]) -> None:
+    packet.deleted += [key(path) for path in paths for key in (run.state, run.input, run.entry, run.output)]
+
+
 def _packed(packet: Packet, run: RunKeys, packed: Packed) -> None:
     """Write documents as JSON strings of their text."""
     packet.documents += (run.definition, "$", dump_bytes(dump(dict(packed.definition))))
@@ -197,6 +202,11 @@ def _receipts(packet: Packet, run: RunKeys, receipts: Mapping[tuple[str, str], R
         packet.others.append(("HSET", run.receipts, receipt_field(path, request), text))
 
 
+def _run_receipts(packet: Packet, run: RunKeys, receipts: Mapping[str, RunReceipt]) -> None:
+    for request, receipt in receipts.items():
+        packet.others.append(("HSET", run.receipts, receipt_field("", request), dump_bytes(write_run_receipt(receipt))))
+
+
 def _listed(run: RunKeys, _: bool, now: int) -> Iterator[Command]:
     yield ("ZADD", keys.RUNS, "NX", now, run.workflow_id)  # NX: a listed run keeps its place
     yield ("ZADD", keys.LIVE, now, run.workflow_id)
@@ -214,6 +224,7 @@ ANNOUNCES: Final[Mapping[str, Announcer]] = {"listed": _listed, "assigned": _ass
 WRITES: Final[Mapping[str, Writer]] = {
     "opened": _deleted(RunKeys.join),
     "dropped": _deleted(RunKeys.output),
+    "forgotten": _forgotten,
     "meta_document": _document(lambda run: run.meta),
     "definition": _document(lambda run: run.definition),
     "packed": _packed,
@@ -231,6 +242,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "claims": _claims,
     "sizes": _sizes,
     "receipts": _receipts,
+    "run_receipts": _run_receipts,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 

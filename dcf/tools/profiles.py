@@ -21,6 +21,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     planning,
     redis_json,
     skills,
+    starting,
     validation,
 )
 from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec

@@ -20,11 +20,15 @@ from dcf.ports import Deliverer
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.retrying import Retrying
+from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
 from dcf.store import keys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply
+from dcf.store.definitions import KeptDefinitions
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.history import Happening, History
@@ -86,6 +90,9 @@ class World:
         self.due = DueRuns(self.connections)
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
+        self.lifecycle = Lifecycle(self.plane)
+        self.retrying = Retrying(self.plane)
+        self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.outbox = Outbox(self.connections)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
