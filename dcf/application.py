@@ -14,6 +14,7 @@ from dcf.files.tree import FileTree
 from dcf.ports import AgentPlatform, Deliverer
 from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
+from dcf.runs.catalog import RunList
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
@@ -33,6 +34,7 @@ from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.audit_trail import AuditTrail
+from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client, open_pool
 from dcf.store.deliveries import SharedDeliveries
 from dcf.store.documents import Documents
@@ -64,16 +66,17 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
-    of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
-    and `files` are what tools may change outside runs; the `audit` trail records such changes, and `refusals` what was
-    refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is,
-    and `activity` notes who calls.
+    `control_plane` has the operations on runs, `runs` reads their status, and `run_list` lists them. `workers` creates
+    and deletes the agents of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them
+    what to do. `documents` and `files` are what tools may change outside runs; the `audit` trail records such changes,
+    and `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health`
+    tells how all of it is, and `activity` notes who calls.
     """
 
     settings: Settings
     control_plane: ControlPlane
     runs: RunViews
+    run_list: RunList
     platform: AgentPlatform
     workers: Workers
     equipment: Equipment
@@ -118,7 +121,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         store = RunStore(connections, wait_replicas=replicas)
         index, history, told = RunIndex(connections), History(connections), ToldRecords(connections)
         plane = ControlPlane(store, index, items)
-        runs = RunViews(plane, store, index, history, told)
+        runs = RunViews(plane, store, history, told)
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
@@ -136,6 +139,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             settings=settings,
             control_plane=plane,
             runs=runs,
+            run_list=RunList(Catalog(connections)),
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
             equipment=equipment,

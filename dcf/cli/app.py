@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from dcf import __version__
-from dcf.cli import audit, graphs, keys, language, opening, reference, running, skills, stub, views
+from dcf.cli import audit, catalog, graphs, keys, language, opening, reference, running, skills, stub, views
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
@@ -92,6 +92,7 @@ app = typer.Typer(
 )
 
 running.mount(app)
+catalog.mount(app)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
@@ -262,20 +263,6 @@ def pulse(
             if done:
                 _print_done(done, as_json=as_json)
             time.sleep(found.settings.pulse_interval_s)
-
-
-@app.command("ls")
-def list_runs(
-    limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=1000)] = 20,
-    as_json: JsonFlag = False,
-) -> None:
-    """List runs, newest first; one line for each."""
-    with opening.application() as found:
-        rows = [one.as_json() for one in found.runs.newest(limit)]
-    if as_json:
-        _print_json(rows)
-    else:
-        views.print_runs(rows)
 
 
 @app.command()

@@ -67,7 +67,7 @@ class Attention:
     """What a run needs of the clock at this server time: whether it is running, what it owes, what is due.
 
     `next_due` is when the clock must look again; None if nothing is left for it to do. `is_final`: it was finalized.
-    `is_left_open`: it was finalized without closing its open states.
+    `is_left_open`: it was finalized without closing its open states. `is_retried`: it was over, and goes on.
     """
 
     now: int
@@ -80,6 +80,8 @@ class Attention:
     is_final: bool = False
     is_left_open: bool = False
     is_timed_out: bool = False
+    status: str | None = None
+    is_retried: bool = False
 
     @property
     def is_over(self) -> bool:
@@ -193,7 +195,7 @@ def attention_commands(run: RunKeys) -> list[Command]:
     """Return the commands that read what a run needs of the clock."""
     return [
         ("TIME",),
-        ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline", "$.left_open"),
+        ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline", "$.left_open", "$.retried"),
         ("XLEN", run.outbox),
         ("ZRANGE", run.timers, 0, _PAGE - 1, "WITHSCORES"),
     ]
@@ -221,4 +223,6 @@ def read_attention(replies: list[Reply]) -> Attention:
         is_final=found.get("finalized_at") is not None,
         is_left_open=found.get("left_open") is True,
         is_timed_out=deadline is not None and deadline <= now,
+        status=found.get("status"),
+        is_retried=bool(found.get("retried")),
     )

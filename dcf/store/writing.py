@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from dcf.core import codec
+from dcf.core import catalog, codec
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.model import Receipt, StateDoc, StateInput
 from dcf.store import keys
@@ -24,6 +24,9 @@ from dcf.values.json_text import Json, dump, dump_bytes
 _ASSIGNED_LIFE_S: Final = 30 * 24 * 3600
 
 _ADD: Final = "HINCRBY"
+
+_FACETED: Final = frozenset({"status", "agents", "tags"})
+"""Fields of meta that change while a run exists, and under which it is listed."""
 
 
 @dataclass(slots=True)
@@ -60,13 +63,19 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
 
 def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Command]:
     """Return the commands that add the run to indexes; `seen` is what the changes were decided by."""
-    commands: list[Command] = []
+    commands = [*_faceted(run, changes, seen)] if changes.meta_document or changes.meta else []
     for row, announce in ANNOUNCES.items():
         found = getattr(changes, row)
         if found:
             commands += announce(run, found, seen.now)
     at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)
     return commands if at is None else [*commands, due_command(run, at)]
+
+
+def facet_commands(run: RunKeys, meta: Mapping[str, Json], at: int) -> Iterator[Command]:
+    """Yield the commands that list a run, created at this time, under what these fields of its meta say."""
+    for facet, value in catalog.facets_of(meta):
+        yield ("ZADD", keys.runs_by(facet, value), at, run.workflow_id)
 
 
 def due_command(run: RunKeys, at: int) -> Command:
@@ -195,6 +204,14 @@ def _receipts(packet: Packet, run: RunKeys, receipts: Mapping[tuple[str, str], R
     for (path, request), receipt in receipts.items():
         text = dump_bytes(codec.write_receipt(receipt))
         packet.others.append(("HSET", run.receipts, receipt_field(path, request), text))
+
+
+def _faceted(run: RunKeys, changes: Changes, seen: Snapshot) -> Iterator[Command]:
+    if changes.meta_document is not None:
+        yield from facet_commands(run, changes.meta_document, seen.now)
+    elif not _FACETED.isdisjoint(changes.meta):
+        created_at = "" if seen.meta is None else seen.meta.created_at
+        yield from facet_commands(run, changes.meta, catalog.listed_at(created_at, seen.now))
 
 
 def _listed(run: RunKeys, _: bool, now: int) -> Iterator[Command]:

@@ -83,7 +83,7 @@ class World:
         self.outbox = Outbox(self.connections)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
-        self.views = RunViews(self.plane, self.store, self.index, self.history, self.told)
+        self.views = RunViews(self.plane, self.store, self.history, self.told)
         self.inbox = Inbox(self.connections)
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
