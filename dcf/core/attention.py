@@ -4,6 +4,7 @@ The clock (`dcf pulse`) calls these functions and decides nothing itself. It loo
 when it has been ready for a while without a lease: then its agents are reminded, and after many reminders the planner.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from dcf.core.answers import Owed
@@ -23,6 +24,9 @@ START_DELAY = 60 * SECOND
 
 MOST_REMINDERS = 10
 """After so many reminders (about half an hour) the planner is told, and further ones come once an hour."""
+
+STUCK_REMINDERS = 3
+"""After so many reminders in vain (a minute and three quarters) the run is listed as stuck."""
 
 NEVER = 2**53
 """A timer that never fires. It keeps a state of a run that was not started listed as open."""
@@ -88,6 +92,30 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
     if not _waits_for_start(doc, meta):
         return doc.attention(now + _delay(doc.reminders))
     return doc.attention(now + _start_delay(doc.start_reminders)) if meta.has_planner else NEVER
+
+
+def stuck_mark(before: Mapping[str, StateDoc], changes: Changes) -> bool | None:
+    """Return whether these changes list the run as stuck (True), take it off that list (False), or neither.
+
+    A running run is stuck if the agents of one of its states were reminded `STUCK_REMINDERS` times since the state was
+    last leased, or its planner once that it waits to be started. A lease, an end of the state or the start takes the
+    run off; if another state is still waited for, its next reminder lists the run again. Why nobody takes a state
+    stands in its document (`reminders`, `start_reminders`, the lease) and in what is known of its agents.
+    """
+    found = False if "started_at" in changes.meta else None
+    for path, doc in changes.states.items():
+        if _is_in_vain(doc):
+            return True
+        if path in before and _is_in_vain(before[path]):
+            found = False
+    return found
+
+
+def _is_in_vain(doc: StateDoc) -> bool:
+    """Return True if enough reminders about an open state were followed by no lease."""
+    if doc.reminders < STUCK_REMINDERS and not doc.start_reminders:
+        return False
+    return not doc.status.is_terminal
 
 
 def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:

@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
 from dcf.core import catalog, codec
+from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.model import Receipt, StateDoc, StateInput
 from dcf.store import keys
@@ -68,6 +69,9 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comman
         found = getattr(changes, row)
         if found:
             commands += announce(run, found, seen.now)
+    mark = stuck_mark(seen.states, changes)
+    if mark is not None:
+        commands.append(_stuck_command(run, seen, is_stuck=mark))
     at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)
     return commands if at is None else [*commands, due_command(run, at)]
 
@@ -210,8 +214,17 @@ def _faceted(run: RunKeys, changes: Changes, seen: Snapshot) -> Iterator[Command
     if changes.meta_document is not None:
         yield from facet_commands(run, changes.meta_document, seen.now)
     elif not _FACETED.isdisjoint(changes.meta):
-        created_at = "" if seen.meta is None else seen.meta.created_at
-        yield from facet_commands(run, changes.meta, catalog.listed_at(created_at, seen.now))
+        yield from facet_commands(run, changes.meta, _created_at(seen))
+
+
+def _stuck_command(run: RunKeys, seen: Snapshot, *, is_stuck: bool) -> Command:
+    return (
+        ("ZADD", keys.STUCK, _created_at(seen), run.workflow_id) if is_stuck else ("ZREM", keys.STUCK, run.workflow_id)
+    )
+
+
+def _created_at(seen: Snapshot) -> int:
+    return catalog.listed_at("" if seen.meta is None else seen.meta.created_at, seen.now)
 
 
 def _listed(run: RunKeys, _: bool, now: int) -> Iterator[Command]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from dcf.core.attention import STUCK_REMINDERS
 from dcf.core.catalog import Facet, RunPage, RunQuery, read_cursor
 from dcf.core.model import RunStatus
 from dcf.errors import InvalidArgument
@@ -14,7 +15,8 @@ from dcf.store.connection import Connections
 from dcf.values.instants import from_text
 from dcf.workforce.crew.assigning import assign
 from tests.support.counting import CountingPool
-from tests.support.machines import Document, chain
+from tests.support.machines import Document, chain, workflow
+from tests.support.scopes import parallel, task
 from tests.support.world import World
 
 
@@ -251,3 +253,74 @@ def test_a_page_takes_three_round_trips_at_most(real: World, mine: str, filters:
         found = Catalog(Connections(counting)).page(RunQuery(limit=10, **query))
     assert len(found.rows) == 10
     assert len(packets) == 3
+
+
+# Stuck
+
+
+def reminded(world: World, run: str, state: str, times: int) -> None:
+    for _ in range(times):
+        world.make_due(run, state)
+        world.notifications.pulse()
+
+
+def stuck(world: World, mine: str) -> list[str]:
+    found = page(world, workflow=mine, stuck=True)
+    assert all(row.stuck for row in found.rows)
+    return ids(found)
+
+
+def test_a_run_whose_agents_were_reminded_in_vain_is_stuck_until_one_takes_its_state(real: World, mine: str) -> None:
+    run = real.create(named(mine), agents={"A": "a"})
+    real.plane.kick_off(run, "go")
+    reminded(real, run, "A", STUCK_REMINDERS - 1)
+    assert stuck(real, mine) == []
+    reminded(real, run, "A", 1)
+    assert stuck(real, mine) == [run]
+    assert page(real, 1).counts.stuck >= 1
+    real.acquire(run, "A", "a")
+    assert stuck(real, mine) == []
+    assert real.ask("ZSCORE", keys.STUCK, run) is None
+
+
+def test_a_lease_that_ended_is_reminded_of_and_stuck_too_until_its_holder_completes_it(real: World, mine: str) -> None:
+    run = real.create(named(mine, "A", "B"), agents={"A": "a"})
+    real.plane.kick_off(run, "go")
+    token = real.acquire(run, "A", "a")
+    real.expire_lease(run, "A")
+    reminded(real, run, "A", STUCK_REMINDERS)
+    assert stuck(real, mine) == [run]
+    real.complete(run, "A", token)
+    assert stuck(real, mine) == []
+
+
+def test_a_run_that_its_planner_does_not_start_is_stuck_until_it_does(real: World, mine: str) -> None:
+    run = real.create(named(mine), agents={"A": "a"}, planner="boss")
+    reminded(real, run, "A", 1)
+    assert stuck(real, mine) == [run]
+    real.plane.kick_off(run, "go")
+    assert stuck(real, mine) == []
+
+
+def test_a_run_that_is_over_is_not_stuck(real: World, mine: str) -> None:
+    run = real.create(named(mine), agents={"A": "a"})
+    real.plane.kick_off(run, "go")
+    reminded(real, run, "A", STUCK_REMINDERS)
+    real.finalize(run)
+    assert stuck(real, mine) == [], "before the clock looked, too"
+    real.notifications.pulse()
+    assert real.ask("ZSCORE", keys.STUCK, run) is None
+
+
+def test_with_another_state_that_is_waited_for_a_run_is_stuck_again_at_the_next_reminder(
+    real: World, mine: str
+) -> None:
+    document = workflow({"P": parallel({"L": task()}, {"R": task()})}) | {"workflow_name": mine}
+    run = real.create(document, agents={"L": "l", "R": "r"})
+    real.plane.kick_off(run, "go")
+    reminded(real, run, "P/0/L", STUCK_REMINDERS)
+    reminded(real, run, "P/1/R", STUCK_REMINDERS)
+    real.acquire(run, "P/0/L", "l")
+    assert stuck(real, mine) == []
+    reminded(real, run, "P/1/R", 1)
+    assert stuck(real, mine) == [run]
