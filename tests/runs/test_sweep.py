@@ -231,7 +231,8 @@ def test_runs_of_an_earlier_version_are_listed_under_what_they_are(site: World) 
     site.notifications.pulse()
     before = facet_lists(site)
     assert len(before) == 2 + 1 + 3 + 2, "statuses, workflow, versions, agents"
-    site.ask("DEL", *before)
+    for key in before:
+        site.ask("DEL", key)
     missing = {ListKind.CATALOG: 6 + 3}
     assert sweep(site).look(repair=True) == SweepReport(missing=missing, dangling={})
     assert facet_lists(site) == before
