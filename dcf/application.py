@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.core.retention import RetentionPolicy
 from dcf.core.vitals import Expected
 from dcf.data import find_directory, find_file
 from dcf.errors import InvalidArgument
@@ -21,6 +22,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.health import Health
 from dcf.runs.notifications import Notifications
+from dcf.runs.retention import Retention
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
 from dcf.settings import Settings
@@ -36,6 +38,7 @@ from dcf.store.assignments import AssignmentIndex
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client, open_pool
+from dcf.store.deletion import Deletion
 from dcf.store.deliveries import SharedDeliveries
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
@@ -66,17 +69,18 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on runs, `runs` reads their status, and `run_list` lists them. `workers` creates
-    and deletes the agents of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them
-    what to do. `documents` and `files` are what tools may change outside runs; the `audit` trail records such changes,
-    and `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health`
-    tells how all of it is, and `activity` notes who calls.
+    `control_plane` has the operations on runs, `runs` reads their status, `run_list` lists them, and `retention` keeps
+    and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`, `equipment` gives
+    them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
+    outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep` repairs the indexes
+    across runs. `usage` tells what API keys hold. `health` tells how all of it is, and `activity` notes who calls.
     """
 
     settings: Settings
     control_plane: ControlPlane
     runs: RunViews
     run_list: RunList
+    retention: Retention
     platform: AgentPlatform
     workers: Workers
     equipment: Equipment
@@ -122,18 +126,17 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         index, history, told = RunIndex(connections), History(connections), ToldRecords(connections)
         plane = ControlPlane(store, index, items)
         runs = RunViews(plane, store, history, told)
-        inbox, records = Inbox(connections), AgentRecords(connections)
+        inbox, records, audit = Inbox(connections), AgentRecords(connections), AuditTrail(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
         edits = Edits(connections, wait_replicas=replicas, keep_s=settings.json_life_s)
-        equipment = open_equipment(settings, platform, documents)
-        library = _open_library(settings)
-        outbox = Outbox(connections)
+        equipment, library = open_equipment(settings, platform, documents), _open_library(settings)
+        outbox, policy = Outbox(connections), _retention_policy(settings)
+        retention, due = Retention(plane, store, outbox, Deletion(connections), policy), DueRuns(connections, policy)
         breaker = Breaker() if platform.is_remote else None
         notifications = Notifications(plane, outbox, told, _guarded(platform, breaker))
         activity = Activity(ActivityRecords(connections), breaker)
         access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
-        audit = AuditTrail(connections)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         yield Application(
             settings=settings,
@@ -148,7 +151,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             documents=JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
-            clock=RunClock(plane, index, DueRuns(connections), outbox, deliveries, ServerTime(connections), activity),
+            retention=retention,
+            clock=RunClock(plane, index, due, outbox, retention, deliveries, ServerTime(connections), activity),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes)),
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
@@ -163,6 +167,10 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             server=facts,
             redis_url=url,
         )
+
+
+def _retention_policy(settings: Settings) -> RetentionPolicy:
+    return RetentionPolicy(finalize_after_s=settings.finalize_after_s, keep_s=settings.retention_s)
 
 
 def _open_library(settings: Settings) -> Library:

@@ -13,6 +13,9 @@
     invalid_transition   invalid_transition            a status that cannot follow the current one
     nothing_ready        nothing_ready                 no state that this agent can take now
     conflict             conflict, request_id_used     another run has this id; another write had this request id
+    run_live             run_live                      only a run that is over is deleted
+    on_hold              run_on_hold                   the run must be kept
+    run_over             run_being_deleted             nothing more happens to the run
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
 
 They are in one place so that codes stay stable and texts consistent.
@@ -201,6 +204,33 @@ def conflict(message: str) -> Refusal:
         code="conflict",
         message=message,
         hint="Use a new workflow_id for a different workflow or input; a definition and a run are two things.",
+    )
+
+
+def run_live(workflow_id: str) -> Refusal:
+    """Refuse to delete a run that is not over."""
+    return Refusal(
+        code="run_live",
+        message=f"Run '{workflow_id}' is running; only runs that are over are deleted.",
+        hint="Cancel it first with cancel_run, or wait until it is over.",
+    )
+
+
+def run_on_hold(workflow_id: str) -> Refusal:
+    """Refuse to delete a run that must be kept."""
+    return Refusal(
+        code="on_hold",
+        message=f"Run '{workflow_id}' is on hold and is kept.",
+        hint="An operator releases the hold with hold_run and hold=false.",
+    )
+
+
+def run_being_deleted(workflow_id: str) -> Refusal:
+    """Refuse because the run's keys are being removed."""
+    return Refusal(
+        code="run_over",
+        message=f"Run '{workflow_id}' is being deleted.",
+        hint="It is gone in a moment; start another.",
     )
 
 

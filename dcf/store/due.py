@@ -11,6 +11,7 @@ from typing import Final
 
 from dcf.core.catalog import Facet
 from dcf.core.model import RunStatus
+from dcf.core.retention import KEEP_ALL, RetentionPolicy
 from dcf.store import keys
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.keys import RunKeys
@@ -25,8 +26,9 @@ _PAGE: Final = 500
 class DueRuns:
     """Live runs by when the clock must look at them."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, policy: RetentionPolicy = KEEP_ALL) -> None:
         self._connections = connections
+        self._policy = policy
 
     def at(self, now: int) -> list[str]:
         """Return the ids of runs that the clock must look at by this server time."""
@@ -35,7 +37,7 @@ class DueRuns:
 
     def settle(self, workflow_id: str) -> None:
         """Set when the clock must look at the run next, or remove it; leave it due if it changes meanwhile."""
-        self._connections.over_one(lambda connection: _settle(connection, RunKeys(workflow_id)))
+        self._connections.over_one(lambda connection: _settle(connection, RunKeys(workflow_id), self._policy))
 
     def check(self, workflow_ids: Sequence[str], now: int) -> None:
         """Bring live runs forward that are noted too late or not at all: by an older version, which has no index."""
@@ -77,13 +79,13 @@ def _outlived(seen: Attention) -> list[str]:
     return others if seen.is_running else [*others, keys.STUCK]
 
 
-def _settle(connection: Connection, run: RunKeys) -> None:
+def _settle(connection: Connection, run: RunKeys, policy: RetentionPolicy) -> None:
     watch: Command = ("WATCH", run.meta, run.timers, run.outbox)
     live: Command = ("ZSCORE", keys.LIVE, run.workflow_id)
     _, is_live, *replies = (checked(reply) for reply in exchange(connection, [watch, live, *attention_commands(run)]))
     seen, index = read_attention(replies), keys.due(run.workflow_id)
     # A run that is over but still listed was not when the clock looked: the next look takes it off the live list.
-    at = seen.next_due or (None if is_live is None else seen.now)
+    at = seen.next_due or (seen.retention_due(policy) if is_live is None else seen.now)
     commands: list[Command] = [("ZREM", index, run.workflow_id) if at is None else ("ZADD", index, at, run.workflow_id)]
     commands += [("ZREM", listed, run.workflow_id) for listed in _outlived(seen)]
     if seen.exists:

@@ -243,7 +243,7 @@ def test_runs_of_an_earlier_version_are_listed_under_what_they_are(site: World) 
 def test_lists_of_runs_do_not_keep_what_is_gone(site: World) -> None:
     site.create(chain("A"), agents={"A": "a"})
     before = facet_lists(site)
-    for key in (*before, keys.STUCK):
+    for key in (*before, keys.STUCK.encode()):
         site.ask("ZADD", key, 1, "nothing")
     gone = {ListKind.CATALOG: len(before) + 1}
     assert sweep(site).look(repair=True) == SweepReport(missing={}, dangling=gone)

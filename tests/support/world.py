@@ -15,16 +15,19 @@ from dcf.core.finalization import Finalize
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
+from dcf.core.retention import KEEP_ALL, RetentionPolicy
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.notifications import Notifications
+from dcf.runs.retention import Retention
 from dcf.runs.views import RunViews
 from dcf.store import keys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply
+from dcf.store.deletion import Deletion
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.history import Happening, History
@@ -48,9 +51,8 @@ class Relay(Notifications):
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
         super().__init__(world.plane, world.outbox, world.told, platform)
         self.deliveries = DeliveryThreads(self.deliver_all, threads)
-        self.clock = RunClock(
-            world.plane, world.index, world.due, world.outbox, self.deliveries, ServerTime(world.connections)
-        )
+        time = ServerTime(world.connections)
+        self.clock = RunClock(world.plane, world.index, world.due, world.outbox, world.retention, self.deliveries, time)
 
     def pulse(self) -> int:
         return self.clock.pulse()
@@ -66,6 +68,7 @@ class World:
     clock: Ahead | None = None
     before_commit: Callable[[], None] | None = None
     items: Files | None = None
+    policy: RetentionPolicy = KEEP_ALL
     runs: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -77,10 +80,11 @@ class World:
             **more,
         )
         self.index = RunIndex(self.connections)
-        self.due = DueRuns(self.connections)
+        self.due = DueRuns(self.connections, self.policy)
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
         self.outbox = Outbox(self.connections)
+        self.retention = Retention(self.plane, self.store, self.outbox, Deletion(self.connections), self.policy)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
         self.views = RunViews(self.plane, self.store, self.history, self.told)
