@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.core.retention import RetentionPolicy
 from dcf.core.vitals import Expected
 from dcf.data import find_directory, find_file
 from dcf.errors import InvalidArgument
@@ -14,6 +15,7 @@ from dcf.files.tree import FileTree
 from dcf.ports import AgentPlatform, Deliverer
 from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
+from dcf.runs.catalog import RunList
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
@@ -21,6 +23,7 @@ from dcf.runs.editing import JsonDocuments
 from dcf.runs.health import Health
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.retention import Retention
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
@@ -35,8 +38,10 @@ from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.audit_trail import AuditTrail
+from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client, open_pool
 from dcf.store.definitions import KeptDefinitions
+from dcf.store.deletion import Deletion
 from dcf.store.deliveries import SharedDeliveries
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
@@ -68,10 +73,11 @@ class Application:
     """The objects that tools and commands use.
 
     `control_plane` has the operations on runs, `lifecycle` those on whole runs, `starting` begins them, and `runs`
-    reads their status. `workers` creates and deletes the agents of runs on `platform`, `equipment` gives them skills
-    from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change outside runs;
-    the `audit` trail records such changes, and `refusals` what was refused. `sweep` repairs the indexes across runs.
-    `usage` tells what API keys hold. `health` tells how all of it is, and `activity` notes who calls.
+    reads their status. `run_list` lists runs, and `retention` keeps and deletes those that are over. `workers` creates
+    and deletes the agents of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them
+    what to do. `documents` and `files` are what tools may change outside runs; the `audit` trail records such changes,
+    and `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health`
+    tells how all of it is, and `activity` notes who calls.
     """
 
     settings: Settings
@@ -79,6 +85,8 @@ class Application:
     lifecycle: Lifecycle
     starting: Starting
     runs: RunViews
+    run_list: RunList
+    retention: Retention
     platform: AgentPlatform
     workers: Workers
     equipment: Equipment
@@ -122,14 +130,14 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         store = RunStore(connections, wait_replicas=replicas)
         index, history, told = RunIndex(connections), History(connections), ToldRecords(connections)
         plane = ControlPlane(store, index, items)
-        runs = RunViews(plane, store, index, history, told)
-        inbox, records = Inbox(connections), AgentRecords(connections)
+        runs = RunViews(plane, store, history, told)
+        inbox, records, audit = Inbox(connections), AgentRecords(connections), AuditTrail(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
         edits = Edits(connections, wait_replicas=replicas, keep_s=settings.json_life_s)
-        equipment = open_equipment(settings, platform, documents)
-        library = _open_library(settings)
-        outbox, audit = Outbox(connections), AuditTrail(connections)
+        equipment, library = open_equipment(settings, platform, documents), _open_library(settings)
+        outbox, audit, policy = Outbox(connections), AuditTrail(connections), _retention_policy(settings)
+        retention, due = Retention(plane, store, outbox, Deletion(connections), policy), DueRuns(connections, policy)
         breaker = Breaker() if platform.is_remote else None
         together = platform.deliver_all if isinstance(platform, Mailbox) else None
         notifications = Notifications(plane, outbox, told, _guarded(platform, breaker), together)
@@ -142,6 +150,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             lifecycle=Lifecycle(plane),
             starting=_starting(plane, connections, replicas),
             runs=runs,
+            run_list=RunList(Catalog(connections)),
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
             equipment=equipment,
@@ -150,7 +159,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             documents=JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
-            clock=RunClock(plane, index, DueRuns(connections), outbox, deliveries, ServerTime(connections), activity),
+            retention=retention,
+            clock=RunClock(plane, index, due, outbox, retention, deliveries, ServerTime(connections), activity),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes)),
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
@@ -170,6 +180,10 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
 def _starting(plane: ControlPlane, connections: Connections, replicas: int) -> Starting:
     definitions = KeptDefinitions(connections, wait_replicas=replicas)
     return Starting(plane.transactions, plane.follow_ups, definitions)
+
+
+def _retention_policy(settings: Settings) -> RetentionPolicy:
+    return RetentionPolicy(finalize_after_s=settings.finalize_after_s, keep_s=settings.retention_s)
 
 
 def _open_library(settings: Settings) -> Library:

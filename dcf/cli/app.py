@@ -16,7 +16,22 @@ import typer
 from typer.core import TyperGroup
 
 from dcf import __version__
-from dcf.cli import audit, graphs, keys, language, lifecycle, opening, reference, running, skills, starting, stub, views
+from dcf.cli import (
+    audit,
+    catalog,
+    graphs,
+    keys,
+    language,
+    lifecycle,
+    opening,
+    reference,
+    retention,
+    running,
+    skills,
+    starting,
+    stub,
+    views,
+)
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
@@ -93,6 +108,7 @@ app = typer.Typer(
 )
 
 running.mount(app)
+catalog.mount(app)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
@@ -265,20 +281,6 @@ def pulse(
             time.sleep(found.settings.pulse_interval_s)
 
 
-@app.command("ls")
-def list_runs(
-    limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=1000)] = 20,
-    as_json: JsonFlag = False,
-) -> None:
-    """List runs, newest first; one line for each."""
-    with opening.application() as found:
-        rows = [one.as_json() for one in found.runs.newest(limit)]
-    if as_json:
-        _print_json(rows)
-    else:
-        views.print_runs(rows)
-
-
 @app.command()
 def show(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
     """Show where a run stands: its states, who holds what until when, output or error.
@@ -375,5 +377,5 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (starting, language, graphs, skills, stub, keys, audit, reference, lifecycle):
+for part in (starting, language, graphs, skills, stub, keys, audit, reference, lifecycle, retention):
     part.mount(app)

@@ -22,13 +22,12 @@ from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.spans import read_span
 
 if TYPE_CHECKING:
     from dcf.application import Application
     from dcf.store.audit_trail import Recording
 
-_SPANS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_LONGEST_LIFE_S: Final = 10 * 365 * 86_400
 _LONGEST_LABEL: Final = 100
 _LIFE: Final = "90d"
 _NEVER: Final = "never"
@@ -170,9 +169,8 @@ def _recorded(found: "Application", change: str, about: Mapping[str, str]) -> "I
 
 
 def _seconds(span: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,9})([smhd])", span, re.ASCII)
-    life = 0 if found is None else int(found[1]) * _SPANS[found[2]]
-    if not 0 < life <= _LONGEST_LIFE_S:
+    life = read_span(span)
+    if life is None:
         raise InvalidArgument(
             "--expires is no length of time.", "Write it as 90d, 12h, 30m or 45s, at most ten years, or never."
         )

@@ -1,7 +1,7 @@
 """What the commands print for people. Text from runs is untrusted: markup and control characters are neutralized."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -30,9 +30,6 @@ _WIDE = 500
 
 _LONGEST = 5000
 _USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside it is
-_GAP = 2
-_ALWAYS = 2  # columns of `dcf ls` shown on any terminal: the run and its status
-_EXAMPLE = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
 _NOT_STARTED = (
     "Not started yet: no agent was told. notify_next_worker_agent without source_state starts it (whoever planned the"
     " run calls it); an agent may also take a state by itself with claim_ready_state."
@@ -156,23 +153,6 @@ def print_run(document: Mapping[str, Json]) -> None:
         print_document(out, meta.get("output"))
 
 
-def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
-    """Print the runs for `dcf ls`, one line each."""
-    out = console()
-    if not rows:
-        _line(out, "No runs yet. Try:")
-        _line(out, f"  {_EXAMPLE}")
-        return
-    columns = {
-        "run": [Text(clean(row["workflow_id"])) for row in rows],
-        "status": [status_text(run_word(row)) for row in rows],
-        "states": [Text(f"{row['states_done']}/{row['states']}") for row in rows],
-        "created": [Text(clean(row["created_at"], 20)[:19].replace("T", " ")) for row in rows],
-        "workflow": [Text(clean(row["workflow_name"], 40)) for row in rows],
-    }
-    out.print(_fitting(columns, out.width))
-
-
 def print_event(event: Mapping[str, Json]) -> None:
     """Print one event for `dcf events`."""
     data = {name: value for name, value in event.items() if name not in {"id", "at", "type", "state"}}
@@ -180,21 +160,6 @@ def print_event(event: Mapping[str, Json]) -> None:
     line = f"{event['at'][11:23]}  {clean(event['type']):<18} {clean(event['state'] or '')}  {told}"
     sys.stdout.write(line.rstrip() + "\n")
     sys.stdout.flush()
-
-
-def _fitting(columns: Mapping[str, Sequence[Text]], width: int) -> Table:
-    """Return a table of as many columns, from the first, as fit the width; two always do on a usual terminal."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    shown: list[Sequence[Text]] = []
-    for name, cells in columns.items():
-        width -= max(len(name), *(cell.cell_len for cell in cells)) + (_GAP if shown else 0)
-        if width < 0 and len(shown) >= _ALWAYS:
-            break
-        table.add_column(name, no_wrap=True)
-        shown.append(cells)
-    for row in zip(*shown, strict=True):
-        table.add_row(*row)
-    return table
 
 
 def _cell(text: str) -> Text:

@@ -149,6 +149,7 @@ def _meta_document(request: Create, now: int) -> dict[str, Json]:
             "workflow_name": definition.name,
             "schema_version": definition.schema_version,
             "definition_sha256": definition.sha256,
+            "workflow_version": definition.version,
             "created_at": to_text(now),
             "start_at": machine.start_at,
             "terminal_states": list(machine.terminal_states),

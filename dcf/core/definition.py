@@ -22,7 +22,7 @@ from dcf.values.names import escaped, hidden_in
 _STATEFUL = ("'Assign'", "$$", "{%")
 """Text that occurs in every document whose states read variables or the context object."""
 
-_NAMES = ("workflow_name", "workflowName", "workflow_schema_version")
+_NAMES = ("workflow_name", "workflowName", "workflow_schema_version", "version")
 
 _MOST_KEPT: Final = 2048
 
@@ -33,9 +33,10 @@ _DEFAULT_NAME = "unnamed-workflow"
 class Definition:
     """A workflow that can be run, as parsed from its document.
 
-    `skills` maps each Task, nested ones included, to its skill ids. `stateful` is True if a state may read variables or
-    the context object, `revisits` if one may be entered twice; `sha256` leaves out the workflow id. `needed` is what
-    `needs` worked out for writes to its states; it is thrown away with the definition, or when there is too much of it.
+    `version` is the one that its author gave it, if any. `skills` maps each Task, nested ones included, to its skill
+    ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice;
+    `sha256` leaves out the workflow id. `needed` is what `needs` worked out for writes to its states; it is thrown away
+    with the definition, or when there is too much of it.
     """
 
     document: Mapping[str, Json]
@@ -43,6 +44,7 @@ class Definition:
     workflow_id: str | None
     name: str
     schema_version: str
+    version: str | None
     machine: Machine
     skills: Mapping[str, tuple[str, ...]]
     stateful: bool
@@ -50,11 +52,6 @@ class Definition:
     needed: dict[tuple[str, bool, bool, int], Reads] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-
-    @property
-    def version(self) -> str | None:
-        """The version that the document says it is; None if it says none."""
-        return _text(self.document, "version")
 
     @property
     def identity(self) -> dict[str, Json]:
@@ -109,6 +106,7 @@ def read_definition(document: Json) -> Definition:
         workflow_id=_text(document, "workflow_id"),
         name=_text(document, "workflow_name") or _text(document, "workflowName") or _DEFAULT_NAME,
         schema_version=_text(document, "workflow_schema_version") or "unknown",
+        version=_text(document, "version"),
         machine=machine,
         skills={name: _skills(state) for name, state in every_state(machine) if isinstance(state, Task)},
         stateful=_is_stateful(document.get("asl")),

@@ -1,7 +1,7 @@
 """Every refusal of a well-formed request by the control plane, with its code and a hint what to do next.
 
     terminal             run_closed, state_terminal    the run or the state has ended
-    run_over             run_over                      the run has ended, so it cannot be operated
+    run_over             run_over, run_being_deleted   the run has ended, so it cannot be operated
     run_paused           run_paused                    no new leases until the run is resumed
     not_ready            goes_by_itself, not_due, not_ready, not_reached  too early, or no work for an agent
     owner_mismatch       owner_mismatch                the state is assigned to another agent
@@ -17,6 +17,8 @@
     conflict             conflict, request_id_used, run_request_id_used, definition_differs  the id is taken
     cannot_rerun         cannot_rerun                  what the run recorded is not enough to go on from there
     cannot_retry         cannot_retry                  the run did not fail, or cannot go on
+    run_live             run_live                      only a run that is over is deleted
+    on_hold              run_on_hold                   the run must be kept
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
 
 They are in one place so that codes stay stable and texts consistent.
@@ -284,6 +286,33 @@ def cannot_rerun(message: str, hint: str) -> Refusal:
 def cannot_retry(message: str, hint: str) -> Refusal:
     """Refuse because there is nothing in the run that could be tried again."""
     return Refusal(code="cannot_retry", message=message, hint=hint)
+
+
+def run_live(workflow_id: str) -> Refusal:
+    """Refuse to delete a run that is not over."""
+    return Refusal(
+        code="run_live",
+        message=f"Run '{workflow_id}' is running; only runs that are over are deleted.",
+        hint="Cancel it first with cancel_run, or wait until it is over.",
+    )
+
+
+def run_on_hold(workflow_id: str) -> Refusal:
+    """Refuse to delete a run that must be kept."""
+    return Refusal(
+        code="on_hold",
+        message=f"Run '{workflow_id}' is on hold and is kept.",
+        hint="An operator releases the hold with hold_run and hold=false.",
+    )
+
+
+def run_being_deleted(workflow_id: str) -> Refusal:
+    """Refuse because the run's keys are being removed."""
+    return Refusal(
+        code="run_over",
+        message=f"Run '{workflow_id}' is being deleted.",
+        hint="It is gone in a moment; start another.",
+    )
 
 
 _REMEDIES: Final[Mapping[str, tuple[str, str]]] = {

@@ -14,6 +14,7 @@
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
 | `cp:wf:<id>:receipts` | hash | requests that displace another's receipt, and requests about the whole run: what older requests were told | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
+| `cp:idx:runs:<facet>:<value>` | sorted set | a run's transactions (before the run's keys): runs by creation time that have a status, workflow, version, agent or tag, or that nobody takes (`stuck`) | until the run is deleted, or a sweep finds it gone |
 | `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
 | `cp:idx:inbox:<agent>:waiting`, `:taken` | sorted set | delivery and reading: unread events by their turn, the others by when they were handed out | with the inbox |
@@ -70,6 +71,7 @@ _TAG = re.compile(r"\{([^}]+)\}")
 
 RUNS = "cp:idx:runs"
 LIVE = "cp:idx:live"
+STUCK = "cp:idx:runs:stuck"
 KEY_INDEX = "cp:idx:keys"
 AUDIT_TRAIL = "cp:idx:audit"
 DOCUMENTS = "cp:idx:docs"
@@ -97,6 +99,12 @@ def due(workflow_id: str) -> str:
 def every_due() -> list[str]:
     """Return the keys that hold the due times of all runs."""
     return [f"{DUE}{shard}" for shard in range(_DUE_SHARDS)]
+
+
+@lru_cache(maxsize=1024)
+def runs_by(facet: str, value: str) -> str:
+    """Return the key of the index of runs that have this value of a facet: status, workflow, version, agent, tag."""
+    return f"{RUNS}:{facet}:{encode_state(value)}"
 
 
 @lru_cache(maxsize=1024)

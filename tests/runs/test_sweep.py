@@ -214,3 +214,38 @@ def test_a_user_who_may_not_see_all_keys_is_told_so(tmp_path: Path) -> None:
         with pytest.raises(StoreUnsuitable):
             Sweep(Listings(connections)).look(repair=False)
         connections.close()
+
+
+# The list of runs
+
+
+def facet_lists(world: World) -> dict[bytes, list[bytes]]:
+    found = [key for key in world.ask("KEYS", "cp:idx:runs:*") if key != keys.STUCK.encode()]
+    return {key: world.ask("ZRANGE", key, 0, -1, "WITHSCORES") for key in found}
+
+
+def test_runs_of_an_earlier_version_are_listed_under_what_they_are(site: World) -> None:
+    running = site.create(chain("A") | {"version": "1.0"}, agents={"A": ("a", "b")})
+    over = site.create(chain("A", "B"))
+    site.finalize(over)
+    site.notifications.pulse()
+    before = facet_lists(site)
+    assert len(before) == 2 + 1 + 3 + 2, "statuses, workflow, versions, agents"
+    for key in before:
+        site.ask("DEL", key)
+    missing = {ListKind.CATALOG: 6 + 3}
+    assert sweep(site).look(repair=True) == SweepReport(missing=missing, dangling={})
+    assert facet_lists(site) == before
+    assert site.ask("ZSCORE", keys.runs_by("status", "running"), running) is not None
+    assert sweep(site).look(repair=True) == RIGHT
+
+
+def test_lists_of_runs_do_not_keep_what_is_gone(site: World) -> None:
+    site.create(chain("A"), agents={"A": "a"})
+    before = facet_lists(site)
+    for key in (*before, keys.STUCK.encode()):
+        site.ask("ZADD", key, 1, "nothing")
+    gone = {ListKind.CATALOG: len(before) + 1}
+    assert sweep(site).look(repair=True) == SweepReport(missing={}, dangling=gone)
+    assert facet_lists(site) == before
+    assert site.ask("EXISTS", keys.STUCK) == 0

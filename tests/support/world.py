@@ -15,6 +15,7 @@ from dcf.core.finalization import Finalize
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
+from dcf.core.retention import KEEP_ALL, RetentionPolicy
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
 from dcf.runs.clock import RunClock
@@ -22,6 +23,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.retention import Retention
 from dcf.runs.retrying import Retrying
 from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
@@ -29,6 +31,7 @@ from dcf.store import keys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply
 from dcf.store.definitions import KeptDefinitions
+from dcf.store.deletion import Deletion
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.history import Happening, History
@@ -53,9 +56,8 @@ class Relay(Notifications):
         together = platform.deliver_all if isinstance(platform, Mailbox) else None
         super().__init__(world.plane, world.outbox, world.told, platform, together)
         self.deliveries = DeliveryThreads(self.deliver_all, threads)
-        self.clock = RunClock(
-            world.plane, world.index, world.due, world.outbox, self.deliveries, ServerTime(world.connections)
-        )
+        time = ServerTime(world.connections)
+        self.clock = RunClock(world.plane, world.index, world.due, world.outbox, world.retention, self.deliveries, time)
 
     def pulse(self) -> int:
         return self.clock.pulse()
@@ -75,6 +77,7 @@ class World:
     before_commit: Callable[[], None] | None = None
     one_packet_from_s: float = 0.0
     items: Files | None = None
+    policy: RetentionPolicy = KEEP_ALL
     runs: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -87,16 +90,17 @@ class World:
             **more,
         )
         self.index = RunIndex(self.connections)
-        self.due = DueRuns(self.connections)
+        self.due = DueRuns(self.connections, self.policy)
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
         self.lifecycle = Lifecycle(self.plane)
         self.retrying = Retrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.outbox = Outbox(self.connections)
+        self.retention = Retention(self.plane, self.store, self.outbox, Deletion(self.connections), self.policy)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
-        self.views = RunViews(self.plane, self.store, self.index, self.history, self.told)
+        self.views = RunViews(self.plane, self.store, self.history, self.told)
         self.inbox = Inbox(self.connections)
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
