@@ -17,6 +17,7 @@ from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.health import Health
 from dcf.runs.notifications import Notifications
@@ -47,6 +48,7 @@ from dcf.store.listings import Listings
 from dcf.store.outbox import Outbox
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
+from dcf.store.run_signs import RunSignsReader
 from dcf.store.runs import RunStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
@@ -64,7 +66,8 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
+    `control_plane` has the operations on runs, and `runs` reads their status; `diagnosis` tells why one does not
+    move. `workers` creates and deletes the agents
     of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
     and `files` are what tools may change outside runs; the `audit` trail records such changes, and `refusals` what was
     refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is,
@@ -74,6 +77,7 @@ class Application:
     settings: Settings
     control_plane: ControlPlane
     runs: RunViews
+    diagnosis: Diagnosis
     platform: AgentPlatform
     workers: Workers
     equipment: Equipment
@@ -136,6 +140,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             settings=settings,
             control_plane=plane,
             runs=runs,
+            diagnosis=Diagnosis(plane, RunSignsReader(connections), settings.pulse_interval_s),
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
             equipment=equipment,

@@ -13,6 +13,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     assignment,
     authoring,
     completion,
+    diagnosis,
     execution,
     files,
     health,

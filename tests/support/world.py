@@ -20,6 +20,7 @@ from dcf.ports import Deliverer
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.notifications import Notifications
 from dcf.runs.views import RunViews
 from dcf.store import keys
@@ -31,6 +32,7 @@ from dcf.store.history import Happening, History
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Outbox
+from dcf.store.run_signs import RunSignsReader
 from dcf.store.runs import RunStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
@@ -84,6 +86,7 @@ class World:
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
         self.views = RunViews(self.plane, self.store, self.index, self.history, self.told)
+        self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
         self.inbox = Inbox(self.connections)
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
