@@ -290,11 +290,13 @@ def show(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
             view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
         else:
             view = found.runs.overview(workflow_id)
-        document = view.as_json()
+        why = found.diagnosis.explain(workflow_id).as_json()
+        document = view.as_json() | {"findings": why["findings"]}
     if as_json:
         _print_json(document)
     else:
         views.print_run(document)
+        diagnosis.print_findings(document["findings"])
 
 
 @app.command()

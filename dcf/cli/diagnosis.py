@@ -51,6 +51,12 @@ def print_explanation(document: dict[str, Json]) -> None:
         out.print(Text(f"{document['unread_states']} more open states were not looked at."), soft_wrap=True)
 
 
+def print_findings(findings: list[dict[str, Json]]) -> None:
+    """Print what holds a run up, below the run: what is stuck, and else the first of what goes on by itself."""
+    for finding in [one for one in findings if one["stuck"]] or findings[:1]:
+        print_finding(finding)
+
+
 def print_finding(finding: dict[str, Json]) -> None:
     """Print one finding: what is stuck in yellow, what goes on by itself in plain."""
     out = console()

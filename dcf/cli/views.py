@@ -32,10 +32,6 @@ _USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside
 _GAP = 2
 _ALWAYS = 2  # columns of `dcf ls` shown on any terminal: the run and its status
 _EXAMPLE = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
-_NOT_STARTED = (
-    "Not started yet: no agent was told. notify_next_worker_agent without source_state starts it (whoever planned the"
-    " run calls it); an agent may also take a state by itself with claim_ready_state."
-)
 _FACTS = ("created_at", "started_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
 
 
@@ -138,8 +134,6 @@ def print_run(document: Mapping[str, Json]) -> None:
     out = console()
     meta = document["meta"]
     out.print(run_view(meta, document["states"], datetime.now(UTC), document["more"]))
-    if any(doc.get("awaits_start") for doc in document["states"].values()):
-        _line(out, _NOT_STARTED, "yellow")
     for name in _FACTS:
         if meta.get(name) is not None:
             _line(out, f"{name}: {clean(meta[name], _LONGEST)}")

@@ -9,20 +9,20 @@ from dataclasses import replace
 
 from dcf.asl.state_paths import name_of, within
 from dcf.core import remedies
-from dcf.core.findings import Cause, Finding
+from dcf.core.findings import Cause, RunFinding
 from dcf.core.model import RunStatus, StateDoc
 from dcf.core.run_facts import NAMED, NOT_TOLD, Facts, listed, moment, ready_since, text
 from dcf.core.state_findings import about_state
 from dcf.values.instants import from_text, to_text
 
 
-def diagnose(facts: Facts) -> tuple[Finding, ...]:
+def diagnose(facts: Facts) -> tuple[RunFinding, ...]:
     """Return why the run is where it is, what is stuck first, the oldest first. Empty: nothing holds it up."""
     found = [*_about_run(facts)] or [*_grouped(_about_states(facts))] or [*_unless_moving(facts)]
     return tuple(sorted(found, key=lambda one: (not one.stuck, one.since or 0)))
 
 
-def explain_state(facts: Facts, path: str, before: Iterable[str]) -> tuple[Finding, ...]:
+def explain_state(facts: Facts, path: str, before: Iterable[str]) -> tuple[RunFinding, ...]:
     """Return why one state is where it is. `before` are the states that may lead to it, however indirectly.
 
     A state that waits for others has one finding, which names the root of it: what holds up those others.
@@ -46,11 +46,11 @@ def _leads(root: str, leading: set[str]) -> bool:
     return root in leading or any(within(root, owner) for owner in leading)
 
 
-def _waiting(path: str, roots: list[Finding]) -> Finding:
+def _waiting(path: str, roots: list[RunFinding]) -> RunFinding:
     """Return the finding of a state that waits; the first root is what has waited longest."""
     root = min(roots, key=lambda one: (not one.stuck, one.since or 0))
     names = [one.state for one in roots if one.state is not None][:NAMED]
-    return Finding(
+    return RunFinding(
         cause=Cause.WAITING_FOR,
         sentence=f"State '{path}' waits for {listed(names)}. {root.sentence}",
         remedy=root.remedy,
@@ -61,11 +61,11 @@ def _waiting(path: str, roots: list[Finding]) -> Finding:
     )
 
 
-def _about_run(facts: Facts) -> Iterator[Finding]:
+def _about_run(facts: Facts) -> Iterator[RunFinding]:
     """Yield the one cause that holds up the whole run, if there is one."""
     run, document = facts.workflow_id, facts.document
     if facts.refusal is not None:
-        yield Finding(
+        yield RunFinding(
             cause=Cause.STORE_REFUSES_WRITES,
             sentence=f"Redis refuses writes, so that nothing can change. {facts.refusal.message}",
             remedy=remedies.mend_store(facts.refusal.remedy),
@@ -75,7 +75,7 @@ def _about_run(facts: Facts) -> Iterator[Finding]:
     elif facts.meta.status is not RunStatus.RUNNING:
         if document.get("finalized_at") is None:
             ended = from_text(document.get("finished_at"))
-            yield Finding(
+            yield RunFinding(
                 cause=Cause.NOT_FINALIZED,
                 sentence=f"The run is {facts.meta.status.value} and was not finalized, so that it is kept for good.",
                 remedy=remedies.finalize(run),
@@ -84,7 +84,7 @@ def _about_run(facts: Facts) -> Iterator[Finding]:
                 evidence={"status": facts.meta.status.value},
             )
     elif facts.unreadable is not None:
-        yield Finding(
+        yield RunFinding(
             cause=Cause.DEFINITION_UNKNOWN,
             sentence=f"The workflow of the run cannot be read, so that no state can end. {facts.unreadable}",
             remedy=remedies.replace_definition(run),
@@ -93,7 +93,7 @@ def _about_run(facts: Facts) -> Iterator[Finding]:
         )
     elif facts.paused_at is not None:
         held = [path for path, doc in facts.states.items() if doc.lease.is_live(facts.now)]
-        yield Finding(
+        yield RunFinding(
             cause=Cause.PAUSED,
             sentence=f"The run is paused since {moment(facts.paused_at)}: no state is leased until it is resumed.",
             remedy=remedies.resume(run),
@@ -107,11 +107,11 @@ def _about_run(facts: Facts) -> Iterator[Finding]:
         yield clock
 
 
-def _not_started(facts: Facts) -> Finding:
+def _not_started(facts: Facts) -> RunFinding:
     created = from_text(facts.meta.created_at)
     planner = facts.document.get("planner_agent_id")
     waiting = [path for path, doc in facts.states.items() if _awaits_start(doc, facts)]
-    return Finding(
+    return RunFinding(
         cause=Cause.NOT_STARTED,
         sentence="The run was created and not started: no agent was told.",
         remedy=remedies.start(facts.workflow_id),
@@ -132,7 +132,7 @@ def _awaits_start(doc: StateDoc, facts: Facts) -> bool:
     return not facts.meta.is_started and is_first and doc.is_claimable(facts.now)
 
 
-def _clock(facts: Facts) -> Finding | None:
+def _clock(facts: Facts) -> RunFinding | None:
     """Return what is wrong with the clock, where the run needs it now or is waiting for it."""
     waiting = {path: due for path, doc in facts.states.items() if (due := _due_by_clock(path, doc, facts)) is not None}
     if not waiting:
@@ -147,7 +147,7 @@ def _clock(facts: Facts) -> Finding | None:
     }
     if facts.is_clock_silent:
         last = "No clock has ever looked" if facts.looked_at is None else f"No clock since {moment(facts.looked_at)}"
-        return Finding(
+        return RunFinding(
             cause=Cause.CLOCK_ABSENT,
             sentence=f"{last}: what state '{first}' waits for does not happen by itself.",
             remedy=remedies.run_clock(),
@@ -156,7 +156,7 @@ def _clock(facts: Facts) -> Finding | None:
             evidence=evidence,
         )
     if late > facts.patience:
-        return Finding(
+        return RunFinding(
             cause=Cause.CLOCK_LATE,
             sentence=f"The clock is late: state '{first}' was due at {moment(waiting[first])}.",
             remedy=remedies.mend_clock(),
@@ -193,16 +193,16 @@ def _is_root(path: str, doc: StateDoc, facts: Facts) -> bool:
     return path not in facts.around
 
 
-def _about_states(facts: Facts) -> Iterator[Finding]:
+def _about_states(facts: Facts) -> Iterator[RunFinding]:
     for path, doc in facts.states.items():
         if _is_root(path, doc, facts) and (found := about_state(path, doc, facts)) is not None:
             yield found
 
 
-def _unless_moving(facts: Facts) -> Iterator[Finding]:
+def _unless_moving(facts: Facts) -> Iterator[RunFinding]:
     """Yield that nothing is open in a run that is not over: no step can follow, whatever anybody does."""
     if facts.meta.status is RunStatus.RUNNING and not facts.states and facts.unreadable is None:
-        yield Finding(
+        yield RunFinding(
             cause=Cause.NOTHING_OPEN,
             sentence="The run is not over, and no state is open: its documents were changed by hand, or were lost.",
             remedy=remedies.cancel(facts.workflow_id),
@@ -210,9 +210,9 @@ def _unless_moving(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _grouped(found: Iterable[Finding]) -> Iterator[Finding]:
+def _grouped(found: Iterable[RunFinding]) -> Iterator[RunFinding]:
     """Yield one finding for states of the same name that have the same cause and the same agent."""
-    groups: dict[tuple[Cause, str, str], list[Finding]] = {}
+    groups: dict[tuple[Cause, str, str], list[RunFinding]] = {}
     for one in found:
         holder = str(one.evidence.get("owner_agent_id"))
         groups.setdefault((one.cause, name_of(one.state or ""), holder), []).append(one)

@@ -52,7 +52,7 @@ class Remedy:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Finding:
+class RunFinding:
     """One cause. `since` is the server's time in microseconds, None if the documents do not tell.
 
     `stuck`: nothing moves until somebody does something; False for what goes on by itself, such as a timer. A finding

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from dcf.core import remedies
-from dcf.core.findings import Cause, Finding, Remedy
+from dcf.core.findings import Cause, Remedy, RunFinding
 from dcf.core.model import Operation, StateDoc
 from dcf.core.run_facts import NAMED, PATIENCE, Facts, lasting, listed, moment, ready_since, sighting, text
 from dcf.values.instants import SECOND, to_text
@@ -22,7 +22,7 @@ _MANY_RETRIES: Final = 2
 _MANY_TRIES: Final = 3
 
 
-def about_state(path: str, doc: StateDoc, facts: Facts) -> Finding | None:
+def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:
     """Return why this open state, which waits for no other, is where it is; None if it is about to go on."""
     now = facts.now
     is_later = doc.not_before is not None and doc.not_before > now
@@ -39,14 +39,14 @@ def about_state(path: str, doc: StateDoc, facts: Facts) -> Finding | None:
     return _untaken(path, doc, facts)
 
 
-def _held(path: str, doc: StateDoc, facts: Facts) -> Finding:
+def _held(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     lease, worked_since = doc.lease, _progress(doc)
     silent = None if worked_since is None else facts.now - worked_since
     renewed = lease.ts is not None and doc.started_at is not None and lease.ts > doc.started_at
     until = "" if lease.expires_at is None else f" until {moment(lease.expires_at)}"
     kept = f", renewed last at {moment(lease.ts)}" if renewed and lease.ts is not None else ""
     still = "" if silent is None else f"; no result for {lasting(silent)}"
-    return Finding(
+    return RunFinding(
         cause=Cause.LEASE_HELD,
         sentence=f"State '{path}' is held by {lease.owner_agent_id or 'an agent'}{until}{kept}{still}.",
         remedy=remedies.take_away(facts.workflow_id, path),
@@ -78,14 +78,14 @@ def _keeps_failing(doc: StateDoc, facts: Facts) -> bool:
     return again and (not doc.is_claimable(facts.now) or facts.now - ready_since(doc) <= NOT_TAKEN_FOR)
 
 
-def _failing(path: str, doc: StateDoc, facts: Facts) -> Finding:
+def _failing(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     if doc.retries >= _MANY_RETRIES:
         what = f"failed {doc.retries} times and is tried again, the last time with {doc.last_error or 'no error named'}"
     else:
         what = f"was leased {doc.tries} times, and no holder finished it before its lease ended"
     later = doc.not_before is not None and doc.not_before > facts.now
     when = f"; the next try is due at {moment(doc.not_before)}" if later and doc.not_before is not None else ""
-    return Finding(
+    return RunFinding(
         cause=Cause.KEEPS_FAILING,
         sentence=f"State '{path}' {what}{when}.",
         remedy=remedies.look_at_errors(facts.workflow_id, path),
@@ -102,12 +102,12 @@ def _failing(path: str, doc: StateDoc, facts: Facts) -> Finding:
     )
 
 
-def _due_later(path: str, doc: StateDoc, facts: Facts) -> Finding:
+def _due_later(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     assert doc.not_before is not None, "asked before"
     is_retry = doc.retries > 0 or doc.last_error is not None
     error = f" after {doc.last_error}" if doc.last_error else ""
     what = f"is tried again{error}" if is_retry else "goes on"
-    return Finding(
+    return RunFinding(
         cause=Cause.RETRY_DUE if is_retry else Cause.TIMER_DUE,
         sentence=f"State '{path}' {what} at {moment(doc.not_before)}, in {lasting(doc.not_before - facts.now)}.",
         remedy=remedies.wait(facts.workflow_id, path),
@@ -118,11 +118,11 @@ def _due_later(path: str, doc: StateDoc, facts: Facts) -> Finding:
     )
 
 
-def _expired(path: str, doc: StateDoc, facts: Facts) -> Finding:
+def _expired(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     """Return why nobody took over a state whose holder vanished."""
     since = ready_since(doc)
     told = _trouble_to_take(path, doc, facts)
-    return Finding(
+    return RunFinding(
         cause=Cause.LEASE_EXPIRED,
         sentence=f"The lease of {doc.lease.owner_agent_id or 'an agent'} on state '{path}' ended at {moment(since)} and"
         f" nobody took over: {told.why}.",
@@ -134,9 +134,9 @@ def _expired(path: str, doc: StateDoc, facts: Facts) -> Finding:
     )
 
 
-def _untaken(path: str, doc: StateDoc, facts: Facts) -> Finding:
+def _untaken(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     told, since = _trouble_to_take(path, doc, facts), ready_since(doc)
-    return Finding(
+    return RunFinding(
         cause=told.cause,
         sentence=f"State '{path}' is ready since {moment(since)}: {told.why}.",
         remedy=told.remedy,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from dcf.asl.machine import Machine
 from dcf.asl.state_paths import ancestors, join
 from dcf.core.diagnosis import diagnose, explain_state
-from dcf.core.findings import Finding
+from dcf.core.findings import RunFinding
 from dcf.core.model import RunStatus
 from dcf.core.run_facts import PATIENCE, Facts, Telling
 from dcf.core.scopes import fenced, with_scopes
@@ -36,7 +36,7 @@ class Explanation:
     status: RunStatus
     is_paused: bool
     now: int
-    findings: tuple[Finding, ...]
+    findings: tuple[RunFinding, ...]
     unread: int = 0
 
     @property

@@ -10,11 +10,11 @@ from typing import Final
 from dcf.core.decision import Reads, Snapshot
 from dcf.core.vitals import PlatformTrouble, Trouble
 from dcf.store import keys
-from dcf.store.connection import Connections, all_checked
+from dcf.store.connection import Connections
 from dcf.store.keys import decode_state, keys_of
 from dcf.store.reading import Reading
 from dcf.store.told import Told, read_told, told_fields
-from dcf.store.vitals import platform_trouble, refusal_of, write_probe
+from dcf.store.vitals import checked_sign, platform_trouble, refusal_of, write_probe
 from dcf.values.json_text import load
 from dcf.values.records import record
 
@@ -63,7 +63,8 @@ class RunSignsReader:
             ("GET", keys.SERVER_TIME),
             ("GET", keys.PLATFORM),
         )
-        all_checked(replies)
+        for reply in replies:
+            checked_sign(reply)
         listed, count, defined, looked_at, platform = replies[len(asked) :]
         return RunSigns(
             snapshot=reading.snapshot(replies[: len(asked)]),

@@ -69,9 +69,9 @@ class VitalSigns:
         confirmed = _number(replies.pop(0)) if waiting else None
         infos, (fsync, save, *rest) = replies[: len(_INFO)], replies[len(_INFO) :]
         info = _fields(infos)
-        looked_at, live, listed = map(_checked, rest[:3])
+        looked_at, live, listed = map(checked_sign, rest[:3])
         seen_count, seen, platform, swept = (None if _is_error(reply) else reply for reply in rest[3:])
-        now = micros(_checked(clock))
+        now = micros(checked_sign(clock))
         return Vitals(
             now=now,
             redis_version=info.get("redis_version", "unknown"),
@@ -115,7 +115,7 @@ class VitalSigns:
         )
 
 
-def _checked(reply: Reply) -> Reply:
+def checked_sign(reply: Reply) -> Reply:
     """Return the reply; raise dcf's error for an error reply."""
     if _is_error(reply):
         raise faults.refusal(reply)
@@ -147,7 +147,7 @@ def _setting(reply: Reply) -> str | None:
 
 
 def _fields(sections: Iterable[Reply]) -> Mapping[str, str]:
-    lines = (line for section in sections for line in _checked(section).decode().splitlines())
+    lines = (line for section in sections for line in checked_sign(section).decode().splitlines())
     pairs = (line.partition(":") for line in lines if not line.startswith("#"))
     return {name: value for name, _, value in pairs}
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from dcf.core.findings import Cause, Finding
+from dcf.core.findings import Cause, RunFinding
 from dcf.core.model import RunStatus
 from dcf.errors import UnknownRun, UnknownState
 from dcf.store import keys
+from dcf.store.agents import AgentRecord
 from dcf.values.instants import to_text
 from tests.support.ahead import now
 from tests.support.machines import Document, chain, workflow
@@ -27,11 +28,11 @@ def clock_looked(world: World) -> None:
     world.ask("SET", keys.SERVER_TIME, now(world))
 
 
-def found(world: World, run: str, state: str | None = None) -> list[Finding]:
+def found(world: World, run: str, state: str | None = None) -> list[RunFinding]:
     return list(world.diagnosis.explain(run, state).findings)
 
 
-def only(world: World, run: str, cause: Cause, state: str | None = None) -> Finding:
+def only(world: World, run: str, cause: Cause, state: str | None = None) -> RunFinding:
     """The one finding, which must be of this cause."""
     findings = found(world, run, state)
     assert [one.cause for one in findings] == [cause], findings
@@ -103,6 +104,20 @@ def test_a_state_whose_agent_was_not_told(world: World) -> None:
     assert finding.remedy.tool == "notify_if_ready"
     world.notifications.deliver_all(run)
     only(world, run, Cause.NOT_TAKEN)
+
+
+def test_a_state_whose_agent_was_deleted(world: World) -> None:
+    agent = f"a-{world.name()}"
+    world.records.create(AgentRecord(agent_id=agent, name=agent))
+    world.records.delete(agent)
+    run = started(world, chain("A", "B"), agents={"A": agent})
+    finding = only(world, run, Cause.DELIVERY_FAILED)
+    assert finding.stuck
+    assert (finding.evidence["failure"], finding.remedy.tool) == ("unknown_agent", "create_worker_agents")
+    world.records.create(AgentRecord(agent_id=agent, name=agent))
+    assert world.notifications.notify(run, "A", reason="again").sent
+    world.acquire(run, "A", agent)
+    only(world, run, Cause.LEASE_HELD)
 
 
 def test_a_state_that_waits_for_others_is_explained_by_the_one_at_the_root(world: World) -> None:
