@@ -20,6 +20,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.health import Health
+from dcf.runs.histories import Histories
 from dcf.runs.notifications import Notifications
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
@@ -91,6 +92,7 @@ class Application:
     health: Health
     activity: Activity
     history: History
+    histories: Histories
     keys: AccessKeys
     usage: QuotaUsage
     audit: AuditTrail
@@ -122,7 +124,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         store = RunStore(connections, wait_replicas=replicas)
         index, history, told = RunIndex(connections), History(connections), ToldRecords(connections)
         plane = ControlPlane(store, index, items)
-        runs = RunViews(plane, store, index, history, told)
+        runs = RunViews(plane, store, index, told)
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
@@ -154,6 +156,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
             history=history,
+            histories=Histories(plane, history),
             keys=access,
             usage=QuotaUsage(connections),
             audit=audit,

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from dcf import __version__
-from dcf.cli import audit, diagnosis, graphs, keys, language, opening, reference, running, skills, stub, views
+from dcf.cli import audit, diagnosis, events, graphs, keys, language, opening, reference, running, skills, stub, views
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
@@ -300,21 +300,6 @@ def show(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
 
 
 @app.command()
-def events(
-    workflow_id: RunArgument,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run is over.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
-) -> None:
-    """Print what happened in a run, in order; with --follow also what happens next, until the run is over."""
-    with opening.application() as found:
-        for happening in found.runs.happenings(workflow_id, follow=follow):
-            if as_json:
-                _print_line(happening.as_json())
-            else:
-                views.print_event(happening.as_json())
-
-
-@app.command()
 def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Mend the lists of runs, agents and API keys.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for a warning, too.")] = False,
@@ -376,5 +361,5 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (language, graphs, skills, stub, keys, audit, diagnosis, reference):
+for part in (language, graphs, skills, stub, keys, audit, diagnosis, events, reference):
     part.mount(app)

@@ -4,7 +4,6 @@ All of these callers read runs through this module, so they agree. The size of e
 iterations a Map has.
 """
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -13,13 +12,11 @@ from dcf.asl.state_paths import join, name_of
 from dcf.core import codec, needs
 from dcf.core.decision import Reads
 from dcf.core.definition import Definition
-from dcf.core.model import RunStatus
 from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import InvalidArgument, NotFound, StoreUnsuitable
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.insides import pick
 from dcf.runs.standing import RunSummary, RunView, StateView, view_of
-from dcf.store.history import Happening, History
 from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore
 from dcf.store.told import NEVER_TOLD, ToldRecords
@@ -36,19 +33,14 @@ MOST: Final = 200
 _CHUNK: Final = 200
 """States read per round trip."""
 
-_FOLLOW_S: Final = 0.2
-
 
 class RunViews:
     """Reads the status of runs."""
 
-    def __init__(
-        self, plane: ControlPlane, store: RunStore, index: RunIndex, history: History, told: ToldRecords
-    ) -> None:
+    def __init__(self, plane: ControlPlane, store: RunStore, index: RunIndex, told: ToldRecords) -> None:
         self._plane = plane
         self._store = store
         self._index = index
-        self._history = history
         self._told = told
 
     def newest(self, limit: int) -> list[RunSummary]:
@@ -131,20 +123,6 @@ class RunViews:
         inside = self._inside(workflow_id, definition)
         found = survey(self._store, workflow_id, definition, inside, most)
         return replace(found, meta=run.document)
-
-    def happenings(self, workflow_id: str, *, follow: bool) -> Iterator[Happening]:
-        """Yield the history, read in pages. With `follow`, go on until the run has ended."""
-        last = "0"
-        while True:
-            is_over = self.read(workflow_id).status is not RunStatus.RUNNING
-            page = self._history.after(workflow_id, last)
-            for happening in page:
-                last = happening.event_id
-                yield happening
-            if not page and (is_over or not follow):
-                return
-            if not page:
-                time.sleep(_FOLLOW_S)
 
     def key_names(self, workflow_id: str, states: Iterable[str]) -> list[str]:
         """Return the keys of a run's meta document, its definition and its states."""

@@ -6,8 +6,19 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.event_query import EventQuery, check_cursor, check_moment
 from dcf.core.provenance import marked
-from dcf.tools.registry import STATE_PATTERN, Answer, Arguments, WorkflowId, printable, tool
+from dcf.tools.paging import Cursor, Limit, Room
+from dcf.tools.registry import (
+    STATE_PATTERN,
+    Answer,
+    Arguments,
+    JsonArray,
+    WorkflowId,
+    printable,
+    read_names,
+    tool,
+)
 
 
 class ExplainRun(Arguments):
@@ -51,4 +62,63 @@ def explain_run(app: Application, args: ExplainRun) -> RunExplained:
         status=printable(f"Run '{args.workflow_id}' is {found.as_json()['run_status']}. {first}"),
         provenance=marked("the agents of this run"),
         **found.as_json(),
+    )
+
+
+class ReadRunEvents(Arguments):
+    """Read what happened in a run, in order: who took which state when, what failed, who was told.
+
+    Filter by state, type and time. Where next_cursor is set there may be more events: call again with it as cursor.
+    """
+
+    workflow_id: WorkflowId
+    states_json: JsonArray | None = Field(
+        default=None, description='Only these states, by path, or by name wherever they are: ["A", "Each/17/B"].'
+    )
+    types_json: JsonArray | None = Field(
+        default=None, description='Only these types: ["LeaseAcquired", "StateFailed"].'
+    )
+    since: str | None = Field(default=None, max_length=40, description="Only from this time on (ISO 8601, with zone).")
+    until: str | None = Field(default=None, max_length=40, description="Only up to this time.")
+    newest_first: bool = Field(default=False, description="Begin with the latest event.")
+    cursor: Cursor = None
+    limit: Limit = 100
+
+
+class RunEventsRead(Answer):
+    """Events in the order asked for; `next_cursor` is set where there may be more."""
+
+    workflow_id: str | None = None
+    events: list[dict[str, Any]] = Field(default_factory=list)
+    next_cursor: str | None = None
+    provenance: dict[str, Any] | None = None
+
+
+@tool(
+    toolset="operations",
+    scope=Scope.READ,
+    profiles=("planner", "operator"),
+    arguments=ReadRunEvents,
+    answer=RunEventsRead,
+    read_only=True,
+)
+def read_run_events(app: Application, args: ReadRunEvents) -> RunEventsRead:
+    """Read a page of a run's history."""
+    query = EventQuery(
+        states=frozenset(() if args.states_json is None else read_names(args.states_json, name="states_json")),
+        types=frozenset(() if args.types_json is None else read_names(args.types_json, name="types_json")),
+        since=check_moment("since", args.since),
+        until=check_moment("until", args.until),
+        newest_first=args.newest_first,
+    )
+    room, cursor = Room(app.settings.max_result_bytes), check_cursor(args.cursor)
+    page = app.histories.page(
+        args.workflow_id, query, cursor=cursor, limit=args.limit, fits=lambda one: room.takes(one.as_json())
+    )
+    more = "; there may be more" if page.next_cursor is not None else ""
+    return RunEventsRead(
+        status=f"{len(page.events)} events of run '{args.workflow_id}'{more}.",
+        workflow_id=args.workflow_id,
+        provenance=marked("the agents of this run"),
+        **page.as_json(),
     )

@@ -21,6 +21,7 @@ from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
+from dcf.runs.histories import Histories
 from dcf.runs.notifications import Notifications
 from dcf.runs.views import RunViews
 from dcf.store import keys
@@ -85,7 +86,8 @@ class World:
         self.outbox = Outbox(self.connections)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
-        self.views = RunViews(self.plane, self.store, self.index, self.history, self.told)
+        self.views = RunViews(self.plane, self.store, self.index, self.told)
+        self.histories = Histories(self.plane, self.history)
         self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
         self.inbox = Inbox(self.connections)
         self.records = AgentRecords(self.connections)
