@@ -119,11 +119,10 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
     with ExitStack() as resources:
         resources.callback(connections.close)
         facts = inspect_server(connections)
-        items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
         replicas = settings.wait_replicas
         store = RunStore(connections, wait_replicas=replicas)
         index, history, told = RunIndex(connections), History(connections), ToldRecords(connections)
-        plane = ControlPlane(store, index, items)
+        plane = ControlPlane(store, index, ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes))
         runs = RunViews(plane, store, index, told)
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))

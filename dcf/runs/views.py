@@ -6,6 +6,7 @@ iterations a Map has.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from dcf.asl.state_paths import join, name_of
@@ -15,7 +16,7 @@ from dcf.core.definition import Definition
 from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import InvalidArgument, NotFound, StoreUnsuitable
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.insides import pick
+from dcf.runs.insides import members, pick
 from dcf.runs.standing import RunSummary, RunView, StateView, view_of
 from dcf.store.index import RunIndex
 from dcf.store.runs import RunStore
@@ -48,13 +49,16 @@ class RunViews:
         found = map(self._summary, self._index.newest(limit))
         return [one for one in found if one is not None]
 
-    def read(self, workflow_id: str, states: Sequence[str] = (), *, whole_meta: bool = True) -> RunView:
+    def read(
+        self, workflow_id: str, states: Sequence[str] = (), *, whole_meta: bool = True, data: bool = True
+    ) -> RunView:
         """Return the status of a run and of these states, keyed by the given names. Raise UnknownRun or UnknownState.
 
-        A state inside a Parallel or Map that has not opened it yet is left out.
+        A state inside a Parallel or Map that has not opened it yet is left out. Without `data` inputs and outputs are
+        not read.
         """
         paths = {state: self._plane.path(workflow_id, state) for state in states}
-        found = self._plane.read(workflow_id, tuple(paths.values()), whole_meta=whole_meta)
+        found = self._plane.read(workflow_id, tuple(paths.values()), whole_meta=whole_meta, data=data)
         assert found.meta is not None, "read() raises for a run that does not exist"
         docs = {state: found.states[path] for state, path in paths.items() if path in found.states}
         return RunView(
@@ -92,7 +96,13 @@ class RunViews:
         )
 
     def each_state(
-        self, workflow_id: str, named: Sequence[str] = (), *, after: str | None = None, at_once: int = _CHUNK
+        self,
+        workflow_id: str,
+        named: Sequence[str] = (),
+        *,
+        after: str | None = None,
+        at_once: int = _CHUNK,
+        data: bool = True,
     ) -> Iterator[tuple[str, StateView]]:
         """Yield states with their names, read in chunks: those given, or the workflow's own and the open ones inside.
 
@@ -102,7 +112,38 @@ class RunViews:
         paths = self._following(workflow_id, tuple(named), after)
         size = min(at_once, _CHUNK)
         for start in range(0, len(paths), size):
-            yield from self.read(workflow_id, paths[start : start + size], whole_meta=False).states.items()
+            page = self.read(workflow_id, paths[start : start + size], whole_meta=False, data=data)
+            yield from page.states.items()
+
+    def each_inside(
+        self, workflow_id: str, scope: str, *, after: str | None = None, at_once: int = _CHUNK, data: bool = True
+    ) -> Iterator[tuple[str, StateView]]:
+        """Yield the states in the branches or iterations of a Parallel or Map, those that have ended as well.
+
+        They come by branch or iteration. States that control never reached have no document and are left out.
+        """
+        place = self._plane.place(workflow_id, scope)
+        if not place.state.machines:
+            raise InvalidArgument(f"State '{place.path}' is no Parallel or Map.", "Name one that is.")
+        around = self.read(workflow_id, (place.path,), whole_meta=False).states.get(place.path)
+        bounds = None if around is None else around.doc.scope
+        if bounds is None:
+            return
+        try:
+            paths = members(place.path, place.state.machines, bounds.size, after)
+            last_seen = -1
+            while page := list(islice(paths, min(at_once, _CHUNK))):
+                found = self.read(workflow_id, [path for _, path in page], whole_meta=False, data=data).states
+                for index, path in page:
+                    if path in found:
+                        last_seen = index
+                        yield path, found[path]
+                if page[-1][0] - last_seen > bounds.concurrency:
+                    return  # iteration i + concurrency begins only when iteration i has ended
+        except (KeyError, ValueError):
+            raise InvalidArgument(
+                "cursor is not one that an answer to this call gave.", "Begin again without cursor."
+            ) from None
 
     def paths_of(self, workflow_id: str, definition: Definition, names: Iterable[str]) -> tuple[str, ...]:
         """Return the paths of the states of these names; inside Parallel and Map, of the open ones only."""
