@@ -19,6 +19,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.editing import JsonDocuments
+from dcf.runs.export import Exports
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
 from dcf.runs.notifications import Notifications
@@ -93,6 +94,7 @@ class Application:
     activity: Activity
     history: History
     histories: Histories
+    exports: Exports
     keys: AccessKeys
     usage: QuotaUsage
     audit: AuditTrail
@@ -137,11 +139,13 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
         audit = AuditTrail(connections)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
+        diagnosis = Diagnosis(plane, RunSignsReader(connections), settings.pulse_interval_s)
+        histories = Histories(plane, history)
         yield Application(
             settings=settings,
             control_plane=plane,
             runs=runs,
-            diagnosis=Diagnosis(plane, RunSignsReader(connections), settings.pulse_interval_s),
+            diagnosis=diagnosis,
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
             equipment=equipment,
@@ -155,7 +159,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
             history=history,
-            histories=Histories(plane, history),
+            histories=histories,
+            exports=Exports(plane=plane, store=store, views=runs, histories=histories, diagnosis=diagnosis),
             keys=access,
             usage=QuotaUsage(connections),
             audit=audit,

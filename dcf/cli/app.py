@@ -10,13 +10,28 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from dcf import __version__
-from dcf.cli import audit, diagnosis, events, graphs, keys, language, opening, reference, running, skills, stub, views
+from dcf.cli import (
+    audit,
+    diagnosis,
+    events,
+    export,
+    graphs,
+    keys,
+    language,
+    opening,
+    reference,
+    running,
+    skills,
+    stub,
+    views,
+)
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
@@ -94,7 +109,7 @@ app = typer.Typer(
 running.mount(app)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
+OptionalRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
 Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
 
 
@@ -279,24 +294,34 @@ def list_runs(
 
 
 @app.command()
-def show(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
+def show(
+    workflow_id: OptionalRun = None,
+    as_json: JsonFlag = False,
+    file: Annotated[Path | None, typer.Option(help="A run that was exported to this file (dcf export).")] = None,
+) -> None:
     """Show where a run stands: its states, who holds what until when, output or error.
 
     What is open inside Parallel and Map stands below it, by branch or iteration: 10 of each, with --json up to 2000 in
     all; "more" counts what is left out.
     """
-    with opening.application() as found:
-        if as_json:
-            view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
-        else:
-            view = found.runs.overview(workflow_id)
-        why = found.diagnosis.explain(workflow_id).as_json()
-        document = view.as_json() | {"findings": why["findings"]}
+    if (workflow_id is None) == (file is None):
+        raise InvalidArgument("Name a run, or a file with --file.", "dcf show RUN, or dcf show --file FILE")
+    document = export.shown(file) if file is not None else _shown(workflow_id or "", as_json=as_json)
     if as_json:
         _print_json(document)
     else:
         views.print_run(document)
         diagnosis.print_findings(document["findings"])
+
+
+def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
+    """Read what is shown of a run, and why it does not move."""
+    with opening.application() as found:
+        if as_json:
+            view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
+        else:
+            view = found.runs.overview(workflow_id)
+        return view.as_json() | {"findings": found.diagnosis.explain(workflow_id).as_json()["findings"]}
 
 
 @app.command()
@@ -361,5 +386,5 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (language, graphs, skills, stub, keys, audit, diagnosis, events, reference):
+for part in (language, graphs, skills, stub, keys, audit, diagnosis, events, export, reference):
     part.mount(app)

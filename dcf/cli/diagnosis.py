@@ -1,5 +1,6 @@
 """The command `dcf why`: why a run does not move, and what to do about it."""
 
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
 
 import typer
@@ -51,16 +52,16 @@ def print_explanation(document: dict[str, Json]) -> None:
         out.print(Text(f"{document['unread_states']} more open states were not looked at."), soft_wrap=True)
 
 
-def print_findings(findings: list[dict[str, Json]]) -> None:
+def print_findings(findings: Sequence[Mapping[str, Json]]) -> None:
     """Print what holds a run up, below the run: what is stuck, and else the first of what goes on by itself."""
-    for finding in [one for one in findings if one["stuck"]] or findings[:1]:
+    for finding in [one for one in findings if one.get("stuck")] or findings[:1]:
         print_finding(finding)
 
 
-def print_finding(finding: dict[str, Json]) -> None:
+def print_finding(finding: Mapping[str, Json]) -> None:
     """Print one finding: what is stuck in yellow, what goes on by itself in plain."""
     out = console()
-    mark, style = ("!", "yellow") if finding["stuck"] else ("·", "")
+    mark, style = ("!", "yellow") if finding.get("stuck") else ("·", "")
     out.print(Text(f"{mark} {finding['cause']}: {clean(finding['sentence'], _LONGEST)}", style=style), soft_wrap=True)
     facts = [
         f"{name}={_shown(value)}"
@@ -71,7 +72,7 @@ def print_finding(finding: dict[str, Json]) -> None:
         out.print(Text(f"  {' '.join(facts)}", style="dim"), soft_wrap=True)
     remedy = finding["remedy"]
     out.print(Text(f"  → {clean(remedy['sentence'], _LONGEST)}"), soft_wrap=True)
-    if remedy["command"] is not None:
+    if remedy.get("command") is not None:
         out.print(Text(f"    {clean(remedy['command'], _LONGEST)}", style="bold"), soft_wrap=True)
 
 

@@ -133,7 +133,9 @@ def print_run(document: Mapping[str, Json]) -> None:
     """Print a run for `dcf show`."""
     out = console()
     meta = document["meta"]
-    out.print(run_view(meta, document["states"], datetime.now(UTC), document["more"]))
+    exported_at = document.get("exported_at")
+    now = datetime.fromisoformat(exported_at) if exported_at else datetime.now(UTC)
+    out.print(run_view(meta, document["states"], now, document["more"]))
     for name in _FACTS:
         if meta.get(name) is not None:
             _line(out, f"{name}: {clean(meta[name], _LONGEST)}")

@@ -5,10 +5,12 @@ A Map may have thousands of open states, so the selection uses their paths only 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from dcf.asl.machine import Machine
 from dcf.asl.state_paths import ancestors, components, join, name_of, open_scope, split, split_scope
+
+if TYPE_CHECKING:
+    from dcf.asl.machine import Machine
 
 Order: TypeAlias = tuple[tuple[int, int, str], ...]
 
@@ -49,7 +51,7 @@ def pick(paths: Iterable[str], *, each: int, most: int) -> Picked:
     return Picked(paths=tuple(picked), more={owner: len(scopes) for owner, scopes in more.items()})
 
 
-def members(owner: str, machines: Sequence[Machine], size: int, after: str | None) -> Iterator[tuple[int, str]]:
+def members(owner: str, machines: "Sequence[Machine]", size: int, after: str | None) -> Iterator[tuple[int, str]]:
     """Yield the index and path of each state in the branches or iterations of a scope, after this path, in order.
 
     Raise KeyError if `after` is not one of them.

@@ -122,3 +122,46 @@ def read_run_events(app: Application, args: ReadRunEvents) -> RunEventsRead:
         provenance=marked("the agents of this run"),
         **page.as_json(),
     )
+
+
+class ExportRun(Arguments):
+    """Export a run for reading elsewhere: workflow, documents and history, in pages; `dcf export` makes a file of it.
+
+    The first page has the run as a whole (head), the pages after it states, ended ones inside Map and Parallel too, and
+    then events. Call again with next_cursor as cursor until there is none. Lease tokens are hidden.
+    """
+
+    workflow_id: WorkflowId
+    cursor: Cursor = None
+    limit: Limit = 1000
+
+
+class RunExported(Answer):
+    """A page of an export. The pages together are what `dcf export` writes."""
+
+    workflow_id: str | None = None
+    head: dict[str, Any] | None = None
+    states: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    events: list[dict[str, Any]] = Field(default_factory=list)
+    next_cursor: str | None = None
+    provenance: dict[str, Any] | None = None
+
+
+@tool(
+    toolset="operations",
+    scope=Scope.READ,
+    profiles=("operator",),
+    arguments=ExportRun,
+    answer=RunExported,
+    read_only=True,
+)
+def export_run(app: Application, args: ExportRun) -> RunExported:
+    """Export a page of a run."""
+    page = app.exports.page(args.workflow_id, args.cursor, args.limit, Room(app.settings.max_result_bytes).takes)
+    more = "; there is more" if page.next_cursor is not None else ""
+    return RunExported(
+        status=f"{len(page.states)} states and {len(page.events)} events of run '{args.workflow_id}'{more}.",
+        workflow_id=args.workflow_id,
+        provenance=marked("the agents of this run"),
+        **page.as_json(),
+    )

@@ -2,6 +2,8 @@
 
 import pytest
 
+from tests.support.machines import workflow
+from tests.support.scopes import each, parallel, task
 from tests.tools.calls import TWO_TASKS, Tools, new_run
 
 pytestmark = pytest.mark.anyio
@@ -66,3 +68,31 @@ async def test_arguments_that_mean_nothing_are_refused(tools: Tools, run_id: str
 async def test_a_run_that_is_not_there_is_unknown(tools: Tools) -> None:
     await tools.refused("unknown_run", "explain_run", workflow_id="no-such-run")
     await tools.refused("unknown_run", "read_run_events", workflow_id="no-such-run")
+
+
+async def test_the_pages_of_an_export_together_have_everything_once(tools: Tools, run_id: str) -> None:
+    states = {"Each": each({"Both": parallel({"L": task()}, {"R": task()})}, "End"), "End": task()}
+    await new_run(tools, run_id, workflow(states), input_json=[0, 1], agents_map_json={})
+    whole = await tools.ok("export_run", workflow_id=run_id)
+    assert whole["next_cursor"] is None
+    inside = [f"Each/{index}/{part}" for index in (0, 1) for part in ("Both", "Both/0/L", "Both/1/R")]
+    assert list(whole["states"]) == ["Each", *inside, "End"]
+    assert whole["head"]["meta"]["workflow_id"] == run_id
+    paths: list[str] = []
+    events: list[object] = []
+    page = await tools.ok("export_run", workflow_id=run_id, limit=1)
+    assert page["head"]["definition"] == whole["head"]["definition"]
+    while True:
+        paths += page["states"]
+        events += page["events"]
+        if page["next_cursor"] is None:
+            break
+        page = await tools.ok("export_run", workflow_id=run_id, limit=1, cursor=page["next_cursor"])
+        assert page["head"] is None
+    assert (paths, events) == (list(whole["states"]), whole["events"])
+
+
+@pytest.mark.parametrize("wrong", ["x", "state:Nowhere", "state:Each/0/Other", "event:x", "state:"])
+async def test_an_export_goes_on_only_where_a_page_ended(tools: Tools, run_id: str, wrong: str) -> None:
+    await new_run(tools, run_id, TWO_TASKS)
+    await tools.refused("invalid_argument", "export_run", workflow_id=run_id, cursor=wrong)
