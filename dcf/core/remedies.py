@@ -3,6 +3,7 @@
 The commands name a run and a state as they are; `findings.command` quotes them for a shell.
 """
 
+from dcf.asl.state_paths import name_of
 from dcf.core.findings import Remedy, command
 
 
@@ -40,7 +41,7 @@ def run_worker(run: str, state: str, agent_id: str) -> Remedy:
     """Start the agent that was told; tell it again."""
     return Remedy(
         sentence="Start the agent, or look at why it does not work; it finds the event when it asks.",
-        command=command("worker", "FUNCTIONS.py", "--agent-id", agent_id, "--state", state),
+        command=command("worker", "FUNCTIONS.py", "--agent-id", agent_id, "--state", name_of(state)),
         tool="notify_if_ready",
         arguments={"workflow_id": run, "state": state},
     )
@@ -70,7 +71,7 @@ def take_away(run: str, state: str) -> Remedy:
     """Take the lease from its holder."""
     return Remedy(
         sentence="Nothing is to be done while its holder works; to take the state away from it, release the lease.",
-        command=command("release", run, state, "--force"),
+        command=command("release", run, state),
         tool="release_state_lease",
         arguments={"workflow_id": run, "state": state, "force": True},
     )
@@ -82,7 +83,7 @@ def look_at_errors(run: str, state: str) -> Remedy:
         sentence="Look at the errors and mend the worker; the next try then succeeds.",
         command=command("events", run, "--state", state),
         tool="read_run_events",
-        arguments={"workflow_id": run, "state": state},
+        arguments={"workflow_id": run, "states_json": [state]},
     )
 
 
@@ -92,7 +93,7 @@ def wait(run: str, state: str) -> Remedy:
         sentence="Nothing is to be done: it goes on by itself at that time.",
         command=command("events", run, "--state", state, "--follow"),
         tool="read_run_events",
-        arguments={"workflow_id": run, "state": state},
+        arguments={"workflow_id": run, "states_json": [state]},
     )
 
 
