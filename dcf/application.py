@@ -68,8 +68,8 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on runs, and `runs` reads their status; `diagnosis` tells why one does not
-    move. `workers` creates and deletes the agents
+    `control_plane` has the operations on runs, and `runs` reads their status; `exports` has what explains
+    and exports them. `workers` creates and deletes the agents
     of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
     and `files` are what tools may change outside runs; the `audit` trail records such changes, and `refusals` what was
     refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is,
@@ -79,7 +79,6 @@ class Application:
     settings: Settings
     control_plane: ControlPlane
     runs: RunViews
-    diagnosis: Diagnosis
     platform: AgentPlatform
     workers: Workers
     equipment: Equipment
@@ -93,7 +92,6 @@ class Application:
     health: Health
     activity: Activity
     history: History
-    histories: Histories
     exports: Exports
     keys: AccessKeys
     usage: QuotaUsage
@@ -104,6 +102,16 @@ class Application:
     reader: InboxReader
     server: ServerFacts
     redis_url: str
+
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """Tells why a run does not move."""
+        return self.exports.diagnosis
+
+    @property
+    def histories(self) -> Histories:
+        """The histories of runs, in pages."""
+        return self.exports.histories
 
 
 @contextmanager
@@ -139,13 +147,10 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
         audit = AuditTrail(connections)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
-        diagnosis = Diagnosis(plane, RunSignsReader(connections), settings.pulse_interval_s)
-        histories = Histories(plane, history)
         yield Application(
             settings=settings,
             control_plane=plane,
             runs=runs,
-            diagnosis=diagnosis,
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
             equipment=equipment,
@@ -159,8 +164,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
             history=history,
-            histories=histories,
-            exports=Exports(plane=plane, store=store, views=runs, histories=histories, diagnosis=diagnosis),
+            exports=_open_exports(settings, connections, plane, store, runs),
             keys=access,
             usage=QuotaUsage(connections),
             audit=audit,
@@ -171,6 +175,18 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             server=facts,
             redis_url=url,
         )
+
+
+def _open_exports(
+    settings: Settings, connections: Connections, plane: ControlPlane, store: RunStore, runs: RunViews
+) -> Exports:
+    return Exports(
+        plane=plane,
+        store=store,
+        views=runs,
+        histories=Histories(plane, History(connections)),
+        diagnosis=Diagnosis(plane, RunSignsReader(connections), settings.pulse_interval_s),
+    )
 
 
 def _open_library(settings: Settings) -> Library:

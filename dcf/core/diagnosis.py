@@ -87,7 +87,7 @@ def _about_run(facts: Facts) -> Iterator[RunFinding]:
         yield RunFinding(
             cause=Cause.DEFINITION_UNKNOWN,
             sentence=f"The workflow of the run cannot be read, so that no state can end. {facts.unreadable}",
-            remedy=remedies.replace_definition(run),
+            remedy=remedies.replace_definition(),
             stuck=True,
             evidence={"error": facts.unreadable, "definition_sha256": facts.meta.definition_sha256},
         )

@@ -140,13 +140,12 @@ def cancel(run: str) -> Remedy:
     )
 
 
-def replace_definition(run: str) -> Remedy:
+def replace_definition() -> Remedy:
     """Restore the stored workflow."""
     return Remedy(
-        sentence="Restore the key from a backup; `dcf show` and other versions of dcf cannot read it either.",
+        sentence="Restore the key of its definition from a backup; if there is none, start the workflow again.",
         command=command("doctor"),
-        tool="json_read",
-        arguments={"redis_key": f"cp:wf:{run}:definition"},
+        tool="read_health",
     )
 
 

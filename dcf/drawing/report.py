@@ -140,7 +140,7 @@ def _pairs(event: Mapping[str, Json]) -> Iterator[str]:
 def _value(name: str, value: Json) -> str:
     if value is None:
         return ""
-    text = json.dumps(value, indent=2, ensure_ascii=False)
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     cut = f"\n… {len(text) - _LONGEST} more characters in the JSON export" if len(text) > _LONGEST else ""
     shown = "\n".join(map(_line, text[:_LONGEST].split("\n")))
     return f"<details><summary>{name}</summary><pre>{escape(shown + cut)}</pre></details>"
@@ -151,7 +151,7 @@ def _line(text: str) -> str:
 
 
 def _plain(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
 def _moment(at: Json) -> str:
