@@ -98,19 +98,24 @@ class ControlPlane:
         return self._transactions.place(workflow_id, state)
 
     def read(
-        self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True, data: bool = True
+        self,
+        workflow_id: str,
+        states: tuple[str, ...] | None = None,
+        *,
+        whole_meta: bool = True,
+        with_data: bool = True,
     ) -> Snapshot:
         """Return a run's current documents: of the given states, or of all states and of what is open inside them.
 
-        Without `data`, without their inputs and outputs.
+        `with_data`: inputs and outputs as well.
         """
         run = self._transactions.run(workflow_id)
         while True:
             paths = self._paths(workflow_id, run, states)
             missing = next((path for path in paths if needs.place_of(run.definition, path) is None), None)
             around = with_scopes(paths)
-            read = paths if data else ()
-            reads = Reads(states=around, inputs=read, outputs=read, agents=paths, whole_meta=whole_meta)
+            data = paths if with_data else ()
+            reads = Reads(states=around, inputs=data, outputs=data, agents=paths, whole_meta=whole_meta)
             snapshot = self._store.read(workflow_id, reads)
             if snapshot.meta is not None and run.is_that_of(snapshot.meta):
                 break
@@ -188,6 +193,7 @@ class ControlPlane:
             lambda run: needs.to_update_all(run.definition, asked),
             partial(_update, asked),
             *(request.state for request in asked),
+            ahead=lambda run, answers: needs.to_update_next(run.definition, asked, answers),
         )
         return self._followed_up(workflow_id, asked, committed)
 

@@ -50,15 +50,15 @@ class RunViews:
         return [one for one in found if one is not None]
 
     def read(
-        self, workflow_id: str, states: Sequence[str] = (), *, whole_meta: bool = True, data: bool = True
+        self, workflow_id: str, states: Sequence[str] = (), *, whole_meta: bool = True, with_data: bool = True
     ) -> RunView:
         """Return the status of a run and of these states, keyed by the given names. Raise UnknownRun or UnknownState.
 
-        A state inside a Parallel or Map that has not opened it yet is left out. Without `data` inputs and outputs are
-        not read.
+        A state inside a Parallel or Map that has not opened it yet is left out. `with_data`: inputs and outputs as
+        well.
         """
         paths = {state: self._plane.path(workflow_id, state) for state in states}
-        found = self._plane.read(workflow_id, tuple(paths.values()), whole_meta=whole_meta, data=data)
+        found = self._plane.read(workflow_id, tuple(paths.values()), whole_meta=whole_meta, with_data=with_data)
         assert found.meta is not None, "read() raises for a run that does not exist"
         docs = {state: found.states[path] for state, path in paths.items() if path in found.states}
         return RunView(
@@ -102,7 +102,7 @@ class RunViews:
         *,
         after: str | None = None,
         at_once: int = _CHUNK,
-        data: bool = True,
+        with_data: bool = True,
     ) -> Iterator[tuple[str, StateView]]:
         """Yield states with their names, read in chunks: those given, or the workflow's own and the open ones inside.
 
@@ -112,11 +112,11 @@ class RunViews:
         paths = self._following(workflow_id, tuple(named), after)
         size = min(at_once, _CHUNK)
         for start in range(0, len(paths), size):
-            page = self.read(workflow_id, paths[start : start + size], whole_meta=False, data=data)
+            page = self.read(workflow_id, paths[start : start + size], whole_meta=False, with_data=with_data)
             yield from page.states.items()
 
     def each_inside(
-        self, workflow_id: str, scope: str, *, after: str | None = None, at_once: int = _CHUNK, data: bool = True
+        self, workflow_id: str, scope: str, *, after: str | None = None, at_once: int = _CHUNK, with_data: bool = True
     ) -> Iterator[tuple[str, StateView]]:
         """Yield the states in the branches or iterations of a Parallel or Map, those that have ended as well.
 
@@ -133,7 +133,7 @@ class RunViews:
             paths = members(place.path, place.state.machines, bounds.size, after)
             last_seen = -1
             while page := list(islice(paths, min(at_once, _CHUNK))):
-                found = self.read(workflow_id, [path for _, path in page], whole_meta=False, data=data).states
+                found = self.read(workflow_id, [path for _, path in page], whole_meta=False, with_data=with_data).states
                 for index, path in page:
                     if path in found:
                         last_seen = index

@@ -131,7 +131,7 @@ class _States:
 def _states(app: Application, args: ReadWorkflowControlPlane, named: tuple[str, ...], room: Room) -> _States:
     """Read states until the page is full."""
     page, last = _States(), None
-    more: dict[str, Any] = {"after": args.cursor, "at_once": args.limit + 1, "data": not args.summary}
+    more: dict[str, Any] = {"after": args.cursor, "at_once": args.limit + 1, "with_data": not args.summary}
     if args.inside is None:
         found = app.runs.each_state(args.workflow_id, named, **more)
     else:
