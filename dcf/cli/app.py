@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -19,6 +20,9 @@ from dcf import __version__
 from dcf.cli import (
     audit,
     catalog,
+    diagnosis,
+    events,
+    export,
     graphs,
     keys,
     language,
@@ -111,7 +115,7 @@ running.mount(app)
 catalog.mount(app)
 
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
-RunArgument = Annotated[str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
+OptionalRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
 Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
 
 
@@ -282,37 +286,34 @@ def pulse(
 
 
 @app.command()
-def show(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
+def show(
+    workflow_id: OptionalRun = None,
+    as_json: JsonFlag = False,
+    file: Annotated[Path | None, typer.Option(help="A run that was exported to this file (dcf export).")] = None,
+) -> None:
     """Show where a run stands: its states, who holds what until when, output or error.
 
     What is open inside Parallel and Map stands below it, by branch or iteration: 10 of each, with --json up to 2000 in
     all; "more" counts what is left out.
     """
+    if (workflow_id is None) == (file is None):
+        raise InvalidArgument("Name a run, or a file with --file.", "dcf show RUN, or dcf show --file FILE")
+    document = export.shown(file) if file is not None else _shown(workflow_id or "", as_json=as_json)
+    if as_json:
+        _print_json(document)
+    else:
+        views.print_run(document)
+        diagnosis.print_findings(document["findings"])
+
+
+def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
+    """Read what is shown of a run, and why it does not move."""
     with opening.application() as found:
         if as_json:
             view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
         else:
             view = found.runs.overview(workflow_id)
-        document = view.as_json()
-    if as_json:
-        _print_json(document)
-    else:
-        views.print_run(document)
-
-
-@app.command()
-def events(
-    workflow_id: RunArgument,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run is over.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
-) -> None:
-    """Print what happened in a run, in order; with --follow also what happens next, until the run is over."""
-    with opening.application() as found:
-        for happening in found.runs.happenings(workflow_id, follow=follow):
-            if as_json:
-                _print_line(happening.as_json())
-            else:
-                views.print_event(happening.as_json())
+        return view.as_json() | {"findings": found.diagnosis.explain(workflow_id).as_json()["findings"]}
 
 
 @app.command()
@@ -377,5 +378,19 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (starting, language, graphs, skills, stub, keys, audit, reference, lifecycle, retention):
+for part in (
+    starting,
+    language,
+    graphs,
+    skills,
+    stub,
+    keys,
+    audit,
+    reference,
+    lifecycle,
+    retention,
+    diagnosis,
+    events,
+    export,
+):
     part.mount(app)

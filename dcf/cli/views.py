@@ -30,10 +30,6 @@ _WIDE = 500
 
 _LONGEST = 5000
 _USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside it is
-_NOT_STARTED = (
-    "Not started yet: no agent was told. notify_next_worker_agent without source_state starts it (whoever planned the"
-    " run calls it); an agent may also take a state by itself with claim_ready_state."
-)
 _FACTS = ("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
 
 
@@ -141,9 +137,9 @@ def print_run(document: Mapping[str, Json]) -> None:
     """Print a run for `dcf show`."""
     out = console()
     meta = document["meta"]
-    out.print(run_view(meta, document["states"], datetime.now(UTC), document["more"]))
-    if any(doc.get("awaits_start") for doc in document["states"].values()):
-        _line(out, _NOT_STARTED, "yellow")
+    exported_at = document.get("exported_at")
+    now = datetime.fromisoformat(exported_at) if exported_at else datetime.now(UTC)
+    out.print(run_view(meta, document["states"], now, document["more"]))
     for name in _FACTS:
         if meta.get(name) is not None:
             _line(out, f"{name}: {clean(meta[name], _LONGEST)}")

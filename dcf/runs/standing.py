@@ -5,6 +5,7 @@ It is computed from the documents that were read, here and nowhere else. Formatt
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from dcf.asl.state_paths import ancestors, split, split_scope
 from dcf.core.decision import Snapshot, Tally
@@ -14,6 +15,12 @@ from dcf.store.told import NEVER_TOLD, Told
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
+
+_ERROR_SHOWN: Final = 200
+"""Characters of an error in a summary."""
+
+_SUMMARY: Final = ("workflow_id", "workflow_name", "status", "created_at", "started_at", "finished_at", "finalized_at")
+_MORE_OF_SUMMARY: Final = ("paused_at", "tags", "planner_agent_id", "error", "cause")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +61,21 @@ class StateView:
         if self.tally is not None:
             shown["tally"] = {"done": self.tally.done, "failed": self.tally.failed}
         return shown
+
+    def summary(self) -> dict[str, Json]:
+        """Return what matters at a glance as JSON; what is empty is left out."""
+        doc = self.doc
+        shown: dict[str, Json] = {
+            "status": doc.status.value,
+            "ready": self.ready or None,
+            "attempts": doc.attempts or None,
+            "type": doc.kind,
+            "owner_agent_id": doc.lease.owner_agent_id,
+            "started_at": None if doc.started_at is None else to_text(doc.started_at),
+            "finished_at": None if doc.finished_at is None else to_text(doc.finished_at),
+            "last_error": None if doc.last_error is None else doc.last_error[:_ERROR_SHOWN],
+        }
+        return {name: value for name, value in shown.items() if value is not None}
 
     def _told_as_json(self) -> dict[str, Json]:
         """Return how often its agents were notified in this visit, and why the last notification did not arrive."""
@@ -100,6 +122,12 @@ class RunView:
         outputs = {path: state.output for path, state in self.states.items() if state.output is not MISSING}
         states = {path: state.as_json() for path, state in self.states.items()}
         return {"meta": dict(self.document), "states": states, "outputs": outputs, "more": dict(self.more)}
+
+
+def summary_of_run(run: RunView) -> dict[str, Json]:
+    """Return what matters of a run at a glance as JSON: fields of meta, without input, output and workflow."""
+    shown = {name: run.document.get(name) for name in (*_SUMMARY, *_MORE_OF_SUMMARY)}
+    return {name: value for name, value in shown.items() if value is not None or name in _SUMMARY}
 
 
 def known(value: Json) -> Json:

@@ -14,6 +14,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     authoring,
     catalog,
     completion,
+    diagnosis,
     execution,
     files,
     health,

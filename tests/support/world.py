@@ -21,10 +21,12 @@ from dcf.ports import Deliverer
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.diagnosis import Diagnosis
+from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.retention import Retention
-from dcf.runs.retrying import Retrying
+from dcf.runs.retrying import RunRetries
 from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
 from dcf.store import keys
@@ -38,6 +40,7 @@ from dcf.store.history import Happening, History
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Outbox
+from dcf.store.run_signs import RunSignsReader
 from dcf.store.runs import RunStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
@@ -94,13 +97,15 @@ class World:
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
         self.lifecycle = Lifecycle(self.plane)
-        self.retrying = Retrying(self.plane)
+        self.retrying = RunRetries(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.outbox = Outbox(self.connections)
         self.retention = Retention(self.plane, self.store, self.outbox, Deletion(self.connections), self.policy)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
-        self.views = RunViews(self.plane, self.store, self.history, self.told)
+        self.views = RunViews(self.plane, self.store, self.told)
+        self.histories = Histories(self.plane, self.history)
+        self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
         self.inbox = Inbox(self.connections)
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)

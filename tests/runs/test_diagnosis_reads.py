@@ -1,0 +1,53 @@
+"""What a diagnosis reads of Redis: little, however large the run is; and of a Redis that refuses writes."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dcf.core.findings import Cause
+from dcf.errors import StoreUnavailable
+from tests.runs.test_diagnosis import clock_looked, only, started
+from tests.store.test_faults import TROUBLES, Trouble, on, server_for
+from tests.support.counting import CountingPool
+from tests.support.machines import Document, chain, numbered_chain, workflow
+from tests.support.scopes import each, task
+from tests.support.world import World
+
+
+@pytest.mark.parametrize("trouble", TROUBLES.values(), ids=TROUBLES)
+def test_a_redis_that_refuses_writes_is_the_only_finding(tmp_path: Path, trouble: Trouble) -> None:
+    """Where it refuses reads as well, the call fails and says the same."""
+    with server_for(tmp_path, trouble) as (url, server):
+        own = on(url)
+        clock_looked(own)
+        run = started(own, chain("A"), agents={"A": "a-1"})
+        trouble.begin(server)
+        try:
+            (finding,) = own.diagnosis.explain(run).findings
+        except StoreUnavailable as error:
+            said = error.message
+        else:
+            assert (finding.cause, finding.stuck) == (Cause.STORE_REFUSES_WRITES, True)
+            assert finding.remedy.command == "dcf doctor"
+            said = str(finding.evidence["error"])
+        assert said == trouble.said
+        trouble.end(server)
+        only(own, run, Cause.NOT_TAKEN)
+        own.connections.close()
+
+
+@pytest.mark.parametrize(
+    "document", [numbered_chain(1000), workflow({"Each": each({"S": task()}, MaxConcurrency=1000)})]
+)
+def test_a_run_of_a_thousand_states_is_explained_in_four_round_trips_at_most(
+    worlds: Callable[..., World], counting: CountingPool, document: Document
+) -> None:
+    made = worlds()
+    run = started(made, document, run_input=list(range(1000)), agents={"S0": "s-1", "S": "s-1"})
+    fresh = worlds(pool=counting)
+    for most in (3, 3):  # the first time reads the workflow, the second whether it is still the same
+        with counting.counted() as packets:
+            finding = only(fresh, run, Cause.NOT_TAKEN)
+        assert len(packets) <= most, packets
+    assert finding.count in {1, 1000}
