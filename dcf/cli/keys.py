@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
 from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
@@ -44,7 +44,7 @@ keys = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(keys)
+    app.add_typer(keys, rich_help_panel=panels.AGENTS)
 
 
 @keys.command()

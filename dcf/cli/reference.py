@@ -4,12 +4,13 @@ from typing import Annotated
 
 import typer
 
+from dcf.cli import panels
 from dcf.cli.text import json_text
 
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(tools)
+    app.command(rich_help_panel=panels.AGENTS)(tools)
 
 
 def tools(

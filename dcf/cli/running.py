@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcf.cli import exit_codes, panels
 from dcf.cli.text import json_text
 from dcf.errors import DcfError
 from dcf.values.json_text import Json
@@ -15,12 +16,10 @@ from dcf.values.json_text import Json
 if TYPE_CHECKING:
     from dcf.cli.job import Job
 
-_NOT_SUCCEEDED = 1
-
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(run)
+    app.command(rich_help_panel=panels.RUNS)(run)
 
 
 def run(
@@ -90,7 +89,7 @@ def run(
         from dcf.cli import views
 
         views.print_result(result, logs)
-    raise typer.Exit(0 if result["status"] == "succeeded" else _NOT_SUCCEEDED)
+    raise typer.Exit(exit_codes.of_run(result["status"]))
 
 
 def _job(
@@ -107,12 +106,11 @@ def _job(
 ) -> "Job":
     """Read the files and check everything that can be checked before a process is started."""
     from dcf.cli import functions
-    from dcf.cli.documents import as_workflow, read_given, read_workflow
+    from dcf.cli.documents import read_definition_of, read_given
     from dcf.cli.job import MOST_AT_ONCE, Job, new_run_id
-    from dcf.core.definition import read_definition
     from dcf.values.identifiers import check_id
 
-    definition = read_definition(as_workflow(read_workflow(workflow), workflow.stem))
+    definition = read_definition_of(workflow)
     source = functions.default_source(workflow) if workers is None else functions.check_source(workers)
     return Job(
         definition=definition,

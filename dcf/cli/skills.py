@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening
+from dcf.cli import exit_codes, opening, panels
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console
 from dcf.data import find_directory
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from dcf.authoring.output import Output
     from dcf.settings import Settings
 
-EXIT_PROBLEMS: Final = 1
 _LONGEST: Final = 1000
 
 _Source = Annotated[
@@ -42,7 +41,7 @@ skills = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(skills)
+    app.add_typer(skills, rich_help_panel=panels.WORKFLOWS)
 
 
 @skills.command()
@@ -81,7 +80,7 @@ def generate(
         _print_generation(
             found, f"{len(written)} files written" if not check else "nothing written", changed if check else []
         )
-    raise typer.Exit(0 if good else EXIT_PROBLEMS)
+    raise typer.Exit(0 if good else exit_codes.NO)
 
 
 @skills.command()
@@ -102,13 +101,13 @@ def validate(
             typer.echo(json_text(summary, indent=2))
         else:
             _print_judgement(chosen, summary)
-        raise typer.Exit(0 if summary["ok"] else EXIT_PROBLEMS)
+        raise typer.Exit(0 if summary["ok"] else exit_codes.NO)
     found = _generation(chosen)
     if as_json:
         typer.echo(json_text(_summary(found), indent=2))
     else:
         _print_generation(found, "valid", [])
-    raise typer.Exit(0 if found.ok else EXIT_PROBLEMS)
+    raise typer.Exit(0 if found.ok else exit_codes.NO)
 
 
 @skills.command("list")

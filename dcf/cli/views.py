@@ -9,6 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dcf.cli.documents import InvalidDocument
 from dcf.cli.notes import attempts, duration, note
 from dcf.cli.text import clean, json_text
 from dcf.errors import DcfError, InvalidDefinition, StoreUnavailable
@@ -68,10 +69,15 @@ def print_error(error: DcfError) -> None:
 def _print_problems(out: Console, error: InvalidDefinition) -> None:
     """List what is wrong with a workflow, each problem once."""
     count = "a problem" if len(error.problems) == 1 else f"{len(error.problems)} problems"
-    _line(out, f"dcf: {clean(error.code)}: The workflow has {count}:", "red")
+    places = error.places if isinstance(error, InvalidDocument) else {}
+    file = clean(error.file) if isinstance(error, InvalidDocument) else "The workflow"
+    _line(out, f"dcf: {clean(error.code)}: {file} has {count}:", "red")
     for problem in error.problems:
-        _line(out, clean(f"     {problem.path or '/'}: {problem.code}: {problem.message} {problem.hint}", _LONGEST))
-    _line(out, "     `dcf validate FILE` tells the lines.")
+        at = places.get(problem.path)
+        place = "" if at is None else f" (line {at.line}, column {at.column})"
+        told = f"{problem.code}: {problem.message} {problem.hint}"
+        _line(out, clean(f"     {problem.path or '/'}{place}: {told}", _LONGEST))
+    _line(out, "     Mend the workflow; `dcf validate FILE` checks it without running it.")
 
 
 def notes_of(error: BaseException) -> list[str]:
