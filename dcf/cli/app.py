@@ -21,6 +21,7 @@ from dcf.cli import (
     exit_codes,
     front_page,
     graphs,
+    init,
     keys,
     language,
     opening,
@@ -30,6 +31,7 @@ from dcf.cli import (
     skills,
     stub,
     views,
+    watching,
 )
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.text import json_text
@@ -363,5 +365,5 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (language, graphs, skills, stub, keys, audit, reference):
+for part in (watching, init, language, graphs, skills, stub, keys, audit, reference):
     part.mount(app)

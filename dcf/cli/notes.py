@@ -27,9 +27,18 @@ def duration(doc: Mapping[str, Json], now: datetime) -> str:
     """Return how long a state took, or has been worked on until now."""
     if not doc.get("started_at") or not (doc.get("finished_at") or doc["status"] == "running"):
         return ""
-    end = datetime.fromisoformat(doc["finished_at"]) if doc.get("finished_at") else now
-    seconds = max(0.0, (end - datetime.fromisoformat(doc["started_at"])).total_seconds())
-    if seconds >= _MINUTE_S or doc["status"] == "running":
+    return _between(doc["started_at"], doc.get("finished_at"), now)
+
+
+def elapsed(meta: Mapping[str, Json], now: datetime) -> str:
+    """Return how long a run took, or takes until now, from its creation."""
+    return _between(meta["created_at"], meta.get("finished_at"), now) if meta.get("created_at") else ""
+
+
+def _between(start: str, end: str | None, now: datetime) -> str:
+    until = now if end is None else datetime.fromisoformat(end)
+    seconds = max(0.0, (until - datetime.fromisoformat(start)).total_seconds())
+    if seconds >= _MINUTE_S or end is None:
         return span(seconds)
     return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
 

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dcf.cli.documents import InvalidDocument
-from dcf.cli.notes import attempts, duration, note
+from dcf.cli.notes import attempts, duration, elapsed, note
 from dcf.cli.text import clean, json_text
 from dcf.errors import DcfError, InvalidDefinition, StoreUnavailable
 from dcf.runs.insides import tree
@@ -90,11 +90,20 @@ def say(sentence: str) -> None:
     _line(console(stderr=True), f"dcf: {clean(sentence, _LONGEST)}")
 
 
+def print_line(sentence: str) -> None:
+    """Print a line on standard output and flush it, for those who follow."""
+    _line(console(), clean(sentence, _LONGEST))
+    sys.stdout.flush()
+
+
 def run_view(
     meta: Mapping[str, Json], states: Mapping[str, Json], now: datetime, more: Mapping[str, int] | None = None
 ) -> RenderableType:
     """Show a run as a heading and a table of states; `more` counts the rows left out, by Parallel or Map."""
-    names = f"  {clean(meta.get('workflow_id'))}  {clean(meta.get('workflow_name'))}"
+    own = [doc for path, doc in states.items() if "/" not in path]
+    ended = sum(doc["status"] not in {"pending", "running"} for doc in own)
+    facts = (meta.get("workflow_id"), meta.get("workflow_name"), f"{ended} of {len(own)} done", elapsed(meta, now))
+    names = "".join(f"  {clean(fact)}" for fact in facts if fact)
     heading = Text.assemble(status_text(meta.get("status")), names, no_wrap=True, overflow="ellipsis")
     return Group(heading, states_table(states, now, more))
 
@@ -149,6 +158,12 @@ def print_run(document: Mapping[str, Json]) -> None:
     for name in _FACTS:
         if meta.get(name) is not None:
             _line(out, f"{name}: {clean(meta[name], _LONGEST)}")
+    print_outcome(meta)
+
+
+def print_outcome(meta: Mapping[str, Json]) -> None:
+    """Print the error of a run, or its output if it succeeded."""
+    out = console()
     if meta.get("error") is not None:
         _line(out, f"{clean(meta['error'])}: {clean(meta.get('cause'), _LONGEST)}", "red")
     if meta.get("status") == "succeeded":
