@@ -19,7 +19,13 @@ from dcf.values.open_tasks import open_tasks_warning
 
 MAX_DOCUMENT: Final = 1024 * 1024
 _MARKS_OF_A_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "af_imports", "skill_imports"})
-_NAMES_OF_A_MACHINE: Final = frozenset({"asl", "workflow_id", "workflow_name"})
+_ABOUT_A_MACHINE: Final = frozenset(
+    {
+        *("asl", "workflow_id", "workflow_name", "version", "workflow_schema_version"),
+        *("description", "author", "tags", "created_at", "updated_at"),
+    }
+)
+_OF_EVERY_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "version"})
 _BINDING: Final = "AgentBinding"
 _EMBEDDED: Final = "af_v2_entities"
 _SEND_JSON: Final = "Give a JSON object, or UTF-8 text that holds one."
@@ -114,7 +120,8 @@ def _has_binding(machine: Json) -> bool:
 
 
 def _is_named_machine(document: Mapping[str, Json]) -> bool:
-    return "asl" in document and document.keys() <= _NAMES_OF_A_MACHINE
+    """Return True for a machine with some facts about it, but not all that a document has, and nothing imported."""
+    return "asl" in document and document.keys() <= _ABOUT_A_MACHINE and not document.keys() >= _OF_EVERY_DOCUMENT
 
 
 def _machine_verdict(machine: Json) -> Validation:
