@@ -119,7 +119,7 @@ def list_keys(as_json: _AsJson = False) -> None:
         return
     out = console()
     if not rows:
-        out.print(Text("No keys yet. Make one:  dcf keys create"), soft_wrap=True)
+        out.print(Text("No keys yet. Make one:  dcf keys create --scope work --agent-id NAME"), soft_wrap=True)
         return
     out.print(_table(rows))
 

@@ -14,7 +14,7 @@ from rich.text import Text
 from dcf.cli import exit_codes, panels
 from dcf.cli.documents import read_given, read_text, read_workflow
 from dcf.cli.text import clean, json_text
-from dcf.cli.views import console
+from dcf.cli.views import console, print_wrapped
 from dcf.data import find_directory
 from dcf.values.json_text import Json
 
@@ -138,9 +138,9 @@ def _print_verdict(file: Path, verdict: "Validation", places: Mapping[str, tuple
         place = ":".join(str(number) for number in places.get(one.path, ()))
         where = f"{clean(str(file))}:{place}:" if place else f"{clean(str(file))}:"
         told = f"{one.code}: {one.message} {one.hint}"
-        out.print(Text.assemble((where, "bold"), f" {clean(told, _LONGEST)}"), soft_wrap=True)
+        print_wrapped(out, Text.assemble((where, "bold"), f" {clean(told, _LONGEST)}"), indent=4)
     for warning in verdict.warnings:
-        out.print(Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), soft_wrap=True)
+        print_wrapped(out, Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), indent=4)
     if verdict.stage is None:
         out.print(Text(f"✔ {clean(str(file))} is valid", style="green"), soft_wrap=True)
         return

@@ -75,7 +75,7 @@ class LiveProgress:
         if self._live is None:
             views.say(sentence)
         else:
-            self._live.console.print(Text(f"dcf: {clean(sentence, _LONGEST)}"), soft_wrap=True)
+            views.print_wrapped(self._live.console, Text(f"dcf: {clean(sentence, _LONGEST)}"), indent=5)
 
     def _tell(self, found: Mapping[str, Json]) -> None:
         """Print the changes of the workflow's own states; for the states inside them only the number that ended."""

@@ -37,10 +37,15 @@ def elapsed(meta: Mapping[str, Json], now: datetime) -> str:
 
 def _between(start: str, end: str | None, now: datetime) -> str:
     until = now if end is None else datetime.fromisoformat(end)
-    seconds = max(0.0, (until - datetime.fromisoformat(start)).total_seconds())
-    if seconds >= _MINUTE_S or end is None:
-        return span(seconds)
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+    took = max(0.0, (until - datetime.fromisoformat(start)).total_seconds())
+    return span(took) if end is None else seconds(took)
+
+
+def seconds(took: float) -> str:
+    """Return a duration, with its parts of a second if it is short."""
+    if took >= _MINUTE_S:
+        return span(took)
+    return f"{took:.1f} s" if took >= 1 else f"{took * 1000:.0f} ms"
 
 
 def note(doc: Mapping[str, Json], now: datetime) -> str:

@@ -3,6 +3,7 @@
 What carries a run out is imported when there is a run to carry out: `dcf --help` imports this module too.
 """
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,6 +67,7 @@ def run(
     finished_at}} (of Parallel and Map also type, scope and tally). If there is no result, because the run
     could not begin or its processes failed, status is null, error a code and cause a sentence.
     """
+    began = time.monotonic()
     try:
         job = _job(workflow, run_input, workers, run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
         run_id = job.run_id
@@ -88,7 +90,7 @@ def run(
     else:
         from dcf.cli import views
 
-        views.print_result(result, logs)
+        views.print_result(result, logs, time.monotonic() - began)
     raise typer.Exit(exit_codes.of_run(result["status"]))
 
 

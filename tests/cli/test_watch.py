@@ -85,7 +85,7 @@ def test_a_terminal_gets_a_table_that_is_redrawn_and_the_run_at_the_end(
 ) -> None:
     run_id = seed(agent="agent-1")
     with on_a_terminal(*WATCH, run_id, **environment) as terminal:
-        terminal.until(r"running +\S+ +Sample +0 of 1 done +\d+ s")
+        terminal.until(r"running +\S+ +0 of 1 done +\d+ s +Sample")
         take(world, run_id)
         terminal.until(r"Only +▶ running.+held by agent-1")
         end(world, run_id)
