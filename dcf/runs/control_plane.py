@@ -182,6 +182,7 @@ class ControlPlane:
             lambda run: needs.to_update_all(run.definition, asked),
             partial(_update, asked),
             *(request.state for request in asked),
+            ahead=lambda run, answers: needs.to_update_next(run.definition, asked, answers),
         )
         return self._followed_up(workflow_id, asked, committed)
 
