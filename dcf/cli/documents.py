@@ -58,7 +58,12 @@ def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:
 
 def read_workflow(file: Path) -> Json:
     """Read a file, or standard input, and parse it as a workflow document."""
-    return _parsed(read_text(file)[1], _name(file), MAX_WORKFLOW, parse_workflow)
+    return parse_document(read_text(file)[1], file)
+
+
+def parse_document(text: str, file: Path) -> Json:
+    """Parse the text of a file as a workflow document."""
+    return _parsed(text, _name(file), MAX_WORKFLOW, parse_workflow)
 
 
 def read_definition_of(file: Path) -> "Definition":
@@ -69,7 +74,7 @@ def read_definition_of(file: Path) -> "Definition":
     from dcf.core.definition import read_definition
 
     text = read_text(file)[1]
-    document = _parsed(text, _name(file), MAX_WORKFLOW, parse_workflow)
+    document = parse_document(text, file)
     workflow = as_workflow(document, "workflow" if str(file) == _STDIN else file.stem)
     try:
         return read_definition(workflow)

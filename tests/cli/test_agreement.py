@@ -112,6 +112,22 @@ def test_what_is_broken_is_refused_by_both(tmp_path: Path, name: str) -> None:
             assert verdicts(path) == (False, False), wrong
 
 
+@pytest.mark.parametrize(
+    ("steps", "good"),
+    [
+        (["a", "b"], True),
+        ([{"step_id": "One"}, {"step_id": "Two"}], True),
+        ([{"step_id": "A"}] * 2, False),
+        ([], False),
+    ],
+)
+def test_a_list_of_steps_is_judged_alike(tmp_path: Path, steps: Any, good: bool) -> None:
+    path = tmp_path / "w.json"
+    path.write_text(json.dumps({"workflow_name": "linear", "steps": steps}))
+    assert verdicts(path) == (good, good)
+    assert CliRunner().invoke(app, ["graph", str(path)]).exit_code == (0 if good else 2)
+
+
 @pytest.mark.parametrize("text", ["{", "[]", "7", "null", "{}", '{"asl": 7}', '{"States": {}}', '{"asl": {}}', ""])
 def test_what_is_no_workflow_is_refused_by_both(tmp_path: Path, text: str) -> None:
     path = tmp_path / "w.json"
