@@ -22,12 +22,16 @@ from dcf.cli import (
     catalog,
     diagnosis,
     events,
+    exit_codes,
     export,
+    front_page,
     graphs,
+    init,
     keys,
     language,
     lifecycle,
     opening,
+    panels,
     reference,
     retention,
     running,
@@ -35,8 +39,9 @@ from dcf.cli import (
     starting,
     stub,
     views,
+    watching,
 )
-from dcf.cli.language import EXIT_NOT_SUCCEEDED
+from dcf.cli.arguments import JsonFlag, complete_run
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
 from dcf.values.json_text import Json
@@ -45,27 +50,6 @@ if TYPE_CHECKING:
     from dcf.application import Application
     from dcf.settings import Settings
 
-EXIT_USAGE = 2
-EXIT_NOT_FOUND = 3
-EXIT_UNAVAILABLE = 4
-EXIT_INTERRUPTED = 130
-EXIT_TERMINATED = 143
-
-_EXIT_CODES = {
-    "invalid_argument": EXIT_USAGE,
-    "invalid_definition": EXIT_USAGE,
-    "not_found": EXIT_NOT_FOUND,
-    "unknown_run": EXIT_NOT_FOUND,
-    "unknown_state": EXIT_NOT_FOUND,
-    "unknown_key": EXIT_NOT_FOUND,
-    "unknown_definition": EXIT_NOT_FOUND,
-    "too_large": EXIT_USAGE,
-    "store_unavailable": EXIT_UNAVAILABLE,
-    "store_unsuitable": EXIT_UNAVAILABLE,
-    "server_unreachable": EXIT_UNAVAILABLE,
-    "unauthorized": EXIT_UNAVAILABLE,
-    "forbidden": EXIT_UNAVAILABLE,
-}
 _LAST_DELIVERIES_S = 60.0
 """How long `dcf pulse --once` waits for deliveries to an agent platform."""
 _MOST_FOR_PROGRAMS = 2_000
@@ -75,6 +59,7 @@ _GC_THRESHOLDS = (50_000, 20, 20)
 """Most of what is made at the start stays to the end: looking for garbage in it takes a tenth of a second, and so does
 looking once more when the process ends (`gc.freeze`)."""
 
+_PANEL = "rich_help_panel"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 log = logging.getLogger(__name__)
@@ -89,7 +74,17 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except DcfError as error:
             views.print_error(error)
-            raise typer.Exit(_exit_code(error)) from None
+            raise typer.Exit(exit_codes.of_error(error)) from None
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # as above
+        """Return the names of the commands by group, in the order of the groups."""
+        for command in self.commands.values():
+            if not getattr(command, _PANEL, None):
+                setattr(command, _PANEL, panels.RUNS)
+        return sorted(super().list_commands(ctx), key=self._group_of)
+
+    def _group_of(self, name: str) -> int:
+        return panels.ORDER.index(getattr(self.commands[name], _PANEL))
 
 
 app = typer.Typer(
@@ -98,24 +93,16 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="""Run Amazon States Language workflows by choreography: agents coordinate themselves through Redis.
-
-    Try it:  dcf run workflows/order_processing.json --input workflows/order_processing/order.json
-
-    Then:  dcf ls  ·  dcf show RUN  ·  dcf graph RUN  ·  dcf events RUN  ·  dcf doctor
-
-    Without REDIS_URL an embedded Redis is started and shared by all dcf processes of yours; its data is kept in
-    DCF_DATA_DIR (default ~/.local/share/dcf).
-
-    Exit codes: 0 fine (run: the run succeeded), 1 the run did not succeed, 2 wrong arguments or files, 3 there is no
-    such run, 4 Redis or the server cannot be used, 130 interrupted.""",
+    help=front_page.HELP,
 )
 
 running.mount(app)
 catalog.mount(app)
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
-OptionalRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
+OptionalRun = Annotated[
+    str | None,
+    typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run),
+]
 Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
 
 
@@ -136,7 +123,7 @@ def main() -> NoReturn:
 
 def _terminate(*_: object) -> NoReturn:
     """Exit by an exception, so that the embedded Redis is stopped if this process is its last user."""
-    sys.exit(EXIT_TERMINATED)
+    sys.exit(exit_codes.TERMINATED)
 
 
 def _reach_loopback_directly() -> None:
@@ -144,10 +131,6 @@ def _reach_loopback_directly() -> None:
     known = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
     names = [*filter(None, known.split(",")), *_LOOPBACK]
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(names)
-
-
-def _exit_code(error: DcfError) -> int:
-    return _EXIT_CODES.get(error.code, EXIT_NOT_SUCCEEDED)
 
 
 def _version(asked: bool) -> None:
@@ -165,7 +148,7 @@ def _options(
     """Options of `dcf` itself."""
 
 
-@app.command()
+@app.command(rich_help_panel=panels.SERVERS)
 def serve(
     transport: Annotated[str, typer.Option(help="stdio or http (Streamable HTTP, stateless).")] = "stdio",
     host: Annotated[str | None, typer.Option(help="Address to bind (http); default DCF_MCP_HOST or 127.0.0.1.")] = None,
@@ -200,7 +183,7 @@ def serve(
     serving.serve(transport, settings, fd, lambda ready: _print_line(ready) if as_json else None)
 
 
-@app.command()
+@app.command(rich_help_panel=panels.SERVERS)
 def worker(
     source: Annotated[
         str, typer.Argument(metavar="FUNCTIONS", help="Python file or module that registers task functions.")
@@ -264,7 +247,7 @@ def worker(
     )
 
 
-@app.command()
+@app.command(rich_help_panel=panels.SERVERS)
 def pulse(
     once: Annotated[bool, typer.Option("--once", help="One look at every live run, then exit.")] = False,
     as_json: JsonFlag = False,
@@ -392,5 +375,7 @@ for part in (
     diagnosis,
     events,
     export,
+    watching,
+    init,
 ):
     part.mount(app)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Final, TextIO
 import typer
 from rich.text import Text
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
 from dcf.cli.text import clean, json_text
-from dcf.cli.views import console, say
+from dcf.cli.views import console, print_wrapped, say
 from dcf.core.access import KEY_CALLER
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text
@@ -31,7 +31,7 @@ _KEY_ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(audit)
+    app.command(rich_help_panel=panels.OPERATE)(audit)
 
 
 def audit(
@@ -70,7 +70,7 @@ def audit(
         return
     nothing = "Nothing was changed outside runs yet." if wanted == AuditFilter() else "There is no such entry."
     for line in [_line(entry) for entry in entries] or [Text(nothing)]:
-        console().print(line, soft_wrap=True)
+        print_wrapped(console(), line, indent=21)
 
 
 def _export(trail: "AuditTrail", to: Path, after: str | None, wanted: "AuditFilter") -> None:

@@ -12,7 +12,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say, status_text
 from dcf.errors import InvalidArgument
@@ -36,7 +36,7 @@ _STATUSES: Final = ("running", "succeeded", "failed", "cancelled", "partial")
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command("ls")(list_runs)
+    app.command("ls", rich_help_panel=panels.RUNS)(list_runs)
 
 
 def list_runs(

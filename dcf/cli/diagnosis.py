@@ -6,7 +6,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, status_text
 from dcf.values.json_text import Json
@@ -18,7 +18,7 @@ _HIDDEN: Final = ("root",)
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(why)
+    app.command(rich_help_panel=panels.RUNS)(why)
 
 
 def why(

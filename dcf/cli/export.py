@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
 from dcf.cli.text import json_text
 from dcf.cli.views import say
 from dcf.errors import InvalidArgument
@@ -29,7 +29,7 @@ _STDOUT: Final = Path("-")
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(export)
+    app.command(rich_help_panel=panels.RUNS)(export)
 
 
 def export(

@@ -13,7 +13,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
 from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
@@ -43,7 +43,7 @@ keys = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(keys)
+    app.add_typer(keys, rich_help_panel=panels.AGENTS)
 
 
 @keys.command()
@@ -118,7 +118,7 @@ def list_keys(as_json: _AsJson = False) -> None:
         return
     out = console()
     if not rows:
-        out.print(Text("No keys yet. Make one:  dcf keys create"), soft_wrap=True)
+        out.print(Text("No keys yet. Make one:  dcf keys create --scope work --agent-id NAME"), soft_wrap=True)
         return
     out.print(_table(rows))
 

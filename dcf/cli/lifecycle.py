@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
 from dcf.cli.asking import ask
 from dcf.cli.text import clean, json_text
 from dcf.errors import ToolCallFailed
@@ -33,7 +33,7 @@ _NOBODY: Final = "no agent is assigned to it"
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (cancel, pause, resume, resolve, release, notify):
-        app.command()(command)
+        app.command(rich_help_panel=panels.OPERATE)(command)
 
 
 def cancel(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
 from dcf.cli.asking import ask
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
@@ -40,7 +40,7 @@ _Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the audi
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (delete, hold, prune):
-        app.command()(command)
+        app.command(rich_help_panel=panels.OPERATE)(command)
 
 
 def delete(workflow_id: _Run, reason: _Reason = None, yes: _Yes = False, as_json: _AsJson = False) -> None:

@@ -3,11 +3,13 @@
 What carries a run out is imported when there is a run to carry out: `dcf --help` imports this module too.
 """
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcf.cli import exit_codes, panels
 from dcf.cli.text import json_text
 from dcf.errors import DcfError
 from dcf.values.json_text import Json
@@ -15,12 +17,10 @@ from dcf.values.json_text import Json
 if TYPE_CHECKING:
     from dcf.cli.job import Job
 
-_NOT_SUCCEEDED = 1
-
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(run)
+    app.command(rich_help_panel=panels.RUNS)(run)
 
 
 def run(
@@ -67,6 +67,7 @@ def run(
     finished_at}} (of Parallel and Map also type, scope and tally). If there is no result, because the run
     could not begin or its processes failed, status is null, error a code and cause a sentence.
     """
+    began = time.monotonic()
     try:
         job = _job(workflow, run_input, workers, run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
         run_id = job.run_id
@@ -89,8 +90,8 @@ def run(
     else:
         from dcf.cli import views
 
-        views.print_result(result, logs)
-    raise typer.Exit(0 if result["status"] == "succeeded" else _NOT_SUCCEEDED)
+        views.print_result(result, logs, time.monotonic() - began)
+    raise typer.Exit(exit_codes.of_run(result["status"]))
 
 
 def _job(
@@ -107,12 +108,11 @@ def _job(
 ) -> "Job":
     """Read the files and check everything that can be checked before a process is started."""
     from dcf.cli import functions
-    from dcf.cli.documents import as_workflow, read_given, read_workflow
+    from dcf.cli.documents import read_definition_of, read_given
     from dcf.cli.job import MOST_AT_ONCE, Job, new_run_id
-    from dcf.core.definition import read_definition
     from dcf.values.identifiers import check_id
 
-    definition = read_definition(as_workflow(read_workflow(workflow), workflow.stem))
+    definition = read_definition_of(workflow)
     source = functions.default_source(workflow) if workers is None else functions.check_source(workers)
     return Job(
         definition=definition,

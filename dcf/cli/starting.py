@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
 from dcf.cli.documents import as_workflow, read_given, read_workflow
 from dcf.cli.text import clean, json_text
 from dcf.data import find_file
@@ -40,7 +40,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard out
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (start, rerun):
-        app.command()(command)
+        app.command(rich_help_panel=panels.RUNS)(command)
 
 
 def start(

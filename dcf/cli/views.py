@@ -9,7 +9,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli.notes import attempts, duration, note
+from dcf.cli.documents import InvalidDocument
+from dcf.cli.notes import attempts, duration, elapsed, note, seconds
 from dcf.cli.text import clean, json_text
 from dcf.errors import DcfError, InvalidDefinition, StoreUnavailable
 from dcf.runs.insides import tree
@@ -30,6 +31,13 @@ _WIDE = 500
 
 _LONGEST = 5000
 _USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside it is
+_INDENT = 5
+_HINTS = {
+    "unknown_run": "`dcf ls` lists the runs.",
+    "unknown_state": "`dcf show RUN` lists the states of a run; one inside a Parallel or Map is named by its path.",
+}
+"""What a person at a command line does next, where the error says what a caller of tools does."""
+
 _FACTS = ("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
 
 
@@ -57,21 +65,26 @@ def print_error(error: DcfError) -> None:
     if isinstance(error, InvalidDefinition):
         _print_problems(out, error)
         return
-    _line(out, f"dcf: {clean(error.code)}: {clean(error.message, _LONGEST)}", "red")
-    if isinstance(error, StoreUnavailable) and error.place is not None:
-        _line(out, f"     It was looked for at {clean(error.place, _LONGEST)}.")
-    _line(out, f"     {clean(error.hint, _LONGEST)}")
-    for noted in notes_of(error):
-        _line(out, f"     {clean(noted, _LONGEST)}")
+    _line(out, f"dcf: {clean(error.code)}: {clean(error.message, _LONGEST)}", "red", _INDENT)
+    at = error.place if isinstance(error, StoreUnavailable) else None
+    found = None if at is None else f"It was looked for at {at}."
+    hint = _HINTS.get(error.code, error.hint)
+    for told in filter(None, (found, hint, *notes_of(error))):
+        _line(out, f"     {clean(told, _LONGEST)}", indent=_INDENT)
 
 
 def _print_problems(out: Console, error: InvalidDefinition) -> None:
     """List what is wrong with a workflow, each problem once."""
     count = "a problem" if len(error.problems) == 1 else f"{len(error.problems)} problems"
-    _line(out, f"dcf: {clean(error.code)}: The workflow has {count}:", "red")
+    places = error.places if isinstance(error, InvalidDocument) else {}
+    file = clean(error.file) if isinstance(error, InvalidDocument) else "The workflow"
+    _line(out, f"dcf: {clean(error.code)}: {file} has {count}:", "red")
     for problem in error.problems:
-        _line(out, clean(f"     {problem.path or '/'}: {problem.code}: {problem.message} {problem.hint}", _LONGEST))
-    _line(out, "     `dcf validate FILE` tells the lines.")
+        at = places.get(problem.path)
+        place = "" if at is None else f" (line {at.line}, column {at.column})"
+        told = f"{problem.code}: {problem.message} {problem.hint}"
+        _line(out, clean(f"     {problem.path or '/'}{place}: {told}", _LONGEST), indent=2 * _INDENT)
+    _line(out, "     Mend the workflow; `dcf validate FILE` checks it without running it.")
 
 
 def notes_of(error: BaseException) -> list[str]:
@@ -81,14 +94,23 @@ def notes_of(error: BaseException) -> list[str]:
 
 def say(sentence: str) -> None:
     """Print a sentence on standard error, beside the result."""
-    _line(console(stderr=True), f"dcf: {clean(sentence, _LONGEST)}")
+    _line(console(stderr=True), f"dcf: {clean(sentence, _LONGEST)}", indent=_INDENT)
+
+
+def print_line(sentence: str) -> None:
+    """Print a line on standard output and flush it, for those who follow."""
+    _line(console(), clean(sentence, _LONGEST))
+    sys.stdout.flush()
 
 
 def run_view(
     meta: Mapping[str, Json], states: Mapping[str, Json], now: datetime, more: Mapping[str, int] | None = None
 ) -> RenderableType:
     """Show a run as a heading and a table of states; `more` counts the rows left out, by Parallel or Map."""
-    names = f"  {clean(meta.get('workflow_id'))}  {clean(meta.get('workflow_name'))}"
+    own = [doc for path, doc in states.items() if "/" not in path]
+    ended = sum(doc["status"] not in {"pending", "running"} for doc in own)
+    facts = (meta.get("workflow_id"), f"{ended} of {len(own)} done", elapsed(meta, now), meta.get("workflow_name"))
+    names = "".join(f"  {clean(fact)}" for fact in facts if fact)
     heading = Text.assemble(status_text(run_word(meta)), names, no_wrap=True, overflow="ellipsis")
     return Group(heading, states_table(states, now, more))
 
@@ -112,11 +134,13 @@ def states_table(states: Mapping[str, Json], now: datetime, more: Mapping[str, i
     return table
 
 
-def print_result(result: Mapping[str, Json], logs: Path | None) -> None:
+def print_result(result: Mapping[str, Json], logs: Path | None, took_s: float) -> None:
     """Print the end of `dcf run`: the outcome, the duration of each state, and where to look further."""
     out = console()
     run_id = clean(result["workflow_id"])
-    out.print(Text.assemble(status_text(result["status"]), f"  {run_id}"), soft_wrap=True)
+    done = sum(doc["status"] not in {"pending", "running"} for doc in result["states"].values())
+    told = f"  {run_id}  {done} of {len(result['states'])} done  {seconds(took_s)}"
+    out.print(Text.assemble(status_text(result["status"]), told), soft_wrap=True)
     out.print(states_table(result["states"], datetime.now(UTC)))
     if result["status"] == "succeeded":
         print_document(out, result["output"])
@@ -128,9 +152,9 @@ def print_result(result: Mapping[str, Json], logs: Path | None) -> None:
 
 
 def print_document(out: Console, document: Json) -> None:
-    """Print indented JSON."""
+    """Print indented JSON; a long line of it stays one line, which can be copied."""
     for line in json_text(document, indent=2).split("\n"):
-        _line(out, line)
+        out.print(Text(line), soft_wrap=True)
 
 
 def print_run(document: Mapping[str, Json]) -> None:
@@ -143,6 +167,12 @@ def print_run(document: Mapping[str, Json]) -> None:
     for name in _FACTS:
         if meta.get(name) is not None:
             _line(out, f"{name}: {clean(meta[name], _LONGEST)}")
+    print_outcome(meta)
+
+
+def print_outcome(meta: Mapping[str, Json]) -> None:
+    """Print the error of a run, or its output if it succeeded."""
+    out = console()
     if meta.get("error") is not None:
         _line(out, f"{clean(meta['error'])}: {clean(meta.get('cause'), _LONGEST)}", "red")
     if meta.get("status") == "succeeded":
@@ -163,5 +193,18 @@ def _cell(text: str) -> Text:
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 
-def _line(out: Console, text: str, style: str = "") -> None:
-    out.print(Text(text, style=style), soft_wrap=True)
+def print_wrapped(out: Console, text: Text, indent: int = 0) -> None:
+    """Print a sentence: on a terminal broken between words, all lines but the first indented; elsewhere on one line."""
+    if out.width >= _WIDE or text.cell_len <= out.width:
+        out.print(text, soft_wrap=True)
+        return
+    first, *_ = text.wrap(out, out.width)
+    rest = text[len(first.plain) :]
+    out.print(first, soft_wrap=True)
+    rest = rest[len(rest.plain) - len(rest.plain.lstrip()) :]
+    for line in rest.wrap(out, max(1, out.width - indent)):
+        out.print(Text(" " * indent) + line, soft_wrap=True)
+
+
+def _line(out: Console, text: str, style: str = "", indent: int = 0) -> None:
+    print_wrapped(out, Text(text, style=style), indent)

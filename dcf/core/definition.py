@@ -96,7 +96,7 @@ def read_definition(document: Json) -> Definition:
     """Parse a Letta-ASL (`asl`) or linear (`steps`) document; raise InvalidDefinition with every problem found."""
     if not isinstance(document, dict):
         raise InvalidDefinition([_problem("", "not_an_object", "The workflow document is not a JSON object.")])
-    machine, problems = parse_machine(_asl(document), "/asl")
+    machine, problems = parse_machine(asl_of(document), "/asl")
     problems = (*problems, *check_names(document))
     if machine is None or problems:
         raise InvalidDefinition(problems)
@@ -158,7 +158,13 @@ def _is_stateful(asl: Json) -> bool:
     return any(mark in text for mark in _STATEFUL)
 
 
-def _asl(document: dict[str, Any]) -> Json:
+def is_linear(document: Json) -> bool:
+    """Return True for a document that lists `steps` instead of having a machine."""
+    return isinstance(document, dict) and "steps" in document and document.keys().isdisjoint({"asl", "States"})
+
+
+def asl_of(document: dict[str, Any]) -> Json:
+    """Return the machine of a document, or the chain of Tasks that its `steps` are."""
     if "asl" in document:
         return document["asl"]
     steps = document.get("steps")

@@ -132,7 +132,7 @@ def test_the_result_of_a_run(text: str, capsys: pytest.CaptureFixture[str]) -> N
         "cause": text,
         "states": {text: doc},
     }
-    views.print_result(result | {"states": {join("", text): doc}}, None)
+    views.print_result(result | {"states": {join("", text): doc}}, None, 1.5)
     printed = capsys.readouterr().out
     assert all(map(is_harmless, printed.split("\n")))
     assert len(printed.splitlines()) == 7
