@@ -41,7 +41,7 @@ from dcf.cli import (
     views,
     watching,
 )
-from dcf.cli.arguments import JsonFlag, complete_run
+from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
 from dcf.values.json_text import Json
@@ -99,10 +99,6 @@ app = typer.Typer(
 running.mount(app)
 catalog.mount(app)
 
-OptionalRun = Annotated[
-    str | None,
-    typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run),
-]
 Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
 
 
@@ -299,7 +295,7 @@ def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
         return view.as_json() | {"findings": found.diagnosis.explain(workflow_id).as_json()["findings"]}
 
 
-@app.command()
+@app.command(rich_help_panel=panels.OPERATE)
 def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Mend the lists of runs, agents and API keys.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for a warning, too.")] = False,

@@ -31,3 +31,7 @@ JsonFlag: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on
 RunArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run)
 ]
+OptionalRun: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run),
+]

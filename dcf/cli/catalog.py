@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say, status_text
 from dcf.errors import InvalidArgument
@@ -54,7 +55,7 @@ def list_runs(
     until: Annotated[str | None, typer.Option(help="Only created before.")] = None,
     stuck: Annotated[bool, typer.Option("--stuck", help="Only those that nobody takes up, or starts.")] = False,
     cursor: Annotated[str | None, typer.Option(help="Go on here: printed below each page; 0 begins.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """List runs, newest first; one line for each. Without filters those that are stuck come before.
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from dcf.cli import opening, panels
+from dcf.cli.arguments import OptionalRun
 from dcf.cli.text import json_text
 from dcf.cli.views import print_event, say
 from dcf.errors import InvalidArgument
@@ -33,9 +34,7 @@ def mount(app: typer.Typer) -> None:
 
 
 def events(
-    workflow_id: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")
-    ] = None,
+    workflow_id: OptionalRun = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run is over.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     state: Annotated[

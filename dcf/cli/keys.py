@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
 from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 _LONGEST_LABEL: Final = 100
 _LIFE: Final = "90d"
 _NEVER: Final = "never"
-_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
 keys = typer.Typer(
     name="keys",
@@ -59,7 +59,7 @@ def create(
         typer.Option(help=f"A quota of its own, NAME=VALUE; may be repeated. Names: {', '.join(BOUNDS)}."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="What the key is for, in a few words.")] = None,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Make a key and print it, this once: only its digest is stored.
 
@@ -89,7 +89,7 @@ def create(
 @keys.command()
 def show(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys list`).")],
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Show one key: what it may do, its quotas, and how much of them is used."""
     _check_key_id(key_id)
@@ -108,7 +108,7 @@ def show(
 
 
 @keys.command("list")
-def list_keys(as_json: _AsJson = False) -> None:
+def list_keys(as_json: JsonFlag = False) -> None:
     """List the keys, oldest first, without the keys themselves."""
     with opening.application() as found:
         records, now = found.keys.all()
@@ -126,7 +126,7 @@ def list_keys(as_json: _AsJson = False) -> None:
 @keys.command()
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys list`).")],
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """End a key for good, at every server at once."""
     _check_key_id(key_id)

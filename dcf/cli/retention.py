@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
@@ -31,9 +32,7 @@ _PAGE: Final = 200
 _PROGRESS_S: Final = 1.0
 _ENDED: Final = ("succeeded", "failed", "cancelled", "partial")
 
-_Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
 _Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 _Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the audit trail.")]
 
 
@@ -43,7 +42,7 @@ def mount(app: typer.Typer) -> None:
         app.command(rich_help_panel=panels.OPERATE)(command)
 
 
-def delete(workflow_id: _Run, reason: _Reason = None, yes: _Yes = False, as_json: _AsJson = False) -> None:
+def delete(workflow_id: RunArgument, reason: _Reason = None, yes: _Yes = False, as_json: JsonFlag = False) -> None:
     """Delete a run that is over, with its documents, outputs and history, for good.
 
     A run that is running is refused: cancel it first. It asks before; --yes skips the question.
@@ -65,10 +64,10 @@ def delete(workflow_id: _Run, reason: _Reason = None, yes: _Yes = False, as_json
 
 
 def hold(
-    workflow_id: _Run,
+    workflow_id: RunArgument,
     release: Annotated[bool, typer.Option("--release", help="Release the hold.")] = False,
     reason: _Reason = None,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Keep a run: on hold it is not deleted, not pruned and does not expire, until `dcf hold RUN --release`."""
     from dcf.values.refusal import Refusal
@@ -95,7 +94,7 @@ def prune(
     tag: Annotated[str | None, typer.Option(help="Only runs with this tag.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
     yes: _Yes = False,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Delete runs that ended long ago: counts them, asks, and deletes them one by one. Runs on hold are kept.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.documents import as_workflow, read_given, read_workflow
 from dcf.cli.text import clean, json_text
 from dcf.data import find_file
@@ -34,7 +35,6 @@ Reason = Annotated[str | None, typer.Option(help="Why; kept in the run's history
 RequestId = Annotated[
     str | None, typer.Option(help="Your id of this request: the same one again does nothing a second time.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
 
 def mount(app: typer.Typer) -> None:
@@ -60,7 +60,7 @@ def start(
     planner: Annotated[str | None, typer.Option(help="Agent that is told when the run ends.")] = None,
     request_id: RequestId = None,
     reason: Reason = None,
-    as_json: AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Start a run and return: its agents do the work, such as `dcf worker` with their agent id.
 
@@ -97,7 +97,7 @@ def start(
 
 
 def rerun(
-    workflow_id: Annotated[str, typer.Argument(metavar="RUN", help="The run to repeat (see `dcf ls`).")],
+    workflow_id: RunArgument,
     from_state: Annotated[
         str | None, typer.Option("--from", help="Begin with this state; those before it are kept with their outputs.")
     ] = None,
@@ -110,7 +110,7 @@ def rerun(
     run_id: Annotated[str | None, typer.Option("--id", help="Id of the new run; default: a new one.")] = None,
     request_id: RequestId = None,
     reason: Reason = None,
-    as_json: AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Repeat a run as a new one: from its beginning, or with --from STATE from there, with the input it had.
 
