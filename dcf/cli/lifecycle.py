@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 import typer
 
 from dcf.cli import opening, panels
-from dcf.cli.arguments import JsonFlag
+from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
 from dcf.cli.text import clean, json_text
 from dcf.errors import ToolCallFailed
