@@ -6,6 +6,7 @@ the work that it left. States are given by name or, inside Parallel and Map, by 
 
 import random
 import secrets
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +18,7 @@ from dcf.asl.states import Wait
 from dcf.core import attention, batch, claim, creation, finalization, healing, kickoff, lease, needs, progress, receipts
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.batch import Answers
-from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.decision import Decision, More, Reads, Seeker, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.joining import NOTHING_JOINED, Joined, completer_of
 from dcf.core.model import RunStatus
@@ -30,6 +31,7 @@ from dcf.runs.transactions import Run, Transactions
 from dcf.store.authors import current_account
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
+from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, byte_length
 from dcf.values.refusal import Refusal
 
@@ -38,6 +40,9 @@ Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, progress
 
 _PAGES = (4, 32, 128)
 """Open states that a claim reads per round trip. Ready states usually come first, so the first page is small."""
+
+_PAUSES_S = (0.002, 0.004, 0.008, 0.016)
+"""Longest pauses of a claim that finds only states that others are about to take. After these it races for one."""
 
 _ALL = 1_000_000
 _NO_ITEMS = NoItems()
@@ -152,18 +157,34 @@ class ControlPlane:
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
         """Claim: lease the next ready state that this agent may take."""
         wish = replace(wish, claims=True)
-        offset, page = 0, 0
+        for pause_s in _PAUSES_S:
+            answer = self._claim(workflow_id, wish, fingerprint(wish.token))
+            if not isinstance(answer, NothingReady) or not answer.is_contested:
+                return answer
+            time.sleep(random.uniform(pause_s / 2, pause_s))  # nosec B311 # noqa: S311 - jitter, not a secret
+        return self._claim(workflow_id, wish, "")
+
+    def _claim(self, workflow_id: str, wish: lease.Acquire, mark: str) -> Leased | NothingReady | Refusal:
+        """Claim a state, page by page; with a mark, none that others are about to take."""
+        offset, page, is_contested = 0, 0, False
+        seeker = Seeker(most=1, owner="" if wish.any_owner else wish.owner, mark=mark)
         while True:
             length = _PAGES[min(page, len(_PAGES) - 1)]
-            reads = Reads(open_states=(offset, length), claim=wish.token)
-            answer = self._transactions.on_run(workflow_id, reads, _Claiming(wish)).answer
+            reads = Reads(open_states=(offset, length), seeker=seeker, claim=wish.token)
+            answer = self._transactions.on_run(workflow_id, reads, partial(_claimed, wish)).answer
             if isinstance(answer, _Expired):
                 taken = self.acquire(workflow_id, replace(wish, state=answer.state))
                 if isinstance(taken, Leased):
                     return taken
-                continue  # another agent was faster: read again
-            if not isinstance(answer, NothingReady) or answer.examined < length:
+                answer = _Passed((answer.state,))
+            if isinstance(answer, _Passed):
+                seeker = replace(seeker, passed=(*seeker.passed, *answer.states))
+                continue
+            if not isinstance(answer, NothingReady):
                 return answer
+            is_contested = is_contested or answer.is_contested
+            if answer.examined < length:
+                return replace(answer, is_contested=is_contested)
             offset, page = offset + length, page + 1
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
@@ -363,18 +384,18 @@ class _Expired:
     state: str
 
 
-class _Claiming:
-    """Claims a state. If another agent took it first, tries again from a random one, so that many agents spread out."""
+@dataclass(frozen=True, slots=True)
+class _Passed:
+    """Returned in place of an answer: these states looked ready, and cannot be taken by this agent now."""
 
-    def __init__(self, wish: lease.Acquire) -> None:
-        self._wish = wish
-        self._tried = False
+    states: tuple[str, ...]
 
-    def __call__(self, snapshot: Snapshot) -> Decision[Leased | NothingReady | Refusal | _Expired]:
-        start = random.getrandbits(16) if self._tried else 0  # nosec B311 - an order, no secret
-        self._tried = True
-        decision = claim.claim(snapshot, self._wish, start)
-        answer = decision.answer
-        if isinstance(answer, Leased) and decision.changes is not None and answer.state not in snapshot.inputs:
-            return Decision(answer=_Expired(answer.state))
-        return Decision(answer=answer, changes=decision.changes)
+
+def _claimed(wish: lease.Acquire, snapshot: Snapshot) -> Decision[Leased | NothingReady | Refusal | _Expired | _Passed]:
+    decision = claim.claim(snapshot, wish)
+    answer = decision.answer
+    if isinstance(answer, Leased) and decision.changes is not None and answer.state not in snapshot.inputs:
+        return Decision(answer=_Expired(answer.state))
+    if isinstance(answer, NothingReady) and snapshot.inputs:
+        return Decision(answer=_Passed(tuple(snapshot.inputs)))
+    return Decision(answer=answer, changes=decision.changes)

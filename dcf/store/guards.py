@@ -16,8 +16,10 @@ NO_GUARDS: Final[Mapping[str, bytes]] = MappingProxyType({})
 # The first line has Redis refuse the whole script where it takes no writes, in place of some of its commands.
 _GUARDED: Final = """#!lua
 local documents = tonumber(ARGV[1])
-for i = 1, documents do
-  if redis.call('JSON.GET', KEYS[i], '$') ~= ARGV[i + 1] then
+local keys = {unpack(KEYS)}
+keys[documents + 1] = '$'
+for i, text in ipairs(redis.call('JSON.MGET', unpack(keys))) do
+  if text ~= ARGV[i + 1] then
     return false
   end
 end

@@ -156,6 +156,7 @@ class RunStore:
             self._before_commit()
         commands = commit_commands(reading.run, decision.changes)
         announced, account = announcements(reading.run, decision.changes, snapshot), current_account()
+        announced += reading.unmarked(replies, decision.changes)
         if account is not None:
             announced.append(charge(reading.run, commands, len(decision.changes.events), account))
         results = commit(connection, commands, announced, reading.guards(replies, decision.changes))
