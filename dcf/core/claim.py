@@ -26,9 +26,7 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady |
         return Decision(answer=run_closed(snapshot.meta.status))
     mine = [state for state, doc in snapshot.states.items() if doc.lease.is_held_with(wish.token)]
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
-    found = [state for state in free if state in snapshot.inputs]
-    others = [state for state in free if state not in snapshot.inputs and state not in snapshot.taken]
-    for state in (*mine, *found, *others):
+    for state in (*mine, *(state for state in free if state not in snapshot.taken)):
         decision = acquire(snapshot, replace(wish, state=state))
         if isinstance(decision.answer, Leased):
             return Decision(answer=decision.answer, changes=decision.changes)

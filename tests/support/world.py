@@ -250,7 +250,9 @@ class World:
         return run in self.index.live()
 
     def keys_of(self, run: str) -> list[str]:
-        return [key.decode() for key in self.ask("KEYS", "*") if f":wf:{run}:" in key.decode()]
+        """Return the run's keys, but for the marks of claims, which are gone in a moment."""
+        found = [key.decode() for key in self.ask("KEYS", "*")]
+        return [key for key in found if f":wf:{run}:" in key and f":wf:{run}:taking:" not in key]
 
     # Changing what is there without waiting for it
 
