@@ -99,7 +99,17 @@ def test_a_refusal_writes_nothing(worlds: Worlds, counting: CountingPool) -> Non
     run = world.create(chain("A", "B"))
     with counting.counted() as packets:
         assert isinstance(world.try_acquire(run, "B"), Refusal)
-    assert packets == [OPENINGS["acquire"], ["UNWATCH"]]
+    assert packets == [OPENINGS["acquire"]]
+
+
+def test_what_a_refusal_watched_is_forgotten_with_the_next_packet(worlds: Worlds, counting: CountingPool) -> None:
+    world = worlds(pool=counting)
+    run = world.create(chain("A", "B"))
+    assert isinstance(world.try_acquire(run, "B"), Refusal)
+    world.onlooker.send(("JSON.SET", world.store.keys(run).state("B"), "$.attempts", "1"))
+    with counting.counted() as packets:
+        world.acquire(run, "A")
+    assert packets == [["UNWATCH", *OPENINGS["acquire"]], COMMITS["acquire"]], "and no race is lost over it"
 
 
 def test_a_lost_race_is_decided_again_on_what_is_there_now(world: World) -> None:
