@@ -13,10 +13,18 @@ from dcf.core.refusals import run_closed
 from dcf.core.scopes import with_scopes
 from dcf.core.transition import Claimant, Transition
 from dcf.values.digest import next_token
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 
-def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady | Refusal]:
+@record(frozen=True, slots=True)
+class Overdue:
+    """Returned in place of an answer: the lease on this state may have expired. Of it nothing more was read."""
+
+    state: str
+
+
+def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | Overdue | NothingReady | Refusal]:
     """Lease the first claimable state of this page that nobody else is about to take.
 
     A repeated request returns the state it got before.
@@ -26,6 +34,9 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | NothingReady |
         return Decision(answer=run_closed(snapshot.meta.status))
     mine = [state for state, doc in snapshot.states.items() if doc.lease.is_held_with(wish.token)]
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
+    overdue = [state for state, at in snapshot.held.items() if at <= snapshot.now]
+    if overdue and not mine:
+        return Decision(answer=Overdue(overdue[0]))
     for state in (*mine, *(state for state in free if state not in snapshot.taken)):
         decision = acquire(snapshot, replace(wish, state=state))
         if isinstance(decision.answer, Leased):

@@ -87,7 +87,8 @@ class Snapshot:
 
     `inputs` are what workers see, `entries` what was recorded when states were entered, `items` the items of Maps by
     path and index. `void` are the states that are shown as cancelled because the scope around them has ended, as they
-    stand. `page` is the number of open states that were looked at, `taken` are those that others are about to take.
+    stand. `page` is the number of open states that were looked at, `taken` are those that others are about to take, and
+    `held` those that are leased, by when the clock looks at them.
     """
 
     now: int
@@ -104,6 +105,7 @@ class Snapshot:
     void: Mapping[str, StateDoc] = field(default_factory=dict)
     page: int = 0
     taken: frozenset[str] = frozenset()
+    held: Mapping[str, int] = field(default_factory=dict)
     meta_document: Mapping[str, Json] | None = None
     audit: Mapping[str, Json] | None = None
 

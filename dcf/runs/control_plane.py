@@ -38,8 +38,8 @@ from dcf.values.refusal import Refusal
 Answer = TypeVar("Answer")
 Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, progress.Update)
 
-_PAGES = (4, 32, 128)
-"""Open states that a claim reads per round trip. Ready states usually come first, so the first page is small."""
+_PAGES = (32, 128)
+"""Open states that a claim looks at in a round trip, at first and later."""
 
 _PAUSES_S = (0.002, 0.004, 0.008, 0.016)
 """Longest pauses of a claim that finds only states that others are about to take. After these it races for one."""
@@ -172,7 +172,7 @@ class ControlPlane:
             length = _PAGES[min(page, len(_PAGES) - 1)]
             reads = Reads(open_states=(offset, length), seeker=seeker, claim=wish.token)
             answer = self._transactions.on_run(workflow_id, reads, partial(_claimed, wish)).answer
-            if isinstance(answer, _Expired):
+            if isinstance(answer, claim.Overdue):
                 taken = self.acquire(workflow_id, replace(wish, state=answer.state))
                 if isinstance(taken, Leased):
                     return taken
@@ -378,24 +378,16 @@ def _at(path: str, request: Request) -> Request:
 
 
 @dataclass(frozen=True, slots=True)
-class _Expired:
-    """Returned in place of an answer: the state to lease is held by an expired lease, and its input was not read."""
-
-    state: str
-
-
-@dataclass(frozen=True, slots=True)
 class _Passed:
     """Returned in place of an answer: these states looked ready, and cannot be taken by this agent now."""
 
     states: tuple[str, ...]
 
 
-def _claimed(wish: lease.Acquire, snapshot: Snapshot) -> Decision[Leased | NothingReady | Refusal | _Expired | _Passed]:
+def _claimed(
+    wish: lease.Acquire, snapshot: Snapshot
+) -> Decision[Leased | claim.Overdue | NothingReady | Refusal | _Passed]:
     decision = claim.claim(snapshot, wish)
-    answer = decision.answer
-    if isinstance(answer, Leased) and decision.changes is not None and answer.state not in snapshot.inputs:
-        return Decision(answer=_Expired(answer.state))
-    if isinstance(answer, NothingReady) and snapshot.inputs:
+    if isinstance(decision.answer, NothingReady) and snapshot.inputs:
         return Decision(answer=_Passed(tuple(snapshot.inputs)))
-    return Decision(answer=answer, changes=decision.changes)
+    return decision

@@ -25,11 +25,31 @@ from dcf.values.json_text import Json, load
 _OPEN_STATES = r"""
 local first, last, states, inputs, marks, claim = unpack(ARGV, 1, 6)
 local most, owner, mark, life = tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
-local page = redis.call('ZRANGE', KEYS[1], first, last)
-local size = #page
+local everything = claim == '' and mark == ''
+local listed = redis.call('ZRANGE', KEYS[1], first, last, 'WITHSCORES')
+local page, size, dues = {}, #listed / 2, {}
+for i = 1, size do
+  page[i] = listed[2 * i - 1]
+  dues[page[i]] = listed[2 * i]
+end
 local claimed = claim ~= '' and redis.call('HGET', KEYS[3], claim)
 if claimed then
   table.insert(page, 1, claimed)
+end
+
+local docs = {}
+local function document(i)
+  if docs[i] == nil then
+    local keys = {}
+    for j = i, math.min(i == 1 and 4 or i + 63, #page) do
+      keys[#keys + 1] = states .. page[j]
+    end
+    keys[#keys + 1] = '$'
+    for j, text in ipairs(redis.call('JSON.MGET', unpack(keys))) do
+      docs[i + j - 1] = text
+    end
+  end
+  return docs[i]
 end
 
 local function assignment(part)
@@ -41,7 +61,7 @@ local function assignment(part)
   return redis.call('JSON.GET', KEYS[2], path) or '[]'
 end
 
-local function is_free(part, doc)
+local function is_left(part, doc)
   if mark == '' then
     return true
   end
@@ -60,7 +80,7 @@ end
 if mark ~= '' and redis.set_repl then
   redis.set_repl(redis.REPL_NONE)
 end
-local found, around, later, seen, passed = {}, {}, {}, {}, {}
+local found, around, held, later, seen, passed = {}, {}, {}, {}, {}, {}
 for i = 12, #ARGV do
   local set = i < 12 + tonumber(ARGV[11]) and passed or seen
   set[ARGV[i]] = true
@@ -81,7 +101,7 @@ local function consider(part, doc)
   local agents = assignment(part)
   if owner ~= '' and agents:find('"', 1, true) and not agents:find('"' .. owner .. '"', 1, true) then
     return
-  elseif is_free(part, doc) then
+  elseif is_left(part, doc) then
     taken = taken + 1
     show(part, doc, agents, redis.call('JSON.GET', inputs .. part, '$'), 0)
   else
@@ -93,15 +113,20 @@ for i, part in ipairs(page) do
   if taken == most then
     break
   end
-  local doc = not passed[part] and redis.call('JSON.GET', states .. part, '$')
-  if not doc or not doc:find('"status":"pending"', 1, true) or doc:find('"kind":"', 1, true) then
-    if doc and (claim ~= '' or mark == '') then
+  local doc = not passed[part] and document(i)
+  if doc then
+    local is_pending, goes_by_itself = doc:find('"status":"pending"', 1, true), doc:find('"kind":"', 1, true)
+    local is_free = doc:find('"status":"pending"', 1, true) and not doc:find('"kind":"', 1, true)
+    if part == claimed or (everything and not is_free) then
       show(part, doc, false, false, 0)
+    elseif is_free and doc:find('"not_before":"', 1, true) then
+      later[#later + 1] = {part, doc}
+    elseif is_free then
+      consider(part, doc)
+    elseif not doc:find('"kind":"', 1, true) then
+      held[#held + 1] = part
+      held[#held + 1] = dues[part]
     end
-  elseif doc:find('"not_before":"', 1, true) then
-    later[#later + 1] = {part, doc}
-  else
-    consider(part, doc)
   end
 end
 for _, one in ipairs(later) do
@@ -110,7 +135,7 @@ for _, one in ipairs(later) do
   end
   consider(one[1], one[2])
 end
-return {found, around, size}
+return {found, around, size, held}
 """
 
 _MARK_MS: Final = 50
@@ -150,7 +175,7 @@ def add_page(rows: dict[str, Any], reply: Reply) -> None:
     states, inputs = rows.setdefault("states", {}), rows.setdefault("inputs", {})
     meta: Meta | None = rows["meta"]
     agents = {} if meta is None else dict(meta.agents)
-    page, around, size = reply
+    page, around, size, held = reply
     for part, doc, assignment, given, _ in page:
         path = decode_state(part.decode())
         states[path] = read_text(doc) or _GONE
@@ -165,6 +190,7 @@ def add_page(rows: dict[str, Any], reply: Reply) -> None:
             states.setdefault(decode_state(part.decode()), known)
     rows["meta"] = None if meta is None else replace(meta, agents=agents)
     rows["page"] = int(size)
+    rows["held"] = {decode_state(p.decode()): int(float(at)) for p, at in zip(held[::2], held[1::2], strict=True)}
     rows["taken"] = frozenset(decode_state(part.decode()) for part, _, _, _, is_taken in page if is_taken)
 
 

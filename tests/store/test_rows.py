@@ -31,7 +31,7 @@ WANTED: dict[str, Any] = {
     "whole_meta": True,
     "audit": True,
 }
-NOT_ASKED_FOR = {"now", "meta", "meta_document", "void", "page", "taken"}
+NOT_ASKED_FOR = {"now", "meta", "meta_document", "void", "page", "taken", "held"}
 """What every snapshot has, or a page of open states brings with it."""
 
 
