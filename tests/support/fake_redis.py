@@ -70,7 +70,10 @@ class FakeConnection:
 _AS_IN_REDIS = b"""
 local real = redis
 local function get(key, path)
-  local text = real.call('JSON.GET', key, path, path == '$' and '$.no.such.path' or nil)
+  local text = real.call('JSON.GET', key, path)
+  if path == '$' then
+    text = real.call('JSON.GET', key, path, '$.no.such.path')
+  end
   text = text and (text:match('^{"%$": (.*), "%$%.no%.such%.path": %[%]}$') or text)
   return text and text:gsub('"(%l[%l_]+)": ', '"%1":')
 end
