@@ -21,7 +21,8 @@ from dcf.values.json_text import Json, load
 # take something else. A mark lasts a moment and is written to no file and no replica: it saves lost races, and decides
 # nothing. KEYS: timers, meta, claims. ARGV: first, last, what the keys of states, inputs and marks begin with, the
 # field of the claim, how many, the owner, the mark, its life, how many states to pass over, these, and states that are
-# read anyway.
+# read anyway. Replies: the states found, each with document, assignment, input, and whether another is about to take it;
+# the scopes around; the length of the page; leased states, each with the time at which the clock looks at it.
 _OPEN_STATES = r"""
 local first, last, states, inputs, marks, claim = unpack(ARGV, 1, 6)
 local most, owner, mark, life = tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
@@ -99,7 +100,7 @@ end
 local taken = 0
 local function consider(part, doc)
   local agents = assignment(part)
-  if owner ~= '' and agents:find('"', 1, true) and not agents:find('"' .. owner .. '"', 1, true) then
+  if owner ~= '' and agents:find('^%[%[?"') and not agents:find('"' .. owner .. '"', 1, true) then
     return
   elseif is_left(part, doc) then
     taken = taken + 1
@@ -115,15 +116,15 @@ for i, part in ipairs(page) do
   end
   local doc = not passed[part] and document(i)
   if doc then
-    local is_pending, goes_by_itself = doc:find('"status":"pending"', 1, true), doc:find('"kind":"', 1, true)
-    local is_free = doc:find('"status":"pending"', 1, true) and not doc:find('"kind":"', 1, true)
+    local goes_by_itself = doc:find('"kind":"', 1, true)
+    local is_free = doc:find('"status":"pending"', 1, true) and not goes_by_itself
     if part == claimed or (everything and not is_free) then
       show(part, doc, false, false, 0)
     elseif is_free and doc:find('"not_before":"', 1, true) then
       later[#later + 1] = {part, doc}
     elseif is_free then
       consider(part, doc)
-    elseif not doc:find('"kind":"', 1, true) then
+    elseif claim ~= '' and not goes_by_itself then
       held[#held + 1] = part
       held[#held + 1] = dues[part]
     end

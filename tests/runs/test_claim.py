@@ -16,9 +16,12 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.store import keys
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
+from tests.support.counting import CountingPool
 from tests.support.machines import chain, numbered_chain, workflow
 from tests.support.scopes import parallel, task
 from tests.support.world import World, new_token
+
+Worlds = Callable[..., World]
 
 
 def open_by_hand(world: World, run: str, states: list[str]) -> None:
@@ -199,6 +202,19 @@ def test_a_state_that_was_given_back_is_claimed_again_although_its_claim_was_mar
     looks, _ = racing(real, lambda: None)
     again = looks.claim(run, Acquire(state="", owner="other", token=new_token(), ttl_s=60))
     assert isinstance(again, Leased)
+
+
+def test_a_claim_that_finds_nothing_is_one_packet_however_many_are_leased(
+    worlds: Worlds, counting: CountingPool
+) -> None:
+    world = worlds(pool=counting)
+    run = world.create(numbered_chain(30))
+    open_by_hand(world, run, [f"S{n}" for n in range(30)])
+    while isinstance(world.claim(run, "w"), Leased):
+        pass
+    with counting.counted() as packets:
+        assert isinstance(world.claim(run, "w"), NothingReady)
+    assert packets == [["UNWATCH", "WATCH", "TIME", "JSON.GET", "EVAL"]]
 
 
 def test_states_that_only_look_ready_are_passed_over(real: World) -> None:

@@ -114,6 +114,11 @@ def test_a_name_that_begins_with_a_space_has_its_own_agents(world: World) -> Non
     world.acquire(run, "A", "plain")
 
 
+def test_a_name_that_begins_with_a_space_and_has_no_agents_is_everybodys(real: World) -> None:
+    run = real.create(chain(" A", "A"), agents={"A": "plain"})
+    assert isinstance(real.claim(run, "anybody"), Leased)
+
+
 def test_names_that_differ_by_case_or_by_encoding_are_different_states(real: World) -> None:
     names = ("a", "A", "%41", "%2541", "a b", "a%20b")
     run = real.create(chain(*names))
