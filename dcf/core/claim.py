@@ -18,13 +18,13 @@ from dcf.values.refusal import Refusal
 
 
 @record(frozen=True, slots=True)
-class Overdue:
+class MaybeExpired:
     """Returned in place of an answer: the lease on this state may have expired. Of it nothing more was read."""
 
     state: str
 
 
-def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | Overdue | NothingReady | Refusal]:
+def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired | NothingReady | Refusal]:
     """Lease the first claimable state of this page that nobody else is about to take.
 
     A repeated request returns the state it got before.
@@ -36,7 +36,7 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | Overdue | Noth
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
     overdue = [state for state, at in snapshot.held.items() if at <= snapshot.now]
     if overdue and not mine:
-        return Decision(answer=Overdue(overdue[0]))
+        return Decision(answer=MaybeExpired(overdue[0]))
     for state in (*mine, *(state for state in free if state not in snapshot.taken)):
         decision = acquire(snapshot, replace(wish, state=state))
         if isinstance(decision.answer, Leased):

@@ -172,12 +172,12 @@ class ControlPlane:
             length = _PAGES[min(page, len(_PAGES) - 1)]
             reads = Reads(open_states=(offset, length), seeker=seeker, claim=wish.token)
             answer = self._transactions.on_run(workflow_id, reads, partial(_claimed, wish)).answer
-            if isinstance(answer, claim.Overdue):
+            if isinstance(answer, claim.MaybeExpired):
                 taken = self.acquire(workflow_id, replace(wish, state=answer.state))
                 if isinstance(taken, Leased):
                     return taken
-                answer = _Passed((answer.state,))
-            if isinstance(answer, _Passed):
+                answer = _PassOver((answer.state,))
+            if isinstance(answer, _PassOver):
                 seeker = replace(seeker, passed=(*seeker.passed, *answer.states))
                 continue
             if not isinstance(answer, NothingReady):
@@ -378,7 +378,7 @@ def _at(path: str, request: Request) -> Request:
 
 
 @dataclass(frozen=True, slots=True)
-class _Passed:
+class _PassOver:
     """Returned in place of an answer: these states looked ready, and cannot be taken by this agent now."""
 
     states: tuple[str, ...]
@@ -386,8 +386,8 @@ class _Passed:
 
 def _claimed(
     wish: lease.Acquire, snapshot: Snapshot
-) -> Decision[Leased | claim.Overdue | NothingReady | Refusal | _Passed]:
+) -> Decision[Leased | claim.MaybeExpired | NothingReady | Refusal | _PassOver]:
     decision = claim.claim(snapshot, wish)
     if isinstance(decision.answer, NothingReady) and snapshot.inputs:
-        return Decision(answer=_Passed(tuple(snapshot.inputs)))
+        return Decision(answer=_PassOver(tuple(snapshot.inputs)))
     return decision

@@ -21,8 +21,8 @@ from dcf.values.json_text import Json, load
 # take something else. A mark lasts a moment and is written to no file and no replica: it saves lost races, and decides
 # nothing. KEYS: timers, meta, claims. ARGV: first, last, what the keys of states, inputs and marks begin with, the
 # field of the claim, how many, the owner, the mark, its life, how many states to pass over, these, and states that are
-# read anyway. Replies: the states found, each with document, assignment, input, and whether another is about to take it;
-# the scopes around; the length of the page; leased states, each with the time at which the clock looks at it.
+# read anyway. Replies: the states found, each with document, assignment, input, and whether another is about to take
+# it; the scopes around; the length of the page; leased states, each with the time at which the clock looks at it.
 _OPEN_STATES = r"""
 local first, last, states, inputs, marks, claim = unpack(ARGV, 1, 6)
 local most, owner, mark, life = tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]

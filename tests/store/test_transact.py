@@ -106,7 +106,7 @@ def test_what_a_refusal_watched_is_forgotten_with_the_next_packet(worlds: Worlds
     world = worlds(pool=counting)
     run = world.create(chain("A", "B"))
     assert isinstance(world.try_acquire(run, "B"), Refusal)
-    world.onlooker.send(("JSON.SET", world.store.keys(run).state("B"), "$.attempts", "1"))
+    world.ask("JSON.SET", world.store.keys(run).state("B"), "$.attempts", "1")
     with counting.counted() as packets:
         world.acquire(run, "A")
     assert packets == [["UNWATCH", *OPENINGS["acquire"]], COMMITS["acquire"]], "and no race is lost over it"

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from dcf.core.answers import NothingReady
-from dcf.core.claim import Overdue, claim
+from dcf.core.claim import MaybeExpired, claim
 from dcf.core.decision import Decision, Snapshot
 from dcf.core.lease import Acquire
 from dcf.core.model import Meta, StateDoc
@@ -71,7 +71,7 @@ def test_a_crashed_holders_state_can_be_claimed() -> None:
 
 def test_a_lease_that_may_have_expired_comes_first_and_is_left_to_be_taken_by_name() -> None:
     seen = replace(page(B=StateDoc()), held={"C": NOW + 1, "D": NOW, "A": NOW - 5})
-    assert claim(seen, WISH) == Decision(answer=Overdue("D"))
+    assert claim(seen, WISH) == Decision(answer=MaybeExpired("D"))
     assert leased(claim(replace(seen, held={"C": NOW + 1}), WISH).answer).state == "B"
 
 
