@@ -4,21 +4,19 @@ This module decides nothing and sends no Redis command: `transactions` carries t
 the work that it left. States are given by name or, inside Parallel and Map, by path.
 """
 
-import random
 import secrets
-import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from dcf.asl.places import Place
 from dcf.asl.state_paths import name_of
 from dcf.asl.states import Wait
-from dcf.core import attention, batch, claim, creation, finalization, healing, kickoff, lease, needs, progress, receipts
+from dcf.core import attention, batch, creation, finalization, healing, kickoff, lease, needs, progress, receipts
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.batch import Answers
-from dcf.core.decision import Decision, More, Reads, Seeker, Snapshot
+from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.joining import NOTHING_JOINED, Joined, completer_of
 from dcf.core.model import RunStatus
@@ -26,23 +24,17 @@ from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
+from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps
 from dcf.runs.transactions import Run, Transactions
 from dcf.store.authors import current_account
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
-from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, byte_length
 from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
 Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, progress.Update)
-
-_PAGES = (32, 128)
-"""Open states that a claim looks at in a round trip, at first and later."""
-
-_PAUSES_S = (0.002, 0.004, 0.008, 0.016)
-"""Longest pauses of a claim that finds only states that others are about to take. After these it races for one."""
 
 _ALL = 1_000_000
 _NO_ITEMS = NoItems()
@@ -64,6 +56,7 @@ class ControlPlane:
         self._index = index
         self._transactions = Transactions(store)
         self._follow_ups = FollowUps(self._transactions, items)
+        self._claims = Claims(self._transactions, self.acquire)
 
     def hand_over_to(self, hand_over: Callable[[str], object]) -> None:
         """From now on call this with a run's id whenever a commit owes notifications; it must return at once.
@@ -102,14 +95,25 @@ class ControlPlane:
         """Return a state's position in its workflow. Raise UnknownState if there is none of this name or path."""
         return self._transactions.place(workflow_id, state)
 
-    def read(self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True) -> Snapshot:
-        """Return a run's current documents: of the given states, or of all states and of what is open inside them."""
+    def read(
+        self,
+        workflow_id: str,
+        states: tuple[str, ...] | None = None,
+        *,
+        whole_meta: bool = True,
+        with_data: bool = True,
+    ) -> Snapshot:
+        """Return a run's current documents: of the given states, or of all states and of what is open inside them.
+
+        `with_data`: inputs and outputs as well.
+        """
         run = self._transactions.run(workflow_id)
         while True:
             paths = self._paths(workflow_id, run, states)
             missing = next((path for path in paths if needs.place_of(run.definition, path) is None), None)
             around = with_scopes(paths)
-            reads = Reads(states=around, inputs=paths, outputs=paths, agents=paths, whole_meta=whole_meta)
+            data = paths if with_data else ()
+            reads = Reads(states=around, inputs=data, outputs=data, agents=paths, whole_meta=whole_meta)
             snapshot = self._store.read(workflow_id, reads)
             if snapshot.meta is not None and run.is_that_of(snapshot.meta):
                 break
@@ -156,36 +160,7 @@ class ControlPlane:
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
         """Claim: lease the next ready state that this agent may take."""
-        wish = replace(wish, claims=True)
-        for pause_s in _PAUSES_S:
-            answer = self._claim(workflow_id, wish, fingerprint(wish.token))
-            if not isinstance(answer, NothingReady) or not answer.is_contested:
-                return answer
-            time.sleep(random.uniform(pause_s / 2, pause_s))  # nosec B311 # noqa: S311 - jitter, not a secret
-        return self._claim(workflow_id, wish, "")
-
-    def _claim(self, workflow_id: str, wish: lease.Acquire, mark: str) -> Leased | NothingReady | Refusal:
-        """Claim a state, page by page; with a mark, none that others are about to take."""
-        offset, page, is_contested = 0, 0, False
-        seeker = Seeker(most=1, owner="" if wish.any_owner else wish.owner, mark=mark)
-        while True:
-            length = _PAGES[min(page, len(_PAGES) - 1)]
-            reads = Reads(open_states=(offset, length), seeker=seeker, claim=wish.token)
-            answer = self._transactions.on_run(workflow_id, reads, partial(_claimed, wish)).answer
-            if isinstance(answer, claim.MaybeExpired):
-                taken = self.acquire(workflow_id, replace(wish, state=answer.state))
-                if isinstance(taken, Leased):
-                    return taken
-                answer = _PassOver((answer.state,))
-            if isinstance(answer, _PassOver):
-                seeker = replace(seeker, passed=(*seeker.passed, *answer.states))
-                continue
-            if not isinstance(answer, NothingReady):
-                return answer
-            is_contested = is_contested or answer.is_contested
-            if answer.examined < length:
-                return replace(answer, is_contested=is_contested)
-            offset, page = offset + length, page + 1
+        return self._claims.claim(workflow_id, wish)
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
         """Apply a lease holder's write. A completion also enters the next states, in the same transaction."""
@@ -203,6 +178,7 @@ class ControlPlane:
             lambda run: needs.to_update_all(run.definition, asked),
             partial(_update, asked),
             *(request.state for request in asked),
+            ahead=lambda run, answers: needs.to_update_next(run.definition, asked, answers),
         )
         return self._followed_up(workflow_id, asked, committed)
 
@@ -375,19 +351,3 @@ def _joined(answer: Updated | Refusal, joined: Joined) -> Updated | Refusal:
 def _at(path: str, request: Request) -> Request:
     """Return the request with its state named by path."""
     return request if path == request.state else replace(request, state=path)
-
-
-@dataclass(frozen=True, slots=True)
-class _PassOver:
-    """Returned in place of an answer: these states looked ready, and cannot be taken by this agent now."""
-
-    states: tuple[str, ...]
-
-
-def _claimed(
-    wish: lease.Acquire, snapshot: Snapshot
-) -> Decision[Leased | claim.MaybeExpired | NothingReady | Refusal | _PassOver]:
-    decision = claim.claim(snapshot, wish)
-    if isinstance(decision.answer, NothingReady) and snapshot.inputs:
-        return Decision(answer=_PassOver(tuple(snapshot.inputs)))
-    return decision
