@@ -265,7 +265,7 @@ class World:
     def expire_lease(self, run: str, state: str) -> None:
         """As if the lease had been taken long ago."""
         self.ask("JSON.SET", self.store.keys(run).state(state), "$.lease.expires_at", '"2001-01-01T00:00:00.000000Z"')
-        self.ask("ZADD", self.store.keys(run).timers, "XX", 1, keys.encode_state(state))
+        self.make_due(run, state)
 
     def only_list(self, run: str) -> None:
         """As if the server had been listing this run just now, and not created it."""
