@@ -24,6 +24,12 @@ from tests.support.world import World, new_token
 Worlds = Callable[..., World]
 
 
+@pytest.fixture(autouse=True)
+def lasting_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Marks last, however slow the machine is."""
+    monkeypatch.setattr("dcf.store.open_states._MARK_MS", 60_000)
+
+
 def open_by_hand(world: World, run: str, states: list[str]) -> None:
     """Enter states as parallel branches will: control stands in all of them."""
     found = world.store.keys(run)
