@@ -112,7 +112,11 @@ class Owed:
 
 @record(frozen=True, slots=True, kw_only=True)
 class NothingReady:
-    """The agent can take no open state of the run now. `examined` counts the open states that were looked at."""
+    """The agent can take no open state of the run now. `examined` counts the open states that were looked at.
+
+    `is_contested`: others are about to take some that it could have taken.
+    """
 
     examined: int
+    is_contested: bool = False
     retry_after_s: float | None = None

@@ -9,6 +9,7 @@
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
 | `cp:wf:<id>:told` | hash | delivery of notifications: by state, what was sent last and what failed last | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | a minute |
+| `cp:wf:<id>:taking:<s>` | string | reading open states to claim one: which claim is about to take it, so that others take another | 50 ms; in no file and on no replica |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
@@ -231,7 +232,10 @@ def gone(agent_id: str) -> str:
 
 
 Per: TypeAlias = Literal["run", "state", "scope", "branch"]
-"""What a kind of key exists once for: the run, each state, each scope (opened Parallel or Map), or each branch."""
+"""What a kind of key exists once for: the run, each state, each scope (opened Parallel or Map), or each branch.
+
+One that is soon gone by itself is not listed for any of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +259,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "claims": KeyKind("cp", ("run",)),
     "receipts": KeyKind("cp", ("run",)),
     "barrier": KeyKind("cp", ("run",)),
+    "taking": KeyKind("cp", ()),
     "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
     "state": KeyKind("cp", ("state",), is_document=True),
     "input": KeyKind("dp", ("state",), is_document=True),
@@ -351,6 +356,10 @@ class RunKeys:
     def results(self, path: str) -> str:
         """Return the key of the results of a Map whose ResultWriter keeps them out of its output."""
         return f"{self._beginnings['results']}:{encode_state(path)}"
+
+    def taking(self, path: str) -> str:
+        """Return the key of the mark of a claim that is about to take a state."""
+        return f"{self._beginnings['taking']}:{encode_state(path)}"
 
     def join(self, path: str) -> str:
         """Return the key that counts the branches or iterations that ended."""

@@ -125,7 +125,7 @@ def test_what_was_read_ahead_serves_once(far: World, counting: CountingPool) -> 
     with counting.counted() as packets:
         again = complete(far, run, lease)
     assert again.repeated
-    assert packets == [OPENING, ["UNWATCH"]]
+    assert packets == [OPENING]
 
 
 def test_the_shortest_round_trip_of_late_counts() -> None:

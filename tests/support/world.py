@@ -272,13 +272,16 @@ class World:
         return run in self.index.live()
 
     def keys_of(self, run: str) -> list[str]:
-        return [key.decode() for key in self.ask("KEYS", "*") if f":wf:{run}:" in key.decode()]
+        """Return the run's keys, but for the marks of claims, which are gone in a moment."""
+        found = [key.decode() for key in self.ask("KEYS", "*")]
+        return [key for key in found if f":wf:{run}:" in key and f":wf:{run}:taking:" not in key]
 
     # Changing what is there without waiting for it
 
     def expire_lease(self, run: str, state: str) -> None:
         """As if the lease had been taken long ago."""
         self.ask("JSON.SET", self.store.keys(run).state(state), "$.lease.expires_at", '"2001-01-01T00:00:00.000000Z"')
+        self.make_due(run, state)
 
     def only_list(self, run: str) -> None:
         """As if the server had been listing this run just now, and not created it."""
