@@ -18,7 +18,8 @@ from dcf.store.attempts import Attempts, commit, commit_one
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
-from dcf.store.keys import RunDocument, encode_state
+from dcf.store.key_parts import encode_state
+from dcf.store.keys import RunDocument
 from dcf.store.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
 from dcf.store.writing import due_command, event_command, facet_commands
 from dcf.values.json_paths import MISSING

@@ -63,10 +63,8 @@ from functools import cached_property, lru_cache
 from typing import Final, Literal, TypeAlias
 from zlib import crc32
 
-from dcf.asl.state_paths import components, path_of
+from dcf.store.key_parts import decode_state, encode_state
 
-_UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
-_ENCODED = re.compile(r"%([0-9A-F]{2})")
 _RUN_KEY = re.compile(r"(?:cp|dp):wf:([A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([a-z]+)(?::(.+))?\Z", re.ASCII | re.DOTALL)
 _TAG = re.compile(r"\{([^}]+)\}")
 
@@ -106,27 +104,6 @@ def every_due() -> list[str]:
 def runs_by(facet: str, value: str) -> str:
     """Return the key of the index of runs that have this value of a facet: status, workflow, version, agent, tag."""
     return f"{RUNS}:{facet}:{encode_state(value)}"
-
-
-@lru_cache(maxsize=1024)
-def encode_state(path: str) -> str:
-    """Return a state's path as part of a key, with special characters percent-encoded."""
-    return "/".join(_UNSAFE.sub(_percent, name) for name in components(path))
-
-
-def _percent(found: re.Match[str]) -> str:
-    return f"%{ord(found[0]):02X}"
-
-
-@lru_cache(maxsize=1024)
-def decode_state(part: str) -> str:
-    """Return the path that `encode_state` made this part from."""
-    return path_of([_ENCODED.sub(lambda found: chr(int(found[1], 16)), name) for name in part.split("/")])
-
-
-def receipt_field(path: str, request: str) -> str:
-    """Return the field of a request's receipt in the hash of receipts; the path is empty for one about the run."""
-    return f"{encode_state(path)}:{request}"
 
 
 def inbox(agent_id: str) -> str:

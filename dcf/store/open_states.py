@@ -11,7 +11,8 @@ from dcf.core import codec
 from dcf.core.decision import Reads
 from dcf.core.model import Meta, StateDoc, Status
 from dcf.store.connection import Command, Reply
-from dcf.store.keys import RunKeys, decode_state, encode_state
+from dcf.store.key_parts import decode_state, encode_state
+from dcf.store.keys import RunKeys
 from dcf.store.state_texts import read_text
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, load

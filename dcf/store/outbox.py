@@ -14,7 +14,8 @@ from dcf.core.model import RunStatus
 from dcf.core.retention import RetentionPolicy
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
-from dcf.store.keys import RunKeys, decode_state
+from dcf.store.key_parts import decode_state
+from dcf.store.keys import RunKeys
 from dcf.store.told import PLANNER, Announcement, FailedAnnouncement, told_command
 from dcf.store.writing import event_command, notice_command
 from dcf.values.instants import from_text

@@ -18,7 +18,8 @@ from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
 from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
-from dcf.store.keys import RunKeys, encode_state, receipt_field
+from dcf.store.key_parts import encode_state, receipt_field
+from dcf.store.keys import RunKeys
 from dcf.store.open_states import add_page, assigned, page_command, ready_in, texts_of
 from dcf.store.state_texts import read_text
 from dcf.values.instants import SECOND

@@ -17,7 +17,8 @@ from dcf.store.attempts import Attempts, Overtaken, commit, commit_if
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
 from dcf.store.guards import Unchanged, guarded
-from dcf.store.keys import RunKeys, decode_state, keys_of
+from dcf.store.key_parts import decode_state
+from dcf.store.keys import RunKeys, keys_of
 from dcf.store.prefetched import WORTHWHILE_S, Prefetched, Prefetches, RoundTrips
 from dcf.store.quotas import charge, refusal_in, reservation
 from dcf.store.reading import Reading

@@ -18,7 +18,8 @@ from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_event
-from dcf.store.keys import RunKeys, encode_state, receipt_field
+from dcf.store.key_parts import encode_state, receipt_field
+from dcf.store.keys import RunKeys
 from dcf.store.state_texts import write_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from dcf.core.answers import Leased
 from dcf.core.catalog import Facet, RunQuery, facets_of
 from dcf.core.model import RunStatus
-from dcf.store import keys
+from dcf.store import key_parts, keys
 from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, Pool
 from dcf.workforce.crew.assigning import assign
@@ -122,7 +122,7 @@ class Runs:
 
     def make_due(self, run: str) -> None:
         for state in self.world.ask("ZRANGE", self.world.store.keys(run).timers, 0, -1):
-            self.world.make_due(run, keys.decode_state(state.decode()))
+            self.world.make_due(run, key_parts.decode_state(state.decode()))
         self.world.notifications.pulse()
 
     def scanned(self) -> dict[str, set[tuple[Facet, str]]]:

@@ -13,7 +13,7 @@ from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.errors import StoreUnavailable
 from dcf.runs.control_plane import ControlPlane
-from dcf.store import keys
+from dcf.store import key_parts
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
@@ -36,7 +36,7 @@ def open_by_hand(world: World, run: str, states: list[str]) -> None:
     for number, state in enumerate(states):
         world.ask("JSON.SET", found.state(state), "$.waits_for", "{}")
         world.ask("JSON.SET", found.input(state), "$", f'"for {state}"')
-        world.ask("ZADD", found.timers, 1000 + number, keys.encode_state(state))
+        world.ask("ZADD", found.timers, 1000 + number, key_parts.encode_state(state))
 
 
 def test_sixteen_claimants_of_one_state_have_one_winner(real: World) -> None:

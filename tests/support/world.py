@@ -29,7 +29,7 @@ from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetries
 from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
-from dcf.store import keys
+from dcf.store import key_parts, keys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply
 from dcf.store.definitions import KeptDefinitions
@@ -225,7 +225,7 @@ class World:
         """The documents of all states, those inside scopes too, as they stand in Redis."""
         prefix = self.store.keys(run).state("")
         found = [key.decode() for key in self.ask("KEYS", f"{prefix}*")]
-        return {keys.decode_state(key.removeprefix(prefix)): self.ask("JSON.GET", key, "$") for key in found}
+        return {key_parts.decode_state(key.removeprefix(prefix)): self.ask("JSON.GET", key, "$") for key in found}
 
     def every_doc(self, run: str) -> dict[str, StateDoc]:
         return {path: read_state(json.loads(raw)[0]) for path, raw in self.raw_docs(run).items()}
@@ -290,7 +290,7 @@ class World:
 
     def make_due(self, run: str, state: str) -> None:
         """As if the time for the clock to look at this state had come."""
-        self.ask("ZADD", self.store.keys(run).timers, 1, keys.encode_state(state))
+        self.ask("ZADD", self.store.keys(run).timers, 1, key_parts.encode_state(state))
         self.ask("ZADD", keys.due(run), 1, run)
 
 
