@@ -159,7 +159,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
             platform=platform,
-            workers=Workers(platform, RosterDocuments(documents), parts.store, assignments, equipment),
+            workers=Workers(platform, RosterDocuments(documents), parts.run_store, assignments, equipment),
             equipment=equipment,
             desk=Desk(parts.views, plane, assignments, equipment, records, library),
             library=library,
@@ -189,8 +189,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
 class _PartsOfRuns:
     """What reads and writes runs, before there are agents to tell."""
 
-    store: RunStore
-    index: RunIndex
+    run_store: RunStore
+    run_index: RunIndex
     outbox: Outbox
     told: ToldRecords
     history: History
@@ -209,8 +209,8 @@ def _parts_of_runs(settings: Settings, connections: Connections) -> _PartsOfRuns
     items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
     plane = ControlPlane(store, index, items)
     return _PartsOfRuns(
-        store=store,
-        index=index,
+        run_store=store,
+        run_index=index,
         outbox=outbox,
         told=told,
         history=History(connections),
@@ -229,7 +229,7 @@ def _notifications(parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breake
 
 def _clock(parts: _PartsOfRuns, deliveries: DeliveryThreads, activity: Activity, connections: Connections) -> RunClock:
     time = ServerTime(connections)
-    return RunClock(parts.plane, parts.index, parts.due, parts.outbox, parts.retention, deliveries, time, activity)
+    return RunClock(parts.plane, parts.run_index, parts.due, parts.outbox, parts.retention, deliveries, time, activity)
 
 
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:
@@ -240,7 +240,7 @@ def _json_documents(settings: Settings, connections: Connections, plane: Control
 def _exports(settings: Settings, parts: _PartsOfRuns, connections: Connections) -> Exports:
     return Exports(
         plane=parts.plane,
-        store=parts.store,
+        store=parts.run_store,
         views=parts.views,
         histories=Histories(parts.plane, parts.history),
         diagnosis=Diagnosis(parts.plane, RunSignsReader(connections), settings.pulse_interval_s),
