@@ -47,7 +47,8 @@ def told(world: World, agent: str, run: str) -> list[tuple[str | None, str]]:
 
 def meanwhile(world: World, do: Callable[[], object]) -> ControlPlane:
     """A server that reads, and before whose first commit something else happens."""
-    return ControlPlane(RunStore(world.connections, before_commit=Meanwhile(do)), world.index)
+    clock: dict[str, Any] = {} if world.clock is None else {"clock": world.clock}
+    return ControlPlane(RunStore(world.connections, before_commit=Meanwhile(do), **clock), world.index)
 
 
 # Cancelling
@@ -241,6 +242,17 @@ def test_what_a_late_completion_enters_while_the_run_is_resumed_is_announced_by_
     done(unseen.resume(run))
     ahead.look(timely, run)
     assert told(timely, "b", run) == [("B", "reminder")]
+
+
+def test_what_ends_while_the_run_is_resumed_gets_no_timer(timely: World) -> None:
+    run = timely.create(workflow({"Fan": parallel({"A": task()}, {"B": task()}, End=True)}))
+    timely.plane.kick_off(run, "go")
+    token = timely.acquire(run, "Fan/0/A", ttl_s=1)
+    ahead.let_pass(timely, 2)
+    done(timely.lifecycle.pause(run))
+    late = Lifecycle(meanwhile(timely, lambda: timely.complete(run, "Fan/0/A", token, 1)))
+    done(late.resume(run))
+    assert ahead.timers(timely, run).keys() == {"Fan", "Fan/1/B"}
 
 
 def test_a_run_that_was_paused_before_its_start_is_announced_by_its_start(world: World) -> None:
