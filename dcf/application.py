@@ -129,7 +129,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         library = _open_library(settings)
         outbox = Outbox(connections)
         breaker = Breaker() if platform.is_remote else None
-        notifications = Notifications(plane, outbox, told, _guarded(platform, breaker))
+        together = platform.deliver_all if isinstance(platform, Mailbox) else None
+        notifications = Notifications(plane, outbox, told, _guarded(platform, breaker), together)
         activity = Activity(ActivityRecords(connections), breaker)
         access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
         audit = AuditTrail(connections)
