@@ -199,6 +199,16 @@ def test_no_lease_is_granted_after_the_pause_however_early_its_request_began(wor
     assert world.doc(run, "Fan/1/B").lease.token is None
 
 
+def test_a_completion_that_was_read_ahead_before_the_pause_leases_nothing(worlds: Callable[..., World]) -> None:
+    far = worlds(near=False)
+    run = far.create(chain("A", "B", "C"))
+    brought = far.complete(run, "A", far.acquire(run, "A"), 1, claim_ttl_s=60).claimed
+    assert brought is not None
+    done(far.lifecycle.pause(run))
+    finished = far.complete(run, "B", brought.doc.lease.token, 2, claim_ttl_s=60)
+    assert (finished.next_states, finished.claims) == (("C",), ())
+
+
 def test_a_claim_that_was_granted_before_the_pause_is_told_again(world: World) -> None:
     run = world.create(chain("A"))
     assert isinstance(world.claim(run, "w", token="t1"), Leased)
