@@ -13,7 +13,9 @@ from tests.support.world import World
 def test_a_run_is_paused_and_resumed_and_every_face_says_so(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
     world.plane.kick_off(run, "go")
-    assert dcf("pause", run, "--reason", "lunch").stdout.startswith(f"{run} is paused. Holders may finish")
+    assert dcf("pause", run, "--reason", "lunch").stdout.startswith(
+        f"{run} is paused. Holders may finish; nobody gets a lease until `dcf resume {run}`."
+    )
     shown = dcf("show", run).stdout
     assert "‖ paused" in shown
     assert "the run is paused; then for agent-1" in shown
@@ -31,8 +33,11 @@ def test_a_run_is_cancelled_when_that_is_said(dcf: Dcf, seed: Seed, world: World
     refused = dcf("cancel", run)
     assert (refused.exit_code, world.run_status(run)) == (2, RunStatus.RUNNING)
     assert "Add --yes" in refused.stderr
-    assert dcf("cancel", run, "--yes").stdout.startswith(f"{run} is cancelled. Holders are told to stop")
+    assert dcf("cancel", run, "--yes", "--reason", "wrong customer").stdout.startswith(
+        f"{run} is cancelled. Holders are told to stop"
+    )
     assert world.run_status(run) is RunStatus.CANCELLED
+    assert "\nwrong customer\n" in dcf("show", run).stdout
     again = dcf("pause", run)
     assert again.exit_code == 1
     assert "run_over: The run is over: it is cancelled." in again.stderr
