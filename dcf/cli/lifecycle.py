@@ -84,6 +84,9 @@ def resolve(
     assign: Annotated[
         list[str] | None, typer.Option("--assign", help="Agent that may take it from now on; may be repeated.")
     ] = None,
+    epoch: Annotated[
+        int | None, typer.Option("--epoch", help="Only if its lease has this epoch, as `dcf show --json` tells it.")
+    ] = None,
     reason: Reason = None,
     request_id: RequestId = None,
     yes: Yes = False,
@@ -108,6 +111,7 @@ def resolve(
         skip=skip,
         handled=handled,
         agents=tuple(assign or ()),
+        epoch=epoch,
     )
     if wish.how is not None:
         ask(f"End {clean(state)} of run {clean(run)}? That is not taken back.", yes=yes)
