@@ -21,6 +21,7 @@ from dcf.runs.editing import JsonDocuments
 from dcf.runs.health import Health
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
@@ -67,17 +68,19 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on runs, `lifecycle` those on whole runs, `starting` begins them, and `runs`
-    reads their status. `workers` creates and deletes the agents of runs on `platform`, `equipment` gives them skills
-    from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change outside runs;
-    the `audit` trail records such changes, and `refusals` what was refused. `sweep` repairs the indexes across runs.
-    `usage` tells what API keys hold. `health` tells how all of it is, and `activity` notes who calls.
+    `control_plane` has the operations on runs, `lifecycle` those on whole runs, `starting` begins them, `retrying` lets
+    ended ones go on, and `runs` reads their status. `workers` creates and deletes the agents of runs on `platform`,
+    `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what
+    tools may change outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep`
+    repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is, and `activity`
+    notes who calls.
     """
 
     settings: Settings
     control_plane: ControlPlane
     lifecycle: Lifecycle
     starting: Starting
+    retrying: RunRetrying
     runs: RunViews
     platform: AgentPlatform
     workers: Workers
@@ -140,6 +143,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             control_plane=plane,
             lifecycle=Lifecycle(plane),
             starting=_starting(plane, connections, replicas),
+            retrying=RunRetrying(plane),
             runs=runs,
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperGroup
 
 from dcf import __version__
-from dcf.cli import audit, graphs, keys, language, opening, reference, running, skills, starting, stub, views
+from dcf.cli import audit, graphs, keys, language, lifecycle, opening, reference, running, skills, starting, stub, views
 from dcf.cli.language import EXIT_NOT_SUCCEEDED
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
@@ -375,5 +375,5 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (starting, language, graphs, skills, stub, keys, audit, reference):
+for part in (starting, lifecycle, language, graphs, skills, stub, keys, audit, reference):
     part.mount(app)

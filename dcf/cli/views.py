@@ -23,6 +23,7 @@ _MARKS = {
     "skipped": ("-", "dim"),
     "cancelled": ("◼", "yellow"),
     "partial": ("◐", "yellow"),
+    "paused": ("‖", "yellow"),
 }
 _WIDE = 500
 """Columns where there is no screen: a pipe or a file gets each row on one line."""
@@ -36,7 +37,7 @@ _NOT_STARTED = (
     "Not started yet: no agent was told. notify_next_worker_agent without source_state starts it (whoever planned the"
     " run calls it); an agent may also take a state by itself with claim_ready_state."
 )
-_FACTS = ("created_at", "started_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
+_FACTS = ("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -49,6 +50,12 @@ def status_text(status: object) -> Text:
     """Show a status as mark, word and colour; never as colour alone."""
     mark, style = _MARKS.get(str(status), ("?", ""))
     return Text(f"{mark} {clean(status)}", style=style, no_wrap=True)
+
+
+def run_word(about: Mapping[str, Json]) -> str:
+    """Return the status of a run, by its meta document or its line in the list; `paused` stands for running there."""
+    is_paused = about.get("status") == "running" and about.get("paused_at") is not None
+    return "paused" if is_paused else str(about.get("status"))
 
 
 def print_error(error: DcfError) -> None:
@@ -89,7 +96,7 @@ def run_view(
 ) -> RenderableType:
     """Show a run as a heading and a table of states; `more` counts the rows left out, by Parallel or Map."""
     names = f"  {clean(meta.get('workflow_id'))}  {clean(meta.get('workflow_name'))}"
-    heading = Text.assemble(status_text(meta.get("status")), names, no_wrap=True, overflow="ellipsis")
+    heading = Text.assemble(status_text(run_word(meta)), names, no_wrap=True, overflow="ellipsis")
     return Group(heading, states_table(states, now, more))
 
 
@@ -158,7 +165,7 @@ def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
         return
     columns = {
         "run": [Text(clean(row["workflow_id"])) for row in rows],
-        "status": [status_text(row["status"]) for row in rows],
+        "status": [status_text(run_word(row)) for row in rows],
         "states": [Text(f"{row['states_done']}/{row['states']}") for row in rows],
         "created": [Text(clean(row["created_at"], 20)[:19].replace("T", " ")) for row in rows],
         "workflow": [Text(clean(row["workflow_name"], 40)) for row in rows],

@@ -19,7 +19,7 @@ _FINE: Final = frozenset({Status.SUCCEEDED, Status.SKIPPED})
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Branch:
+class BranchPlace:
     """A branch of a Parallel or an iteration of a Map."""
 
     owner: str
@@ -41,8 +41,8 @@ class Plan:
 
     scopes: dict[str, frozenset[int]] = field(default_factory=dict)
     states: dict[str, Entry] = field(default_factory=dict)
-    fresh: list[Branch] = field(default_factory=list)
-    dropped: list[Branch] = field(default_factory=list)
+    fresh: list[BranchPlace] = field(default_factory=list)
+    dropped: list[BranchPlace] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
     @property
@@ -61,15 +61,15 @@ def is_halted_scope(doc: StateDoc) -> bool:
     return doc.is_scope and doc.scope is not None and doc.not_before is None
 
 
-def branches(definition: Definition, owner: str, size: int) -> Iterator[tuple[Branch, tuple[str, ...]]]:
+def branches(definition: Definition, owner: str, size: int) -> Iterator[tuple[BranchPlace, tuple[str, ...]]]:
     """Yield the branches of a scope with the paths of their states."""
     for index in range(size):
-        branch = Branch(owner=owner, index=index)
+        branch = BranchPlace(owner=owner, index=index)
         names = machine_of(definition.machine, branch.scope).states
         yield branch, tuple(join(branch.scope, name) for name in names)
 
 
-def halted(definition: Definition, owner: str, docs: Mapping[str, StateDoc]) -> dict[Branch, dict[str, StateDoc]]:
+def halted(definition: Definition, owner: str, docs: Mapping[str, StateDoc]) -> dict[BranchPlace, dict[str, StateDoc]]:
     """Return the branches that were begun in a scope's last visit, with what stands in each: nothing if it is done.
 
     Those that were done when it was reopened before are left out.
@@ -78,7 +78,7 @@ def halted(definition: Definition, owner: str, docs: Mapping[str, StateDoc]) -> 
     assert doc.scope is not None, "only a scope that was opened has branches"
     kept = _indices(doc)
     visit = _visit(definition, owner, doc.scope.size, docs)
-    found: dict[Branch, dict[str, StateDoc]] = {}
+    found: dict[BranchPlace, dict[str, StateDoc]] = {}
     for branch, paths in branches(definition, owner, doc.scope.size):
         mine = {path: docs[path] for path in paths if path in docs and docs[path].scope_epoch == visit}
         if mine and branch.index not in kept:
@@ -109,7 +109,7 @@ def _add(
     done = _indices(docs[path]) | {branch.index for branch, stands in found.items() if not stands}
     made.scopes[path] = frozenset(done)
     for lane in range(min(scope.concurrency, scope.size)):
-        waiting = [Branch(owner=path, index=index) for index in range(lane, scope.size, scope.concurrency)]
+        waiting = [BranchPlace(owner=path, index=index) for index in range(lane, scope.size, scope.concurrency)]
         for turn, branch in enumerate(branch for branch in waiting if branch.index not in done):
             if turn == 0:
                 _add_branch(made, definition, branch, found.get(branch), docs, entries)
@@ -120,7 +120,7 @@ def _add(
 def _add_branch(
     made: Plan,
     definition: Definition,
-    branch: Branch,
+    branch: BranchPlace,
     stands: Mapping[str, StateDoc] | None,
     docs: Mapping[str, StateDoc],
     entries: Mapping[str, Entry],

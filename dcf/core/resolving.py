@@ -20,6 +20,8 @@ from dcf.core.model import Lease, RunStatus, StateDoc, Status
 from dcf.core.notices import ready_again, stop_notices
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.transition import Transition, clock_of
+from dcf.errors import InvalidArgument
+from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
@@ -51,6 +53,36 @@ class Resolve:
         """Return what is asked for, for its fingerprint."""
         told = [self.output, self.error, self.cause, self.handled]
         return {"state": self.state, "how": self.how, "told": told, "agents": list(self.agents)}
+
+
+def wish_of(
+    state: str,
+    *,
+    output: Json = MISSING,
+    error: str | None = None,
+    cause: str | None = None,
+    skip: bool = False,
+    handled: bool = False,
+    agents: tuple[str, ...] = (),
+) -> Resolve:
+    """Return the wish that these arguments of a caller mean; raise InvalidArgument where they contradict each other."""
+    named: dict[How, bool] = {"output": output is not MISSING, "error": error is not None, "skip": skip}
+    asked = [how for how, is_named in named.items() if is_named]
+    if len(asked) > 1:
+        raise InvalidArgument(f"A state is ended in one way, not by {asked[0]} and {asked[1]}.", "Name one of them.")
+    if not asked and not agents:
+        raise InvalidArgument("Nothing is asked for.", "Give an output, an error, skip, or agents to assign.")
+    if error is None and (cause is not None or handled):
+        raise InvalidArgument("cause and handled go with an error.", "Name the error, or leave them out.")
+    return Resolve(
+        state=state,
+        how=asked[0] if asked else None,
+        output=None if output is MISSING else output,
+        error=error,
+        cause=cause,
+        handled=handled,
+        agents=agents,
+    )
 
 
 def resolve(

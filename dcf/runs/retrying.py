@@ -31,7 +31,7 @@ _MOST_TRIES: Final = 10
 Retried: TypeAlias = RunAnswer | Refusal
 
 
-class Retrying:
+class RunRetrying:
     """Lets runs go on that did not succeed."""
 
     def __init__(self, plane: ControlPlane) -> None:
@@ -46,18 +46,18 @@ class Retrying:
         for _ in range(_MOST_TRIES):
             run = self._transactions.current_run(workflow_id)
             committed = self._committed(workflow_id, run, self._halt(workflow_id, run.definition), request)
-            if not isinstance(committed.answer, _Outdated):
+            if not isinstance(committed.answer, _OtherEnd):
                 self._follow_ups.after(workflow_id, committed)
                 return committed.answer
         raise Conflict("Others kept ending and retrying the run; nothing was written.")
 
     def _committed(
         self, workflow_id: str, run: Run, halt: Halt, request: RunRequest
-    ) -> "Committed[Retried | _Outdated]":
-        def decide(snapshot: Snapshot) -> "Decision[Retried | More | _Outdated]":
+    ) -> "Committed[Retried | _OtherEnd]":
+        def decide(snapshot: Snapshot) -> "Decision[Retried | More | _OtherEnd]":
             assert snapshot.meta is not None, "on_run() raises for a run that does not exist"
             if not run.is_that_of(snapshot.meta) or retrying.is_outdated(snapshot, halt, request):
-                return Decision(answer=_Outdated())
+                return Decision(answer=_OtherEnd())
             return retrying.retry(snapshot, halt, request, run.definition, run.context)
 
         reads = _reads(halt, run.definition, request)
@@ -133,9 +133,9 @@ def _reads(halt: Halt, definition: Definition, request: RunRequest) -> Reads:
     )
 
 
-def _inside(branch: reopening.Branch, scopes: Mapping[str, int]) -> dict[str, int]:
+def _inside(branch: reopening.BranchPlace, scopes: Mapping[str, int]) -> dict[str, int]:
     return {path: size for path, size in scopes.items() if path.startswith(f"{branch.scope}/")}
 
 
-class _Outdated:
+class _OtherEnd:
     """Returned in place of an answer: the run has gone on or ended again since its halt was read."""

@@ -9,7 +9,7 @@ from dcf.core.answers import Leased
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
 from dcf.core.progress import Update
-from dcf.core.resolving import Resolve
+from dcf.core.resolving import Resolve, wish_of
 from dcf.errors import InvalidArgument, UnknownState
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.lifecycle import Lifecycle
@@ -263,12 +263,25 @@ def test_what_is_inside_an_ended_scope_or_not_opened_is_not_resolved(world: Worl
     assert code(skip(world, run, "Each/0/I")) == "terminal"
 
 
-def test_unknown_states_and_empty_wishes_are_invalid(world: World) -> None:
+def test_an_unknown_state_is_told(world: World) -> None:
     run = world.create(chain("A"))
     with pytest.raises(UnknownState):
         skip(world, run, "Nobody")
+
+
+@pytest.mark.parametrize(
+    "wish",
+    [
+        {},
+        {"output": 1, "skip": True},
+        {"error": "E", "output": None},
+        {"cause": "why"},
+        {"handled": True, "skip": True},
+    ],
+)
+def test_a_wish_that_says_nothing_or_contradicts_itself_is_invalid(wish: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument):
-        resolve(world, run, "A")
+        wish_of("A", **wish)
 
 
 # Repetitions and crashes

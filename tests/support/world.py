@@ -22,7 +22,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
-from dcf.runs.retrying import Retrying
+from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
 from dcf.store import keys
@@ -85,7 +85,7 @@ class World:
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
         self.lifecycle = Lifecycle(self.plane)
-        self.retrying = Retrying(self.plane)
+        self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.outbox = Outbox(self.connections)
         self.told = ToldRecords(self.connections)
