@@ -17,6 +17,7 @@ from benchmarks.figures import Row, Timed
 from benchmarks.language import measure_language
 from benchmarks.measuring import Probe
 from benchmarks.metering import measure_metering
+from benchmarks.network import measure_network
 from benchmarks.protocol import measure_protocol
 from benchmarks.runs import Held, cost_of, run_of, way
 from benchmarks.startup import measure_startup
@@ -105,6 +106,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_contention(app, probe),
             *measure_metering(app),
             *measure_protocol(app),
+            *measure_network(app),
             *measure_waiting(app, _WAITING),
             *measure_clock(app, probe),
             *measure_startup(max(3, rounds // 100)),

@@ -1,25 +1,28 @@
 """The time of the lab's Redis, as dcf sees it: faster than the real one, and stepped where the lab wants.
 
 Everything in dcf that has to do with time asks Redis with `TIME`. The lab puts itself between: `timed_pool` changes the
-replies to that command, for every process that maps the same file. So a lease of five seconds lasts half a second, and
-a clock that steps an hour back does so for all of them at once. What Redis measures by itself (how long an entry of a
-stream was idle) is not stretched; `quicken` shortens the two limits of dcf that depend on it.
+replies to that command, and turns back the time by which a script of `store/guards.py` checks a decision, for every
+process that maps the same file. So a lease of five seconds lasts half a second, and a clock that steps an hour back
+does so for all of them at once. What Redis measures by itself (how long an entry of a stream was idle) is not
+stretched; `quicken` shortens the two limits of dcf that depend on it.
 """
 
 import mmap
+import re
 import struct
 import time
 from pathlib import Path
 from typing import Any, Final
 
 from dcf.runs import notifications
-from dcf.store import attempts, inbox
+from dcf.store import attempts, inbox, prefetched
 from dcf.store.connection import Pool
 
 FACTOR: Final = 20
 _FORM: Final = struct.Struct("<qq")
 _SECOND: Final = 1_000_000
 _TIME: Final = b"\r\n$4\r\nTIME\r\n"
+_DECIDED: Final = re.compile(rb"\bat=(\d{16})")
 _PARTS: Final = 2
 _DIGITS: Final = 10
 _CHANGED: Final = ("send_packed_command", "read_response", "arrived")
@@ -45,6 +48,11 @@ class SharedTime:
         began, offset = _FORM.unpack(self._map[:])
         return int(began + (micros - began) * FACTOR + offset)
 
+    def real(self, micros: int) -> int:
+        """Return the real time at a stretched one."""
+        began, offset = _FORM.unpack(self._map[:])
+        return int(began + (micros - began - offset) / FACTOR)
+
 
 class TimedPool:
     """A pool whose connections tell stretched time."""
@@ -65,8 +73,9 @@ class TimedPool:
         asked = [False]
 
         def noting(command: list[bytes], check_health: bool = True) -> None:
-            asked[0] = _TIME in b"".join(command)
-            own["send_packed_command"](command, check_health=check_health)
+            packet = b"".join(command)
+            asked[0] = _TIME in packet
+            own["send_packed_command"]([_DECIDED.sub(self._real, packet)], check_health=check_health)
 
         def stretched(reply: Any) -> Any:
             if not asked[0] or not _is_time(reply):
@@ -80,6 +89,10 @@ class TimedPool:
         if "arrived" in own:
             connection.arrived = lambda most: [stretched(reply) for reply in own["arrived"](most)]
         return connection
+
+    def _real(self, decided: re.Match[bytes]) -> bytes:
+        """Return the server's own time for the stretched one at which a step was decided that takes one packet."""
+        return b"at=%d" % self._shared.real(int(decided[1]))
 
     def release(self, connection: Any) -> None:
         """Return a connection to the pool, as it was."""
@@ -97,6 +110,7 @@ def quicken() -> None:
     """Shorten, in this process, what Redis measures in its own seconds and what callers wait for a dead server."""
     notifications.STALLED_S = 3.0  # type: ignore[misc]
     inbox.VISIBILITY_S = 1
+    prefetched._PACE = FACTOR  # type: ignore[misc]  # noqa: SLF001 - the lab changes what no setting does
     attempts._WAIT_MS = 200  # type: ignore[misc]  # noqa: SLF001 - the lab changes what no setting does
 
 

@@ -27,7 +27,10 @@ Hand: TypeAlias = Sequence[tuple[str, str, Content]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """The answer of a call. `claimed` is the state that a completion leased as well: its path, token, epoch, input."""
+    """The answer of a call. `claimed` is the state that a completion leased as well: its path, token, epoch, input.
+
+    `brought`: this is not an answer of its own, but such a state.
+    """
 
     code: str
     state: str = ""
@@ -36,6 +39,7 @@ class Heard:
     repeated: bool = False
     given: Any = None
     claimed: dict[str, Any] | None = None
+    brought: bool = False
 
     @property
     def is_ok(self) -> bool:

@@ -52,13 +52,17 @@ class Duty:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """A lease that this process has, or had. `over`: it is known that the lease ended."""
+    """A lease that this process has, or had. `over`: it is known that the lease ended.
+
+    `brought`: it came with a completion; the state is then completed in the same way.
+    """
 
     run: str
     state: str
     token: str
     content: Content | None
     over: bool = False
+    brought: bool = False
 
 
 def main(duty: Duty) -> None:
@@ -154,7 +158,7 @@ class Worker:
             heard, token, ttl_s = work.popleft()
             if not heard.is_ok:
                 continue
-            held = self.held(run, heard, token)
+            held = replace(self.held(run, heard, token), brought=heard.brought)
             habit = habit_of(self.duty.seeds[run], held.state, heard.attempt)
             if habit.name == "gathering":
                 found = self.gather(held, ttl_s)
@@ -224,7 +228,7 @@ class Worker:
     def finish(self, held: Held, content: Content, habit: Habit) -> Heard | None:
         """Complete the state: once, twice, twice at once, or with something else as well."""
         verbs = self.verbs
-        claim = 5 if habit.name == "claiming" else None
+        claim = 5 if habit.name == "claiming" or held.brought else None
 
         def complete() -> Heard:
             return verbs.complete(held.run, held.state, held.token, content, claim)
@@ -266,7 +270,8 @@ class Worker:
 
 def _brought(claimed: Mapping[str, Any]) -> Heard:
     """Return a lease that came with a completion, as if it had been acquired."""
-    return Heard(code="ok", state=claimed["state"], epoch=claimed["epoch"], given=claimed["given"], attempt=1)
+    found = Heard(code="ok", state=claimed["state"], epoch=claimed["epoch"], given=claimed["given"], attempt=1)
+    return replace(found, brought=True)
 
 
 def come_back(verbs: Recorded, held: Held, luck: random.Random) -> None:

@@ -15,6 +15,7 @@ from hypothesis import settings
 
 from dcf.store import keys
 from dcf.store.connection import Connections, Pool, open_pool
+from dcf.store.prefetched import WORTHWHILE_S
 from tests.support.ahead import Ahead
 from tests.support.counting import CountingPool
 from tests.support.fake_redis import FakePool
@@ -121,9 +122,11 @@ def worlds(server: RestrictedRedis, onlooker: Connections) -> Iterator[Callable[
     """Makes more users of the real server, each with connections of its own, as another process would have."""
     made: list[World] = []
 
-    def make(url: str | None = None, *, pool: Pool | None = None, deadline_s: float = 10.0) -> World:
+    def make(url: str | None = None, *, pool: Pool | None = None, deadline_s: float = 10.0, near: bool = True) -> World:
         connections = Connections(pool or open_pool(url or server.url))
-        made.append(World(connections=connections, onlooker=onlooker, deadline_s=deadline_s))
+        from_s = WORTHWHILE_S if near else 0.0
+        found = World(connections=connections, onlooker=onlooker, deadline_s=deadline_s, one_packet_from_s=from_s)
+        made.append(found)
         return made[-1]
 
     yield make

@@ -16,11 +16,13 @@ from dcf.asl.places import Place, resolve
 from dcf.asl.state_paths import join, open_scope, split_scope
 from dcf.asl.states import Map, Parallel, State, Task, Wait, Workable
 from dcf.asl.templates import Literal
+from dcf.core.answers import Updated
 from dcf.core.decision import More, Reads
 from dcf.core.definition import Definition
 from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.core.scopes import with_scopes
+from dcf.values.refusal import Refusal
 
 _OTHERS = 6
 """Open states among which a completion looks for one that is ready, if it enters none itself."""
@@ -148,6 +150,21 @@ def to_join(
         outputs=tuple(open_scope(path, index) for index in range(size)),
         agents=_to_claim(definition, here) if claims else (),
     )
+
+
+def to_update_next(
+    definition: Definition, requests: Sequence[Update], answers: Iterable[Updated | Refusal]
+) -> Reads | None:
+    """Return what completing the state will read that a completion has leased. None if it leased none or several.
+
+    None also where others often change what will be read: the open states and the counts of branches.
+    """
+    claims = [claim for answer in answers if isinstance(answer, Updated) for claim in answer.claims]
+    if len(requests) != 1 or len(claims) != 1:
+        return None
+    following = replace(requests[0], state=claims[0].state, status=Status.SUCCEEDED, has_output=True)
+    reads = to_update(definition, following)
+    return None if reads.open_states or reads.tallies else reads
 
 
 def to_update_all(definition: Definition, requests: Sequence[Update]) -> Reads:

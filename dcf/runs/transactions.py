@@ -45,6 +45,10 @@ class Run:
 ByRun: TypeAlias = Callable[[Run, Snapshot], Decision[Answer | More]]
 
 
+def _nothing(_: Run, __: object) -> None:
+    """Read nothing ahead."""
+
+
 class Transactions:
     """Transactions on the runs of one store."""
 
@@ -108,18 +112,25 @@ class Transactions:
             reads = needs.add(reads, found.answer)
 
     def by_definition(
-        self, workflow_id: str, reads: Callable[[Run], Reads], decide: ByRun[Answer], *paths: str
+        self,
+        workflow_id: str,
+        reads: Callable[[Run], Reads],
+        decide: ByRun[Answer],
+        *paths: str,
+        ahead: Callable[[Run, Answer], Reads | None] = _nothing,
     ) -> Committed[Answer]:
         """Read by the run's definition and decide. Decide again, with more documents, if the decision asks for them.
 
-        `paths` are the states that the decision is about; they must exist.
+        `paths` are the states that the decision is about; they must exist. `ahead` tells what the transaction that
+        probably follows will read.
         """
         run = self.run(workflow_id)
         needed = reads(run)
         wanted = self._scopes.without(workflow_id, needed)
         while True:
             guarded = partial(self._guarded, workflow_id, paths, run, needed.scopes, decide)
-            found = self.store.commit(workflow_id, wanted, guarded)
+            following = partial(self._following, workflow_id, partial(ahead, run))
+            found = self.store.commit(workflow_id, wanted, guarded, following)
             answer = found.answer
             if isinstance(answer, _Outdated):
                 run = self.load(workflow_id)
@@ -150,6 +161,11 @@ class Transactions:
         run = Run(definition=shared, sha256=sha256, created_at=created_at, context=context)
         self._runs[workflow_id] = run
         return run
+
+    def _following(self, workflow_id: str, ahead: Callable[[Answer], Reads | None], answer: object) -> Reads | None:
+        """Return what will probably be read next. Only an answer is committed, never `More` or `_Outdated`."""
+        reads = ahead(cast("Answer", answer))
+        return None if reads is None else self._scopes.without(workflow_id, reads)
 
     def _guarded(
         self,

@@ -6,7 +6,7 @@ it. It is retried too, since decisions recognise what they wrote. At the deadlin
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -22,7 +22,6 @@ from dcf.store.connection import (
     exchange,
 )
 from dcf.store.faults import is_refused_login
-from dcf.store.guards import NO_GUARDS, guarded
 
 Answer = TypeVar("Answer")
 
@@ -132,27 +131,52 @@ class Attempts:
 
 def commit_one(connection: Connection, command: Command) -> Reply:
     """Commit a single command with MULTI and EXEC. Return its reply, an error too."""
-    return _executed(connection, [command])[0]
+    return _executed(connection, [command])[0][0]
 
 
 def commit(
     connection: Connection,
     commands: Sequence[Command],
     announcements: Sequence[Command] = (),
-    guards: Mapping[str, bytes] = NO_GUARDS,
-) -> list[Reply]:
-    """Commit with MULTI and EXEC: all commands or none. `guards` are documents by key that must still be the same.
+    then: Sequence[Command] = (),
+) -> tuple[list[Reply], list[Reply]]:
+    """Commit with MULTI and EXEC: all commands or none. Return the replies to them, and to the reads `then` after them.
 
     Announcements are index entries, sent before MULTI in the same packet. So any copy that has the commit, such as a
     replica or the file after a power loss, has the entries too.
     """
-    if guards:
-        found: list[Reply] | None = checked(_executed(connection, [guarded(commands, guards)], announcements)[0])
-        if found is None:
-            raise Overtaken
-        results = found
+    results, read = _executed(connection, commands, announcements, then)
+    return _whole(results), read
+
+
+def commit_if(
+    connection: Connection,
+    script: Command,
+    announcements: Sequence[Command] = (),
+    then: Sequence[Command] = (),
+    *,
+    is_watched: bool,
+) -> tuple[list[Reply], list[Reply]]:
+    """Commit like `commit`, by a script of `guards` that writes if its condition holds; raise Overtaken if not.
+
+    If keys are watched, it is sent between MULTI and EXEC. If not, Overtaken also stands for a server that refuses the
+    script: nothing was written, and who then goes the longer way is told why.
+    """
+    if is_watched:
+        (reply,), read = _executed(connection, [script], announcements, then)
     else:
-        results = _executed(connection, commands, announcements)
+        replies = _sent(connection, [*announcements, script, *then])
+        all_checked(replies[: len(announcements)])
+        reply, read = replies[len(announcements)], replies[len(announcements) + 1 :]
+        if isinstance(reply, Exception):
+            raise Overtaken
+    results: list[Reply] | None = checked(reply)
+    if results is None:
+        raise Overtaken
+    return _whole(results), read
+
+
+def _whole(results: list[Reply]) -> list[Reply]:
     for result in results:
         if isinstance(result, Exception):
             raise StoreUnsuitable(
@@ -163,18 +187,27 @@ def commit(
 
 
 def _executed(
-    connection: Connection, commands: Sequence[Command], announcements: Sequence[Command] = ()
-) -> list[Reply]:
-    """Send the announcements, and the commands between MULTI and EXEC. Return the replies to these, errors too."""
-    try:
-        *queued, executed = exchange(connection, [*announcements, ("MULTI",), *commands, ("EXEC",)])
-    except CONNECTION_ERRORS as error:
-        raise Unsure from error
+    connection: Connection,
+    commands: Sequence[Command],
+    announcements: Sequence[Command] = (),
+    then: Sequence[Command] = (),
+) -> tuple[list[Reply], list[Reply]]:
+    """Send the announcements, the commands between MULTI and EXEC, and the reads. Return the replies, errors too."""
+    replies = _sent(connection, [*announcements, ("MULTI",), *commands, ("EXEC",), *then])
+    last = len(replies) - len(then)
+    *queued, executed = replies[:last]
     all_checked(queued)
     results: list[Reply] | None = checked(executed)
     if results is None:
         raise Overtaken
-    return results
+    return results, replies[last:]
+
+
+def _sent(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
+    try:
+        return exchange(connection, commands)
+    except CONNECTION_ERRORS as error:
+        raise Unsure from error
 
 
 def _gave_up(*, in_doubt: bool) -> DcfError:

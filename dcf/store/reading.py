@@ -17,6 +17,7 @@ from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
 from dcf.store.connection import Command, Reply
+from dcf.store.guards import Unchanged
 from dcf.store.keys import RunKeys, encode_state, receipt_field
 from dcf.store.open_states import add_page, assigned, page_command, texts_of
 from dcf.store.state_texts import read_text
@@ -37,6 +38,7 @@ _META_FIELDS: Final = {
         "started_at",
         "paused_at",
         "planner_agent_id",
+        "created_by",
         "max_attempts",
         "clock_due_at",
     )
@@ -116,25 +118,34 @@ class Reading:
         """Return the reads without WATCH."""
         return list(self._asked.commands)
 
-    def snapshot(self, replies: Sequence[Reply]) -> Snapshot:
-        """Parse the replies to `commands`, or to `opening`, whose first reply is that of WATCH."""
+    def snapshot(self, replies: Sequence[Reply], *, passed: int = 0) -> Snapshot:
+        """Parse the replies to `commands`, or to `opening`, whose first reply is that of WATCH.
+
+        `passed` microseconds are added to the server's time, for replies that came a while ago.
+        """
         found = self._told_apart(replies)
         rows: dict[str, Any] = {row: understand(found) for row, understand in self._rows.items()}
         if self._page is not None:
             add_page(rows, found.of[self._page])
         seconds, micros = found.of[_TIME]
-        return Snapshot(now=int(seconds) * SECOND + int(micros), **rows)
+        return Snapshot(now=int(seconds) * SECOND + int(micros) + passed, **rows)
 
-    def guards(self, replies: Sequence[Reply], changes: Changes) -> dict[str, bytes]:
-        """Return documents that the changes rest on and that are not watched, by key, as they were read.
+    def guards(self, replies: Sequence[Reply], changes: Changes) -> Unchanged | None:
+        """Return the documents that the changes rest on and that are not watched, as they were read, if any.
 
         Those are the changed states of a page, and the scopes around them. They were not known when WATCH was sent.
         """
         if self._page is None:
-            return {}
+            return None
         texts = texts_of(self._told_apart(replies).of[self._page])
-        unwatched = (path for path in with_scopes(changes.states) if path in texts and path not in self._watched)
-        return {self.run.state(path): texts[path] for path in unwatched}
+        unwatched = [path for path in with_scopes(changes.states) if path in texts and path not in self._watched]
+        found: dict[Command, Reply] = {("JSON.GET", self.run.state(path), "$"): texts[path] for path in unwatched}
+        return Unchanged(replies=found) if found else None
+
+    def all_unchanged(self, replies: Sequence[Reply], now: int) -> Unchanged:
+        """Return the condition that all of this would be read again, at this server time or a little later."""
+        found = self._told_apart(replies).of
+        return Unchanged(replies={command: reply for command, reply in found.items() if command != _TIME}, now=now)
 
     def _told_apart(self, replies: Sequence[Reply]) -> Replies:
         return Replies(self._asked, replies[-len(self._asked.commands) :])

@@ -1,8 +1,10 @@
 """The only writer of runs: `transact` reads, decides and commits in two round trips.
 
 First packet: WATCH, TIME and the reads. Second packet: index entries, MULTI, the changes, EXEC. `attempts` retries it.
+Where an earlier commit has read the first along (`prefetched`), one packet is enough.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from functools import partial
@@ -11,10 +13,12 @@ from typing import Generic, TypeVar
 from dcf.core import codec
 from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
 from dcf.errors import DcfError
-from dcf.store.attempts import Attempts, commit
+from dcf.store.attempts import Attempts, Overtaken, commit, commit_if
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
+from dcf.store.guards import Unchanged, guarded
 from dcf.store.keys import RunKeys, decode_state, keys_of
+from dcf.store.prefetched import WORTHWHILE_S, Prefetched, Prefetches, RoundTrips
 from dcf.store.quotas import charge, refusal_in, reservation
 from dcf.store.reading import Reading
 from dcf.store.writing import announcements, commit_commands, read_counts
@@ -39,6 +43,10 @@ class Committed(Generic[Answer_co]):
     owes: bool = False
 
 
+def nothing_ahead(_: object) -> None:
+    """Read nothing ahead."""
+
+
 class RunStore:
     """The documents of runs in Redis."""
 
@@ -50,11 +58,15 @@ class RunStore:
         wait_replicas: int = 0,
         before_commit: Callable[[], None] | None = None,
         clock: Callable[[int], int] | None = None,
+        one_packet_from_s: float = WORTHWHILE_S,
     ) -> None:
         self._connections = connections
         self._attempts = Attempts(connections=connections, deadline_s=deadline_s, wait_replicas=wait_replicas)
         self._before_commit = before_commit
         self._clock = clock
+        self._prefetches = Prefetches()
+        self._trips = RoundTrips()
+        self._one_packet_from_s = one_packet_from_s
 
     def keys(self, workflow_id: str) -> RunKeys:
         """Return the keys of a run."""
@@ -65,11 +77,20 @@ class RunStore:
         return self.commit(workflow_id, reads, decide).answer
 
     def commit(
-        self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
+        self,
+        workflow_id: str,
+        reads: Reads,
+        decide: Callable[[Snapshot], Decision[Answer]],
+        ahead: Callable[[Answer], Reads | None] = nothing_ahead,
     ) -> Committed[Answer]:
-        """Like `transact`, but also return the follow-up work and the counts of scopes after the commit."""
-        reading = Reading(self.keys(workflow_id), reads)
-        return self._attempts.until_done(partial(self._once, reading, decide))
+        """Like `transact`, but also return the follow-up work and the counts of scopes after the commit.
+
+        `ahead` tells from the answer what a transaction that probably follows will read; this is read with the commit.
+        """
+        found = self._prefetches.take(workflow_id, reads)
+        reading = Reading(self.keys(workflow_id), reads) if found is None else found.reading
+        work = _Transaction(reading=reading, decide=decide, ahead=ahead)
+        return self._attempts.until_done(partial(self._once, work, [] if found is None else [found]))
 
     def create(
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]], size: Callable[[], int]
@@ -78,11 +99,12 @@ class RunStore:
 
         Refuse a run beyond the quotas of the caller's key, in the packet that reads whether the run is there.
         """
-        reading, account = Reading(self.keys(workflow_id), reads), current_account()
+        account = current_account()
         if account is None:
-            return self._attempts.until_done(partial(self._once, reading, decide))
-        reserve = reservation(reading.run, size(), account)
-        return self._attempts.until_done(partial(self._reserved, reading, decide, reserve))
+            return self.commit(workflow_id, reads, decide)
+        work = _Transaction(reading=Reading(self.keys(workflow_id), reads), decide=decide)
+        reserve = reservation(work.reading.run, size(), account)
+        return self._attempts.until_done(partial(self._reserved, work, reserve))
 
     def read(self, workflow_id: str, reads: Reads) -> Snapshot:
         """Return the snapshot that a decision would get, without WATCH."""
@@ -118,48 +140,98 @@ class RunStore:
         return snapshot if self._clock is None else replace(snapshot, now=self._clock(snapshot.now))
 
     def _reserved(
-        self,
-        reading: Reading,
-        decide: Callable[[Snapshot], Decision[Answer]],
-        reserve: Command,
-        connection: Connection,
+        self, work: "_Transaction[Answer]", reserve: Command, connection: Connection
     ) -> Committed[Answer | Refusal]:
-        reply, *replies = exchange(connection, [reserve, *reading.opening()])
+        reply, *replies = exchange(connection, [reserve, *work.reading.opening()])
         refusal = refusal_in(reply)
         if refusal is None:
-            return self._decided(connection, reading, decide, replies)
-        self._attempts.let_go(connection, reading.run.barrier)
+            return self._decided(work, replies, connection)
+        self._attempts.let_go(connection, work.reading.run.barrier)
         return Committed(answer=refusal)
 
-    def _once(
-        self, reading: Reading, decide: Callable[[Snapshot], Decision[Answer]], connection: Connection
-    ) -> Committed[Answer]:
-        return self._decided(connection, reading, decide, exchange(connection, reading.opening()))
+    def _once(self, work: "_Transaction[Answer]", found: list[Prefetched], connection: Connection) -> Committed[Answer]:
+        if found:
+            done = self._in_one_packet(work, found.pop(), connection)
+            if done is not None:
+                return done
+        began = time.monotonic()
+        replies = exchange(connection, work.reading.opening())
+        self._trips.note(time.monotonic() - began)
+        return self._decided(work, replies, connection)
 
-    def _decided(
-        self,
-        connection: Connection,
-        reading: Reading,
-        decide: Callable[[Snapshot], Decision[Answer]],
-        replies: list[Reply],
-    ) -> Committed[Answer]:
-        snapshot = reading.snapshot(all_checked(replies))
+    def _in_one_packet(
+        self, work: "_Transaction[Answer]", found: Prefetched, connection: Connection
+    ) -> Committed[Answer] | None:
+        """Decide on what was read ahead, and commit if it is still so. Return None if not, or if nothing is written.
+
+        An answer that writes nothing must rest on what is there now.
+        """
+        snapshot = found.snapshot()
         try:
-            decision = decide(snapshot if self._clock is None else self._timed(snapshot))
+            decision = work.decide(snapshot)
+        except DcfError:
+            return None
+        if decision.changes is None:
+            return None
+        try:
+            return self._written(work, snapshot, decision, found.unchanged(snapshot.now), connection, is_watched=False)
+        except Overtaken:
+            return None
+
+    def _decided(self, work: "_Transaction[Answer]", replies: list[Reply], connection: Connection) -> Committed[Answer]:
+        snapshot = work.reading.snapshot(all_checked(replies))
+        try:
+            decision = work.decide(snapshot if self._clock is None else self._timed(snapshot))
         except DcfError:  # an answer too, which is confirmed as well
-            self._attempts.let_go(connection, reading.run.barrier)
+            self._attempts.let_go(connection, work.reading.run.barrier)
             raise
         if decision.changes is None:
-            self._attempts.let_go(connection, reading.run.barrier)
+            self._attempts.let_go(connection, work.reading.run.barrier)
             return Committed(answer=decision.answer)
+        guards = work.reading.guards(replies, decision.changes)
+        return self._written(work, snapshot, decision, guards, connection)
+
+    def _written(
+        self,
+        work: "_Transaction[Answer]",
+        snapshot: Snapshot,
+        decision: Decision[Answer],
+        unchanged: Unchanged | None,
+        connection: Connection,
+        *,
+        is_watched: bool = True,
+    ) -> Committed[Answer]:
+        changes, run = decision.changes, work.reading.run
+        assert changes is not None, "checked by the caller"
         if self._before_commit is not None:
             self._before_commit()
-        commands = commit_commands(reading.run, decision.changes)
-        announced, account = announcements(reading.run, decision.changes, snapshot), current_account()
+        commands = commit_commands(run, changes)
+        announced, account = announcements(run, changes, snapshot), current_account()
         if account is not None:
-            announced.append(charge(reading.run, commands, len(decision.changes.events), account))
-        results = commit(connection, commands, announced, reading.guards(replies, decision.changes))
-        self._attempts.confirm(connection, reading.run.barrier)
-        counts = read_counts(reading.run, decision.changes, commands, results) if decision.changes.ended else {}
-        owes = bool(decision.changes.notices)
+            announced.append(charge(run, commands, len(changes.events), account))
+        following = self._following(run, work.ahead(decision.answer))
+        then = () if following is None else following[1].commands()
+        if unchanged is None:
+            results, read = commit(connection, commands, announced, then)
+        else:
+            script = guarded(commands, unchanged, run.meta)
+            results, read = commit_if(connection, script, announced, then, is_watched=is_watched)
+        if following is not None:
+            self._prefetches.keep(run.workflow_id, *following, read)
+        self._attempts.confirm(connection, run.barrier)
+        counts = read_counts(run, changes, commands, results) if changes.ended else {}
+        owes = bool(changes.notices)
         return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts, owes=owes)
+
+    def _following(self, run: RunKeys, reads: Reads | None) -> tuple[Reads, Reading] | None:
+        is_worthwhile = self._trips.shortest_s >= self._one_packet_from_s and self._clock is None
+        return (reads, Reading(run, reads)) if is_worthwhile and reads is not None else None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class _Transaction(Generic[Answer]):
+    """One transaction: its first packet, the decision, and what a transaction that follows will read."""
+
+    reading: Reading
+    decide: Callable[[Snapshot], Decision[Answer]]
+    ahead: Callable[[Answer], Reads | None] = nothing_ahead

@@ -50,7 +50,8 @@ class Relay(Notifications):
     """What one process has to tell agents with: a deliverer, and a clock beside it."""
 
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
-        super().__init__(world.plane, world.outbox, world.told, platform)
+        together = platform.deliver_all if isinstance(platform, Mailbox) else None
+        super().__init__(world.plane, world.outbox, world.told, platform, together)
         self.deliveries = DeliveryThreads(self.deliver_all, threads)
         self.clock = RunClock(
             world.plane, world.index, world.due, world.outbox, self.deliveries, ServerTime(world.connections)
@@ -62,13 +63,17 @@ class Relay(Notifications):
 
 @dataclass(kw_only=True)
 class World:
-    """`connections` are those of dcf, `onlooker` those of the test, where dcf itself may not do everything."""
+    """`connections` are those of dcf, `onlooker` those of the test, where dcf itself may not do everything.
+
+    Round trips from `one_packet_from_s` on are saved, here all: so tests see both ways, since a first step takes two.
+    """
 
     connections: Connections
     onlooker: Connections | None = None
     deadline_s: float = 10.0
     clock: Ahead | None = None
     before_commit: Callable[[], None] | None = None
+    one_packet_from_s: float = 0.0
     items: Files | None = None
     runs: list[str] = field(default_factory=list)
 
@@ -78,6 +83,7 @@ class World:
             self.connections,
             deadline_s=self.deadline_s,
             before_commit=self.before_commit,
+            one_packet_from_s=self.one_packet_from_s,
             **more,
         )
         self.index = RunIndex(self.connections)
