@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from benchmarks import workloads
+from benchmarks.beginnings import measure_beginnings
 from benchmarks.calls import measure_calls
 from benchmarks.clock import measure_clock
 from benchmarks.contention import measure_contention
@@ -101,6 +102,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_operations(app, probe, rounds),
             *measure_graphs(app, probe, max(3, rounds // 100)),
             *measure_calls(app),
+            *measure_beginnings(app, probe),
             *measure_language(app, probe, rounds),
             *measure_workforce(app, probe, max(3, rounds // 50)),
             *measure_contention(app, probe),
