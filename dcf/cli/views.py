@@ -37,7 +37,10 @@ _NOT_STARTED = (
     "Not started yet: no agent was told. notify_next_worker_agent without source_state starts it (whoever planned the"
     " run calls it); an agent may also take a state by itself with claim_ready_state."
 )
-_FACTS = ("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
+_FACTS = (
+    *("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id"),
+    *("tags", "rerun_of", "reruns", "retried"),
+)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -149,7 +152,8 @@ def print_run(document: Mapping[str, Json]) -> None:
         _line(out, _NOT_STARTED, "yellow")
     for name in _FACTS:
         if meta.get(name) is not None:
-            _line(out, f"{name}: {clean(meta[name], _LONGEST)}")
+            value = ", ".join(meta[name]) if isinstance(meta[name], list) else meta[name]
+            _line(out, f"{name}: {clean(value, _LONGEST)}")
     if meta.get("error") is not None:
         _line(out, f"{clean(meta['error'])}: {clean(meta.get('cause'), _LONGEST)}", "red")
     if meta.get("status") == "succeeded":

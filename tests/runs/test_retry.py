@@ -300,6 +300,37 @@ def test_a_wait_that_was_cut_short_waits_again(timely: World) -> None:
     assert timely.statuses(run)["A"] == "pending"
 
 
+def test_a_holder_of_before_gets_nothing_with_its_token(world: World) -> None:
+    """Neither by completing, nor by asking for the lease once more; what the run's end closed is closed for it."""
+    run = world.create(workflow({"Each": each({"P": task()}, "B"), "B": task()}), run_input=[1, 2])
+    inside = world.acquire(run, "Each/1/P", token="inside")
+    fail(world, run, "Each/0/P")
+    retried(world, run)
+    assert refusal_code(world.try_complete(run, "Each/1/P", inside, "late")) == "lease_lost"
+    assert refusal_code(world.try_acquire(run, "Each/1/P", token=inside)) == "token_used"
+    for index in range(2):
+        world.do(run, f"Each/{index}/P", output=index)
+    outside = world.acquire(run, "B", token="outside")
+    world.lifecycle.cancel(run)
+    retried(world, run)
+    assert refusal_code(world.try_complete(run, "B", outside, "late")) == "lease_lost"
+    assert refusal_code(world.try_acquire(run, "B", token=outside)) == "token_used"
+    world.do(run, "B")
+    assert world.run_status(run) is RunStatus.SUCCEEDED
+
+
+def test_a_run_that_the_clock_has_packed_goes_on(timely: World) -> None:
+    run = failed(timely, chain("A", "B", "C"))
+    for _ in range(2):
+        timely.notifications.pulse()
+    assert isinstance(timely.ask("JSON.GET", timely.store.keys(run).definition, "$"), bytes)
+    retried(timely, run)
+    again = World(connections=timely.connections, onlooker=timely.onlooker)
+    for state in ("B", "C"):
+        again.do(run, state)
+    assert timely.run_status(run) is RunStatus.SUCCEEDED
+
+
 # What is refused
 
 
