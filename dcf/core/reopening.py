@@ -56,8 +56,8 @@ def standing(docs: Mapping[str, StateDoc]) -> list[str]:
     return [path for path, doc in docs.items() if _stands(path, doc, docs)]
 
 
-def is_halted_scope(doc: StateDoc) -> bool:
-    """Return True for a Parallel or Map that had opened its branches, and does not wait to be entered again."""
+def may_hold_branches(doc: StateDoc) -> bool:
+    """Return True for a Parallel or Map that was open, and does not wait to be entered again."""
     return doc.is_scope and doc.scope is not None and doc.not_before is None
 
 
@@ -98,9 +98,10 @@ def _add(
     made: Plan, definition: Definition, path: str, docs: Mapping[str, StateDoc], entries: Mapping[str, Entry]
 ) -> None:
     """Add a state that stands, with what goes on in it."""
-    if not is_halted_scope(docs[path]):
+    if not _goes_on_inside(definition, path, docs):
         if path in entries:
             made.states[path] = entries[path]
+            made.dropped.extend(_all_branches(path, docs[path]))
         else:
             made.lost.append(path)
         return
@@ -129,12 +130,23 @@ def _add_branch(
     if stands is None:
         made.fresh.append(branch)
         return
-    if any(path not in entries and not is_halted_scope(doc) for path, doc in stands.items()):
+    if any(path not in entries and not _goes_on_inside(definition, path, docs) for path in stands):
         made.dropped.append(branch)
         made.fresh.append(branch)
         return
     for path in stands:
         _add(made, definition, path, docs, entries)
+
+
+def _all_branches(path: str, doc: StateDoc) -> list[BranchPlace]:
+    """Return the branches of a scope that is entered again as a whole."""
+    return [] if doc.scope is None else [BranchPlace(owner=path, index=index) for index in range(doc.scope.size)]
+
+
+def _goes_on_inside(definition: Definition, path: str, docs: Mapping[str, StateDoc]) -> bool:
+    """Return True for a scope in which something was begun in its last visit; any other is entered again as a whole."""
+    doc = docs[path]
+    return may_hold_branches(doc) and doc.scope is not None and _visit(definition, path, doc.scope.size, docs) >= 0
 
 
 def _stands(path: str, doc: StateDoc, docs: Mapping[str, StateDoc]) -> bool:

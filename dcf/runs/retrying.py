@@ -77,8 +77,7 @@ class RunRetrying:
             return Halt(plan=reopening.Plan(), epoch=0, finished_at=None)
         docs = dict(top.states)
         stand = self._descend(workflow_id, definition, docs)
-        plain = [path for path in stand if not reopening.is_halted_scope(docs[path])]
-        entries = self._store.read(workflow_id, Reads(entries=tuple(plain))).entries if plain else {}
+        entries = self._store.read(workflow_id, Reads(entries=tuple(stand))).entries if stand else {}
         plan = reopening.plan(definition, docs, entries)
         forgotten = self._forgotten(workflow_id, definition, plan, docs)
         epoch = max(doc.lease.epoch for doc in docs.values())
@@ -89,7 +88,7 @@ class RunRetrying:
         found = reopening.standing(docs)
         for path in found:  # grows while it is gone through
             scope = docs[path].scope
-            if scope is None or not reopening.is_halted_scope(docs[path]):
+            if scope is None or not reopening.may_hold_branches(docs[path]):
                 continue
             inside = [one for _, paths in reopening.branches(definition, path, scope.size) for one in paths]
             docs.update(self._docs(workflow_id, inside))

@@ -292,6 +292,41 @@ def test_in_a_loop_only_the_last_visit_counts(world: World) -> None:
     assert world.given(run, "Judge") == ["second visit"] * 2
 
 
+def test_what_a_loop_did_before_is_not_taken_for_this_visit(world: World) -> None:
+    """The second visit of the Map fails before it opens an iteration."""
+    again = {"Variable": "$.again", "BooleanEquals": True, "Next": "Each"}
+    selector = {"x.$": "$$.Map.Item.Value.x"}
+    states: Document = {
+        "Each": each({"P": task()}, "Judge", ItemsPath="$.items", ItemSelector=selector),
+        "Judge": task("More"),
+        "More": {"Type": "Choice", "Choices": [again], "Default": "Last"},
+        "Last": task(),
+    }
+    run = world.create(workflow(states), run_input={"items": [{"x": 1}]})
+    world.do(run, "Each/0/P", output="first visit")
+    world.do(run, "Judge", output={"again": True, "items": [{"y": 1}]})
+    assert world.run_status(run) is RunStatus.FAILED
+    retried(world, run)
+    assert world.run_status(run) is RunStatus.FAILED, "it fails in the same way, and is not joined with what was"
+
+
+def test_a_map_that_waited_to_be_retried_is_entered_as_a_whole(world: World) -> None:
+    document = workflow({"Each": each({"P": task("Q"), "Q": task()}, Retry=retrying("States.ALL"))})
+    run = world.create(document, run_input=[0, 1])
+    token = world.acquire(run, "Each/0/P")
+    world.complete(run, "Each/0/P", token, "before")
+    fail(world, run, "Each/0/Q")
+    assert world.doc(run, "Each").retries == 1
+    world.lifecycle.cancel(run)
+    assert retried(world, run).answer["states"] == ["Each"]
+    assert sorted(path for path in world.every_doc(run) if "/" in path) == ["Each/0/P", "Each/1/P"]
+    assert world.complete(run, "Each/0/P", token, "before").repeated
+    for index in range(2):
+        world.do(run, f"Each/{index}/P")
+        world.do(run, f"Each/{index}/Q", output=index)
+    assert world.meta(run)["output"] == [0, 1]
+
+
 def test_a_wait_that_was_cut_short_waits_again(timely: World) -> None:
     run = timely.create(workflow({"Rest": {"Type": "Wait", "Seconds": 60, "Next": "A"}, "A": task()}))
     timely.lifecycle.cancel(run)
