@@ -126,17 +126,16 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         index, history, told = RunIndex(connections), History(connections), ToldRecords(connections)
         plane = ControlPlane(store, index, items)
         runs = RunViews(plane, store, index, history, told)
-        inbox, records = Inbox(connections), AgentRecords(connections)
+        inbox, outbox, records = Inbox(connections), Outbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
         edits = Edits(connections, wait_replicas=replicas, keep_s=settings.json_life_s)
         equipment, library = open_equipment(settings, platform, documents), _open_library(settings)
-        outbox, audit = Outbox(connections), AuditTrail(connections)
         breaker = Breaker() if platform.is_remote else None
         together = platform.deliver_all if isinstance(platform, Mailbox) else None
         notifications = Notifications(plane, outbox, told, _guarded(platform, breaker), together)
         activity = Activity(ActivityRecords(connections), breaker)
-        access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
+        audit, access = AuditTrail(connections), AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         yield Application(
             settings=settings,

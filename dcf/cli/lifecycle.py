@@ -27,6 +27,12 @@ RequestId = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
+_COMMANDS: Final = {
+    "resume_run": "resume",
+    "read_workflow_control_plane": "show",
+}
+"""The command that does what a tool does, for hints."""
+
 _NOBODY: Final = "no agent is assigned to it"
 
 
@@ -78,6 +84,9 @@ def resolve(
     assign: Annotated[
         list[str] | None, typer.Option("--assign", help="Agent that may take it from now on; may be repeated.")
     ] = None,
+    epoch: Annotated[
+        int | None, typer.Option("--epoch", help="Only if its lease has this epoch, as `dcf show --json` tells it.")
+    ] = None,
     reason: Reason = None,
     request_id: RequestId = None,
     yes: Yes = False,
@@ -102,6 +111,7 @@ def resolve(
         skip=skip,
         handled=handled,
         agents=tuple(assign or ()),
+        epoch=epoch,
     )
     if wish.how is not None:
         ask(f"End {clean(state)} of run {clean(run)}? That is not taken back.", yes=yes)
@@ -123,7 +133,7 @@ def release(run: Run, state: State, yes: Yes = False, as_json: AsJson = False) -
     with opening.application() as found, _by_the_local_user():
         answer = found.control_plane.release(run, Release(state=state, token=None, force=True))
     if isinstance(answer, Refusal):
-        _refuse(answer)
+        _refuse(answer, run)
     if as_json:
         shown = {"workflow_id": run, "state": state, "outcome": answer.outcome, "document": public_state(answer.doc)}
         typer.echo(json_text(shown, indent=2))
@@ -160,7 +170,7 @@ def _started(found: "Application", run: str) -> "list[Target]":
 
     started = found.control_plane.kick_off(run, "initial")
     if isinstance(started, Refusal):
-        _refuse(started)
+        _refuse(started, run)
     return found.notifications.notify_next(run, None)
 
 
@@ -177,14 +187,21 @@ def _print(run: str, done: str, answer: "RunAnswer | Refusal", *, as_json: bool)
     from dcf.values.refusal import Refusal
 
     if isinstance(answer, Refusal):
-        _refuse(answer)
+        _refuse(answer, run)
     told = {"workflow_id": run, **answer.answer, "repeated": answer.repeated}
     if as_json:
         typer.echo(json_text(told, indent=2))
         return
     about = f"{clean(told['state'])} of {clean(run)} is {done}" if "state" in told else f"{clean(run)} is {done}"
     again = ", by an earlier command with this --request-id" if answer.repeated else ""
-    typer.echo(f"{about}{again}. {clean(told['next'])}")
+    typer.echo(f"{about}{again}. {_in_commands(clean(told['next']), run)}")
+
+
+def _in_commands(sentence: str, run: str) -> str:
+    """Return a hint with the names of commands in place of those of tools."""
+    for tool, command in _COMMANDS.items():
+        sentence = sentence.replace(tool, f"`dcf {command} {clean(run)}`")
+    return sentence
 
 
 def _told(row: dict[str, Json]) -> str:
@@ -204,6 +221,6 @@ def _by_the_local_user() -> "AbstractContextManager[None]":
     return authored_by(LOCAL)
 
 
-def _refuse(refusal: "Refusal") -> NoReturn:
+def _refuse(refusal: "Refusal", run: str) -> NoReturn:
     """Raise what the command prints in place of an answer."""
-    raise ToolCallFailed(refusal.code, refusal.message, refusal.hint)
+    raise ToolCallFailed(refusal.code, refusal.message, _in_commands(refusal.hint, run))

@@ -130,11 +130,18 @@ def print_result(result: Mapping[str, Json], logs: Path | None) -> None:
     out.print(states_table(result["states"], datetime.now(UTC)))
     if result["status"] == "succeeded":
         print_document(out, result["output"])
-    elif result["error"] or result["cause"]:
-        _line(out, f"{clean(result['error'])}: {clean(result['cause'], _LONGEST)}", "red")
+    else:
+        _print_why(out, result)
     _line(out, f"Look further:\n  dcf show {run_id}\n  dcf events {run_id}", "dim")
     if logs is not None:
         _line(out, f"Logs of its processes: {clean(logs)}", "dim")
+
+
+def _print_why(out: Console, about: Mapping[str, Json]) -> None:
+    """Print why a run did not succeed: its error and cause; a cancelled run has the reason as its cause."""
+    told = [clean(about[name], _LONGEST) for name in ("error", "cause") if about.get(name) is not None]
+    if told:
+        _line(out, ": ".join(told), "red")
 
 
 def print_document(out: Console, document: Json) -> None:
@@ -154,8 +161,7 @@ def print_run(document: Mapping[str, Json]) -> None:
         if meta.get(name) is not None:
             value = ", ".join(meta[name]) if isinstance(meta[name], list) else meta[name]
             _line(out, f"{name}: {clean(value, _LONGEST)}")
-    if meta.get("error") is not None:
-        _line(out, f"{clean(meta['error'])}: {clean(meta.get('cause'), _LONGEST)}", "red")
+    _print_why(out, meta)
     if meta.get("status") == "succeeded":
         print_document(out, meta.get("output"))
 

@@ -132,7 +132,8 @@ class Changes:
     """Everything that one transaction writes, all or nothing. A transition fills it step by step.
 
     `meta_document` and `definition` are set for a new run, `packed` for an ended one; `meta` sets single fields.
-    `timers` maps a state to the server time at which the clock next looks at it; None removes the timer. `claims` maps
+    `timers` maps a state to the server time at which the clock next looks at it; None removes the timer. `sooner` only
+    brings such times forward, for states that were not watched: one that has ended meanwhile gets none. `claims` maps
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
     `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
     are states of which nothing else is kept.
@@ -157,6 +158,7 @@ class Changes:
     events: list[Event] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     timers: dict[str, int | None] = field(default_factory=dict)
+    sooner: dict[str, int] = field(default_factory=dict)
     claims: dict[str, str | None] = field(default_factory=dict)
     opened: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
@@ -174,7 +176,7 @@ class Changes:
 
         `noted` is when it will look at the latest, None if it has not looked yet.
         """
-        times = [at for at in self.timers.values() if at is not None]
+        times = [at for at in self.timers.values() if at is not None] + list(self.sooner.values())
         if self.listed or self.notices or self.meta:
             times.append(now)
         first = min(times, default=None)

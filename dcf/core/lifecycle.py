@@ -90,7 +90,7 @@ def _resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
             meta={"paused_at": None},
             events=[Event(type="RunResumed", data=request.told())],
             notices=[ready_again(path, doc, now, RESUMED) for path, doc in told.items()],
-            timers={path: latest_look(doc, running, now) for path, doc in ready.items()},
+            sooner={path: latest_look(doc, running, now) for path, doc in ready.items()},
         ),
     )
 

@@ -255,9 +255,9 @@ class Meta:
     definition_sha256: str
     created_at: str = ""
     is_started: bool = False
-    is_paused: bool = False
     planner_agent_id: str | None = None
     created_by: str | None = None
+    is_paused: bool = False
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     clock_due_at: int | None = None

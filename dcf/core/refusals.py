@@ -14,7 +14,7 @@
     attempts_exhausted   attempts_exhausted            leased as often as the run allows
     invalid_transition   invalid_transition, is_a_scope, has_no_worker  what cannot be done to such a state
     nothing_ready        nothing_ready                 no state that this agent can take now
-    conflict             conflict, request_id_used, run_request_id_used, definition_differs  the id is taken
+    conflict             conflict, request_id_used, run_request_id_used, moved_on, definition_differs  not what is known
     cannot_rerun         cannot_rerun                  what the run recorded is not enough to go on from there
     cannot_retry         cannot_retry                  the run did not fail, or cannot go on
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
@@ -88,6 +88,16 @@ def not_reached(state: str, doc: StateDoc) -> StateRefusal:
         code="not_ready",
         message=f"The run has not reached state '{state}', which waits for {waiting}.",
         hint="Resolve a state that is open; read_workflow_control_plane shows which are.",
+        doc=doc,
+    )
+
+
+def moved_on(state: str, doc: StateDoc, epoch: int) -> StateRefusal:
+    """Refuse because the state is not as the caller saw it."""
+    return StateRefusal(
+        code="conflict",
+        message=f"State '{state}' has moved on: its epoch is {doc.lease.epoch}, not {epoch}.",
+        hint="Read the state again, and resolve it if that is still wanted.",
         doc=doc,
     )
 

@@ -38,7 +38,8 @@ class Resolve:
     """What to do with a state: end it (`how`), give it to `agents`, or both.
 
     `handled`: a failure is retried and caught as if its holder had failed. Otherwise it is final: whoever fails a state
-    by hand knows that another attempt will not do.
+    by hand knows that another attempt will not do. `epoch`: only if the state still has this one, as the caller saw it;
+    a state in a loop may have been entered again, or taken by somebody else.
     """
 
     state: str
@@ -48,10 +49,11 @@ class Resolve:
     cause: str | None = None
     handled: bool = False
     agents: tuple[str, ...] = ()
+    epoch: int | None = None
 
     def arguments(self) -> dict[str, Json]:
         """Return what is asked for, for its fingerprint."""
-        told = [self.output, self.error, self.cause, self.handled]
+        told = [self.output, self.error, self.cause, self.handled, self.epoch]
         return {"state": self.state, "how": self.how, "told": told, "agents": list(self.agents)}
 
 
@@ -64,6 +66,7 @@ def wish_of(
     skip: bool = False,
     handled: bool = False,
     agents: tuple[str, ...] = (),
+    epoch: int | None = None,
 ) -> Resolve:
     """Return the wish that these arguments of a caller mean; raise InvalidArgument where they contradict each other."""
     named: dict[How, bool] = {"output": output is not MISSING, "error": error is not None, "skip": skip}
@@ -82,6 +85,7 @@ def wish_of(
         cause=cause,
         handled=handled,
         agents=agents,
+        epoch=epoch,
     )
 
 
@@ -112,6 +116,12 @@ def _why_not(snapshot: Snapshot, wish: Resolve) -> Refusal | None:
         return refusals.state_terminal(wish.state, doc)
     if not doc.is_ready:
         return refusals.not_reached(wish.state, doc)
+    if wish.epoch is not None and wish.epoch != doc.lease.epoch:
+        return refusals.moved_on(wish.state, doc, wish.epoch)
+    return _why_not_this(wish, doc)
+
+
+def _why_not_this(wish: Resolve, doc: StateDoc) -> Refusal | None:
     if doc.is_scope:
         return refusals.is_a_scope(wish.state, doc)
     if not _is_task(doc) and (wish.agents or wish.how == "output"):

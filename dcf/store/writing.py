@@ -183,6 +183,11 @@ def _timers(packet: Packet, run: RunKeys, timers: Mapping[str, int | None]) -> N
         packet.others.append(("ZADD", run.timers, *due))
 
 
+def _sooner(packet: Packet, run: RunKeys, sooner: Mapping[str, int]) -> None:
+    due = [part for path, at in sooner.items() for part in (at, encode_state(path))]
+    packet.others.append(("ZADD", run.timers, "XX", "LT", *due))
+
+
 def _claims(packet: Packet, run: RunKeys, claims: Mapping[str, str | None]) -> None:
     for mark, path in claims.items():
         if path is None:
@@ -239,6 +244,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "events": _events,
     "notices": _notices,
     "timers": _timers,
+    "sooner": _sooner,
     "claims": _claims,
     "sizes": _sizes,
     "receipts": _receipts,

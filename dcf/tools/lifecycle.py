@@ -116,6 +116,9 @@ class ResolveState(_OnRun):
     assign_json: JsonArray | None = Field(
         default=None, description='Agents that may take it from now on: ["agent-1"] (or JSON text).'
     )
+    epoch: int | None = Field(
+        default=None, ge=0, description="Only if the state's lease has this epoch, as you read it; else conflict."
+    )
 
 
 class StateResolved(RunOperated):
@@ -147,6 +150,7 @@ def resolve_state(app: Application, args: ResolveState) -> StateResolved:
         cause=args.cause,
         skip=args.skip,
         handled=args.handled,
+        epoch=args.epoch,
         agents=() if args.assign_json is None else read_names(args.assign_json, name="assign_json"),
     )
     answer = app.lifecycle.resolve(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from dcf.cli.live_progress import LiveProgress
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
 from tests.cli.conftest import Dcf, Seed
@@ -13,7 +14,8 @@ from tests.support.world import World
 def test_a_run_is_paused_and_resumed_and_every_face_says_so(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
     world.plane.kick_off(run, "go")
-    assert dcf("pause", run, "--reason", "lunch").stdout.startswith(f"{run} is paused. Holders may finish")
+    told = dcf("pause", run, "--reason", "lunch").stdout
+    assert told.startswith(f"{run} is paused. Holders may finish; nobody gets a lease until `dcf resume {run}`.")
     shown = dcf("show", run).stdout
     assert "‖ paused" in shown
     assert "the run is paused; then for agent-1" in shown
@@ -21,8 +23,8 @@ def test_a_run_is_paused_and_resumed_and_every_face_says_so(dcf: Dcf, seed: Seed
     assert ", paused" in dcf("graph", run, "--format", "svg").stdout
     assert "reason=lunch" in dcf("events", run).stdout
     assert "by=local" in dcf("events", run).stdout
-    told = json.loads(dcf("resume", run, "--json").stdout)
-    assert (told["workflow_id"], told["paused_at"], told["announced"]) == (run, None, 1)
+    resumed = json.loads(dcf("resume", run, "--json").stdout)
+    assert (resumed["workflow_id"], resumed["paused_at"], resumed["announced"]) == (run, None, 1)
     assert "▶ running" in dcf("show", run).stdout
 
 
@@ -31,8 +33,10 @@ def test_a_run_is_cancelled_when_that_is_said(dcf: Dcf, seed: Seed, world: World
     refused = dcf("cancel", run)
     assert (refused.exit_code, world.run_status(run)) == (2, RunStatus.RUNNING)
     assert "Add --yes" in refused.stderr
-    assert dcf("cancel", run, "--yes").stdout.startswith(f"{run} is cancelled. Holders are told to stop")
+    told = dcf("cancel", run, "--yes", "--reason", "wrong customer").stdout
+    assert told.startswith(f"{run} is cancelled. Holders are told to stop")
     assert world.run_status(run) is RunStatus.CANCELLED
+    assert "\nwrong customer\n" in dcf("show", run).stdout
     again = dcf("pause", run)
     assert again.exit_code == 1
     assert "run_over: The run is over: it is cancelled." in again.stderr
@@ -101,3 +105,12 @@ def test_a_run_is_started_and_agents_are_told_again(dcf: Dcf, seed: Seed, world:
     dcf("pause", run)
     assert "nobody is told" in dcf("notify", run, "Only").stdout
     assert "run_paused" in dcf("notify", run).stderr
+
+
+def test_whoever_follows_a_run_is_told_when_it_is_paused_and_resumed(capsys: pytest.CaptureFixture[str]) -> None:
+    meta = {"workflow_id": "r", "status": "running", "paused_at": None}
+    paused, over = meta | {"paused_at": "2026-01-01T00:00:00Z"}, meta | {"status": "cancelled"}
+    with LiveProgress(quiet=True) as tell:
+        for found in (meta, paused, paused, meta, meta, over):
+            tell({"meta": found, "states": {}, "more": {}})
+    assert capsys.readouterr().err.splitlines()[1:] == ["dcf: run paused", "dcf: run resumed", "dcf: run cancelled"]

@@ -47,7 +47,8 @@ def told(world: World, agent: str, run: str) -> list[tuple[str | None, str]]:
 
 def meanwhile(world: World, do: Callable[[], object]) -> ControlPlane:
     """A server that reads, and before whose first commit something else happens."""
-    return ControlPlane(RunStore(world.connections, before_commit=Meanwhile(do)), world.index)
+    clock: dict[str, Any] = {} if world.clock is None else {"clock": world.clock}
+    return ControlPlane(RunStore(world.connections, before_commit=Meanwhile(do), **clock), world.index)
 
 
 # Cancelling
@@ -198,6 +199,16 @@ def test_no_lease_is_granted_after_the_pause_however_early_its_request_began(wor
     assert world.doc(run, "Fan/1/B").lease.token is None
 
 
+def test_a_completion_that_was_read_ahead_before_the_pause_leases_nothing(worlds: Callable[..., World]) -> None:
+    far = worlds(near=False)
+    run = far.create(chain("A", "B", "C"))
+    brought = far.complete(run, "A", far.acquire(run, "A"), 1, claim_ttl_s=60).claimed
+    assert brought is not None
+    done(far.lifecycle.pause(run))
+    finished = far.complete(run, "B", brought.doc.lease.token, 2, claim_ttl_s=60)
+    assert (finished.next_states, finished.claims) == (("C",), ())
+
+
 def test_a_claim_that_was_granted_before_the_pause_is_told_again(world: World) -> None:
     run = world.create(chain("A"))
     assert isinstance(world.claim(run, "w", token="t1"), Leased)
@@ -241,6 +252,17 @@ def test_what_a_late_completion_enters_while_the_run_is_resumed_is_announced_by_
     done(unseen.resume(run))
     ahead.look(timely, run)
     assert told(timely, "b", run) == [("B", "reminder")]
+
+
+def test_what_ends_while_the_run_is_resumed_gets_no_timer(timely: World) -> None:
+    run = timely.create(workflow({"Fan": parallel({"A": task()}, {"B": task()}, End=True)}))
+    timely.plane.kick_off(run, "go")
+    token = timely.acquire(run, "Fan/0/A", ttl_s=1)
+    ahead.let_pass(timely, 2)
+    done(timely.lifecycle.pause(run))
+    late = Lifecycle(meanwhile(timely, lambda: timely.complete(run, "Fan/0/A", token, 1)))
+    done(late.resume(run))
+    assert ahead.timers(timely, run).keys() == {"Fan", "Fan/1/B"}
 
 
 def test_a_run_that_was_paused_before_its_start_is_announced_by_its_start(world: World) -> None:

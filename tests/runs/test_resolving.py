@@ -263,6 +263,15 @@ def test_what_is_inside_an_ended_scope_or_not_opened_is_not_resolved(world: Worl
     assert code(skip(world, run, "Each/0/I")) == "terminal"
 
 
+def test_a_state_that_has_moved_on_since_it_was_read_is_not_resolved(world: World) -> None:
+    run = waiting(world, "leased")
+    seen = world.doc(run, "A").lease.epoch
+    world.expire_lease(run, "A")
+    world.acquire(run, "A", "a")
+    assert code(resolve(world, run, "A", how="skip", epoch=seen)) == "conflict"
+    done(resolve(world, run, "A", how="skip", epoch=world.doc(run, "A").lease.epoch))
+
+
 def test_an_unknown_state_is_told(world: World) -> None:
     run = world.create(chain("A"))
     with pytest.raises(UnknownState):

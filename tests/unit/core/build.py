@@ -143,6 +143,7 @@ class MemoryRun:
         self.events += changes.events
         self.notices += changes.notices
         due = {**self.timers, **changes.timers}
+        due |= {name: at for name, at in changes.sooner.items() if at < (due.get(name) or 0)}
         self.timers = {name: at for name, at in due.items() if at is not None}
         return decision.answer
 
