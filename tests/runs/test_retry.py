@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from dcf.core.decision import Changes, Decision, Reads, Snapshot
 from dcf.core.model import OPEN, RunStatus, Status
 from dcf.core.operations import RunAnswer, RunRequest
 from dcf.values.instants import SECOND
@@ -442,3 +443,36 @@ def test_a_retried_run_is_looked_after_by_the_clock_again(timely: World) -> None
     assert timely.is_live(run)
     timely.notifications.pulse()
     assert [event["target_state"] for event in timely.messages("w") if event["reason"] == "retried"] == ["B"]
+
+
+def test_a_retry_and_the_closing_of_what_was_open_do_not_undo_each_other(worlds: Callable[..., World]) -> None:
+    """The clock of another process closes a state between the reading and the commit of the retry."""
+    theirs, once = worlds(), ["close"]
+    run = theirs.create(workflow({"Each": each({"P": task()}, MaxConcurrency=2)}), run_input=[0, 1, 2])
+
+    def interfere() -> None:
+        if once:
+            once.pop()
+            theirs.plane.skip_unreached(run)
+
+    ours = World(connections=theirs.connections, onlooker=theirs.onlooker, before_commit=interfere)
+    tokens = [theirs.acquire(run, f"Each/{index}/P") for index in range(2)]
+    theirs.store.transact(run, Reads(whole_meta=True), _end)
+    retried(ours, run)
+    assert once == []
+    assert theirs.event_types(run).count("StateCancelled") == 3
+    assert {path: doc.status for path, doc in theirs.every_doc(run).items()} == {
+        "Each": Status.RUNNING,
+        "Each/0/P": Status.PENDING,
+        "Each/1/P": Status.PENDING,
+    }
+    for index, token in enumerate(tokens):
+        assert refusal_code(theirs.try_complete(run, f"Each/{index}/P", token, "late")) == "lease_lost"
+    for index in range(3):
+        theirs.do(run, f"Each/{index}/P", output=index)
+    assert theirs.meta(run)["output"] == [0, 1, 2]
+
+
+def _end(_: Snapshot) -> Decision[None]:
+    """What the process wrote that ended the run and died."""
+    return Decision(answer=None, changes=Changes(meta={"status": "cancelled", "finished_at": "2026-01-01T00:00:00Z"}))
