@@ -320,6 +320,13 @@ def test_a_paused_run_may_end_and_is_not_paused_then(world: World) -> None:
     assert code(world.lifecycle.resume(run)) == "run_over"
 
 
+def test_a_paused_run_is_finalized_and_is_not_paused_then(world: World) -> None:
+    run = world.create(chain("A"))
+    done(world.lifecycle.pause(run))
+    world.finalize(run)
+    assert (world.run_status(run), world.meta(run)["paused_at"]) == (RunStatus.CANCELLED, None)
+
+
 def test_a_paused_run_is_cancelled(world: World) -> None:
     run = world.create(chain("A"))
     done(world.lifecycle.pause(run))
