@@ -27,6 +27,7 @@ from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.retention import Retention
+from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
@@ -76,18 +77,20 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on states, `lifecycle` those on whole runs, and `starting` begins runs. `runs`
-    reads their status, `run_list` lists them, `exports` explains and exports them, and `retention` keeps and deletes
-    those that are over. `workers` creates and deletes the agents of runs on `platform`, `equipment` gives them skills
-    from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change outside runs;
-    the `audit` trail records such changes, and `refusals` what was refused. `sweep` repairs the indexes across runs.
-    `usage` tells what API keys hold. `health` tells how all of it is, and `activity` notes who calls.
+    `control_plane` has the operations on states, `lifecycle` those on whole runs; `starting` begins runs, `retrying`
+    lets ended ones go on. `runs` reads their status, `run_list` lists them, `exports` explains and exports them, and
+    `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
+    `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what
+    tools may change outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep`
+    repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is, and `activity`
+    notes who calls.
     """
 
     settings: Settings
     control_plane: ControlPlane
     lifecycle: Lifecycle
     starting: Starting
+    retrying: RunRetrying
     runs: RunViews
     run_list: RunList
     retention: Retention
@@ -156,6 +159,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             control_plane=plane,
             lifecycle=Lifecycle(plane),
             starting=Starting(plane.transactions, plane.follow_ups, parts.definitions),
+            retrying=RunRetrying(plane),
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
             platform=platform,

@@ -282,6 +282,6 @@ def exceeds(tolerance: Tolerance, failed: int, total: int) -> bool:
 def next_item(opened: OpenScope, index: int) -> int | None:
     """Return the iteration that may start when iteration `index` is over; None if there is none."""
     following = index + opened.concurrency
-    while any(first <= following <= last for first, last in opened.done):
+    while opened.done and any(first <= following <= last for first, last in opened.done):
         following += opened.concurrency
     return following if opened.kind == "Map" and following < opened.size else None

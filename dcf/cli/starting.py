@@ -1,4 +1,4 @@
-"""The commands `dcf start` and `dcf rerun`: begin a run for agents that are elsewhere, or started later.
+"""The commands `dcf start`, `rerun` and `retry`: begin a run, or let it go on, for agents elsewhere or started later.
 
 They write to Redis directly, not through a server: a user who can reach Redis is trusted already.
 """
@@ -12,6 +12,7 @@ import typer
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.documents import as_workflow, read_given, read_workflow
+from dcf.cli.lifecycle import Reason, RequestId
 from dcf.cli.text import clean, json_text
 from dcf.data import find_file
 from dcf.errors import InvalidArgument, ToolCallFailed
@@ -19,6 +20,7 @@ from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from dcf.application import Application
     from dcf.core.answers import Created
@@ -28,18 +30,16 @@ if TYPE_CHECKING:
 LAST_DELIVERIES_S: Final = 60.0
 """How long a command waits for deliveries to an agent platform."""
 
+_NAMED: Final = 5
+"""States that `dcf retry` names on its line."""
+
 _SHA256: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
 _FILE: Final = re.compile(r"[/\\]|\.json\Z")
-
-Reason = Annotated[str | None, typer.Option(help="Why; kept in the run's history.")]
-RequestId = Annotated[
-    str | None, typer.Option(help="Your id of this request: the same one again does nothing a second time.")
-]
 
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    for command in (start, rerun):
+    for command in (start, rerun, retry):
         app.command(rich_help_panel=panels.RUNS)(command)
 
 
@@ -78,7 +78,7 @@ def start(
 
     given = {} if run_input is None else read_given(run_input, "--input")
     document = _read(workflow)
-    with opening.application() as found:
+    with opening.application() as found, _by_the_local_user():
         definition = document or found.starting.definition(workflow)
         wish = Create(
             workflow_id=check_id(run_id or id_for(definition, request_id, None), "--id"),
@@ -128,12 +128,32 @@ def rerun(
     if from_state is not None and run_input is not None:
         raise InvalidArgument("With --from the state gets the input that it had.", "Leave out --input, or --from.")
     given = () if run_input is None else (read_given(run_input, "--input"),)
-    with opening.application() as found:
+    with opening.application() as found, _by_the_local_user():
         definition = found.control_plane.run(workflow_id).definition
         new = check_id(run_id or id_for(definition, request_id, None, workflow_id), "--id")
         agents = check_agents(_assignment(assign or (), definition), set(definition.skills), name="--assign")
         asked = Rerun(workflow_id=new, run_input=given, from_state=from_state, agents=agents, reason=reason)
         tell(found, new, done(found.starting.rerun(workflow_id, asked, request_id)), definition, as_json=as_json)
+
+
+def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
+    """Let a run go on that failed, timed out or was cancelled. What succeeded is kept, iterations of a Map included.
+
+    The rest is entered again with the input it had, and all its attempts and retries. A finalized run (`dcf run`
+    finalizes its own) is not retried: repeat it with `dcf rerun`.
+
+    Example:  dcf retry order-42 --reason "the rates are back"
+    """
+    with opening.application() as found, _by_the_local_user():
+        answer = found.retrying.retry(run, reason=reason, request_id=request_id)
+        found.clock.finish(LAST_DELIVERIES_S)
+    if isinstance(answer, Refusal):
+        raise ToolCallFailed(answer.code, answer.message, answer.hint)
+    if as_json:
+        typer.echo(json_text({"workflow_id": run, **answer.answer, "repeated": answer.repeated}, indent=2))
+        return
+    states = ", ".join(map(clean, answer.answer["states"][:_NAMED]))
+    typer.echo(f"{clean(run)} goes on in {states}. {clean(answer.answer['next'])}")
 
 
 def done(answer: "Created | Refusal") -> "Created":
@@ -161,6 +181,14 @@ def tell(found: "Application", run: str, answer: "Created", definition: "Definit
             indent=2,
         )
     )
+
+
+def _by_the_local_user() -> "AbstractContextManager[None]":
+    """Have the history name the local user as the author of what is done in the block."""
+    from dcf.core.access import LOCAL
+    from dcf.store.authors import authored_by
+
+    return authored_by(LOCAL)
 
 
 def _read(workflow: str) -> "Definition | None":

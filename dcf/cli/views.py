@@ -38,7 +38,10 @@ _HINTS = {
 }
 """What a person at a command line does next, where the error says what a caller of tools does."""
 
-_FACTS = ("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
+_FACTS = (
+    *("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id"),
+    *("tags", "rerun_of", "reruns", "retried"),
+)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -173,7 +176,8 @@ def print_run(document: Mapping[str, Json]) -> None:
     out.print(run_view(meta, document["states"], now, document["more"]))
     for name in _FACTS:
         if meta.get(name) is not None:
-            _line(out, f"{name}: {clean(meta[name], _LONGEST)}")
+            value = ", ".join(meta[name]) if isinstance(meta[name], list) else meta[name]
+            _line(out, f"{name}: {clean(value, _LONGEST)}")
     print_outcome(meta)
 
 

@@ -19,7 +19,7 @@ _FINE: Final = frozenset({Status.SUCCEEDED, Status.SKIPPED})
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class OpenedBranch:
+class BranchPlace:
     """A branch of a Parallel or an iteration of a Map."""
 
     owner: str
@@ -41,8 +41,8 @@ class Plan:
 
     scopes: dict[str, frozenset[int]] = field(default_factory=dict)
     states: dict[str, Entry] = field(default_factory=dict)
-    fresh: list[OpenedBranch] = field(default_factory=list)
-    dropped: list[OpenedBranch] = field(default_factory=list)
+    fresh: list[BranchPlace] = field(default_factory=list)
+    dropped: list[BranchPlace] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
     @property
@@ -56,20 +56,20 @@ def standing(docs: Mapping[str, StateDoc]) -> list[str]:
     return [path for path, doc in docs.items() if _stands(path, doc, docs)]
 
 
-def is_halted_scope(doc: StateDoc) -> bool:
-    """Return True for a Parallel or Map that had opened its branches, and does not wait to be entered again."""
+def may_hold_branches(doc: StateDoc) -> bool:
+    """Return True for a Parallel or Map that was open, and does not wait to be entered again."""
     return doc.is_scope and doc.scope is not None and doc.not_before is None
 
 
-def branches(definition: Definition, owner: str, size: int) -> Iterator[tuple[OpenedBranch, tuple[str, ...]]]:
+def branches(definition: Definition, owner: str, size: int) -> Iterator[tuple[BranchPlace, tuple[str, ...]]]:
     """Yield the branches of a scope with the paths of their states."""
     for index in range(size):
-        branch = OpenedBranch(owner=owner, index=index)
+        branch = BranchPlace(owner=owner, index=index)
         names = machine_of(definition.machine, branch.scope).states
         yield branch, tuple(join(branch.scope, name) for name in names)
 
 
-def halted(definition: Definition, owner: str, docs: Mapping[str, StateDoc]) -> dict[OpenedBranch, dict[str, StateDoc]]:
+def halted(definition: Definition, owner: str, docs: Mapping[str, StateDoc]) -> dict[BranchPlace, dict[str, StateDoc]]:
     """Return the branches that were begun in a scope's last visit, with what stands in each: nothing if it is done.
 
     Those that were done when it was reopened before are left out.
@@ -78,7 +78,7 @@ def halted(definition: Definition, owner: str, docs: Mapping[str, StateDoc]) -> 
     assert doc.scope is not None, "only a scope that was opened has branches"
     kept = _indices(doc)
     visit = _visit(definition, owner, doc.scope.size, docs)
-    found: dict[OpenedBranch, dict[str, StateDoc]] = {}
+    found: dict[BranchPlace, dict[str, StateDoc]] = {}
     for branch, paths in branches(definition, owner, doc.scope.size):
         mine = {path: docs[path] for path in paths if path in docs and docs[path].scope_epoch == visit}
         if mine and branch.index not in kept:
@@ -98,9 +98,10 @@ def _add(
     made: Plan, definition: Definition, path: str, docs: Mapping[str, StateDoc], entries: Mapping[str, Entry]
 ) -> None:
     """Add a state that stands, with what goes on in it."""
-    if not is_halted_scope(docs[path]):
+    if not _goes_on_inside(definition, path, docs):
         if path in entries:
             made.states[path] = entries[path]
+            made.dropped.extend(_all_branches(path, docs[path]))
         else:
             made.lost.append(path)
         return
@@ -109,7 +110,7 @@ def _add(
     done = _indices(docs[path]) | {branch.index for branch, stands in found.items() if not stands}
     made.scopes[path] = frozenset(done)
     for lane in range(min(scope.concurrency, scope.size)):
-        waiting = [OpenedBranch(owner=path, index=index) for index in range(lane, scope.size, scope.concurrency)]
+        waiting = [BranchPlace(owner=path, index=index) for index in range(lane, scope.size, scope.concurrency)]
         for turn, branch in enumerate(branch for branch in waiting if branch.index not in done):
             if turn == 0:
                 _add_branch(made, definition, branch, found.get(branch), docs, entries)
@@ -120,7 +121,7 @@ def _add(
 def _add_branch(
     made: Plan,
     definition: Definition,
-    branch: OpenedBranch,
+    branch: BranchPlace,
     stands: Mapping[str, StateDoc] | None,
     docs: Mapping[str, StateDoc],
     entries: Mapping[str, Entry],
@@ -129,12 +130,23 @@ def _add_branch(
     if stands is None:
         made.fresh.append(branch)
         return
-    if any(path not in entries and not is_halted_scope(doc) for path, doc in stands.items()):
+    if any(path not in entries and not _goes_on_inside(definition, path, docs) for path in stands):
         made.dropped.append(branch)
         made.fresh.append(branch)
         return
     for path in stands:
         _add(made, definition, path, docs, entries)
+
+
+def _all_branches(path: str, doc: StateDoc) -> list[BranchPlace]:
+    """Return the branches of a scope that is entered again as a whole."""
+    return [] if doc.scope is None else [BranchPlace(owner=path, index=index) for index in range(doc.scope.size)]
+
+
+def _goes_on_inside(definition: Definition, path: str, docs: Mapping[str, StateDoc]) -> bool:
+    """Return True for a scope in which something was begun in its last visit; any other is entered again as a whole."""
+    doc = docs[path]
+    return may_hold_branches(doc) and doc.scope is not None and _visit(definition, path, doc.scope.size, docs) >= 0
 
 
 def _stands(path: str, doc: StateDoc, docs: Mapping[str, StateDoc]) -> bool:

@@ -31,7 +31,7 @@ _MOST_TRIES: Final = 10
 Retried: TypeAlias = RunAnswer | Refusal
 
 
-class RunRetries:
+class RunRetrying:
     """Lets runs go on that did not succeed."""
 
     def __init__(self, plane: ControlPlane) -> None:
@@ -46,18 +46,18 @@ class RunRetries:
         for _ in range(_MOST_TRIES):
             run = self._transactions.current_run(workflow_id)
             committed = self._committed(workflow_id, run, self._halt(workflow_id, run.definition), request)
-            if not isinstance(committed.answer, _AnotherRun):
+            if not isinstance(committed.answer, _OtherEnd):
                 self._follow_ups.after(workflow_id, committed)
                 return committed.answer
         raise Conflict("Others kept ending and retrying the run; nothing was written.")
 
     def _committed(
         self, workflow_id: str, run: Run, halt: Halt, request: RunRequest
-    ) -> "Committed[Retried | _AnotherRun]":
-        def decide(snapshot: Snapshot) -> "Decision[Retried | More | _AnotherRun]":
+    ) -> "Committed[Retried | _OtherEnd]":
+        def decide(snapshot: Snapshot) -> "Decision[Retried | More | _OtherEnd]":
             assert snapshot.meta is not None, "on_run() raises for a run that does not exist"
             if not run.is_that_of(snapshot.meta) or retrying.is_outdated(snapshot, halt, request):
-                return Decision(answer=_AnotherRun())
+                return Decision(answer=_OtherEnd())
             return retrying.retry(snapshot, halt, request, run.definition, run.context)
 
         reads = _reads(halt, run.definition, request)
@@ -77,8 +77,7 @@ class RunRetries:
             return Halt(plan=reopening.Plan(), epoch=0, finished_at=None)
         docs = dict(top.states)
         stand = self._descend(workflow_id, definition, docs)
-        plain = [path for path in stand if not reopening.is_halted_scope(docs[path])]
-        entries = self._store.read(workflow_id, Reads(entries=tuple(plain))).entries if plain else {}
+        entries = self._store.read(workflow_id, Reads(entries=tuple(stand))).entries if stand else {}
         plan = reopening.plan(definition, docs, entries)
         forgotten = self._forgotten(workflow_id, definition, plan, docs)
         epoch = max(doc.lease.epoch for doc in docs.values())
@@ -89,7 +88,7 @@ class RunRetries:
         found = reopening.standing(docs)
         for path in found:  # grows while it is gone through
             scope = docs[path].scope
-            if scope is None or not reopening.is_halted_scope(docs[path]):
+            if scope is None or not reopening.may_hold_branches(docs[path]):
                 continue
             inside = [one for _, paths in reopening.branches(definition, path, scope.size) for one in paths]
             docs.update(self._docs(workflow_id, inside))
@@ -133,9 +132,9 @@ def _reads(halt: Halt, definition: Definition, request: RunRequest) -> Reads:
     )
 
 
-def _inside(branch: reopening.OpenedBranch, scopes: Mapping[str, int]) -> dict[str, int]:
+def _inside(branch: reopening.BranchPlace, scopes: Mapping[str, int]) -> dict[str, int]:
     return {path: size for path, size in scopes.items() if path.startswith(f"{branch.scope}/")}
 
 
-class _AnotherRun:
+class _OtherEnd:
     """Returned in place of an answer: the run has gone on or ended again since its halt was read."""

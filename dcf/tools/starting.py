@@ -1,4 +1,4 @@
-"""Tools that begin runs: start one, repeat one. They only parse arguments, call, and format the answer."""
+"""Tools that begin runs: start one, repeat one, let one go on. They only parse arguments, call and format."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
@@ -12,12 +12,12 @@ from dcf.core.codec import read_meta
 from dcf.core.creation import Create
 from dcf.core.definition import Definition, as_workflow, read_definition
 from dcf.core.model import RunStatus
-from dcf.core.operations import LONGEST_REASON, LONGEST_REQUEST_ID
 from dcf.core.repeating import Rerun
 from dcf.core.starting import Start, check_tags, request_to_start
 from dcf.errors import InvalidArgument
 from dcf.runs.starting import id_for
 from dcf.tools.callers import bound_to, current_caller, require_planner
+from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
 from dcf.values.identifiers import MAX_STATE_PATH, check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
@@ -26,12 +26,6 @@ from dcf.values.refusal import Refusal
 
 _ASSIGN: Final = "Name agents in agents_map_json, or call create_worker_agents."
 _WORKFLOW: Final[Json] = {"asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
-
-
-RequestId = Annotated[str, Field(min_length=1, max_length=LONGEST_REQUEST_ID)]
-Reason = Annotated[str, Field(max_length=LONGEST_REASON)]
-REQUEST_ID: Final[Any] = Field(default=None, description="Your id of this request, to repeat it.")
-REASON: Final[Any] = Field(default=None, description="Why; kept in the run's history.")
 
 
 class StartRun(Arguments):
@@ -64,8 +58,8 @@ class StartRun(Arguments):
         default=None, ge=1, le=31_536_000, description="Seconds that the run's keys outlive its finalization."
     )
     max_attempts: int = Field(default=10, ge=1, le=1000, description="Leases of one state before the run fails.")
-    request_id: RequestId | None = REQUEST_ID
-    reason: Reason | None = REASON
+    request_id: RequestId = None
+    reason: Reason = None
 
 
 class RunStarted(Answer):
@@ -185,8 +179,8 @@ class RerunRun(Arguments):
     )
     input_json: Any = Field(default=None, description="Another input; not with from_state. Default: the same.")
     agents_map_json: JsonObject | None = Field(default=None, description="Agents in place of those assigned before.")
-    request_id: RequestId | None = REQUEST_ID
-    reason: Reason | None = REASON
+    request_id: RequestId = None
+    reason: Reason = None
 
 
 @tool(
@@ -219,3 +213,41 @@ def rerun(app: Application, args: RerunRun) -> RunStarted:
     if isinstance(answer, Refusal):
         return refused(RunStarted, answer, workflow_id=new)
     return started(answer, definition, new)
+
+
+class RetryRun(Arguments):
+    """Let a run go on that failed, timed out or was cancelled: call this once what made it fail is mended.
+
+    What succeeded is kept, iterations and branches too. The rest is entered again with the input it had, all its
+    attempts and retries. A finalized run is not retried: repeat it with rerun.
+    """
+
+    workflow_id: WorkflowId
+    reason: Reason = None
+    request_id: RequestId = None
+
+
+class RunRetried(Answer):
+    """What goes on (`states`), and how often the run was retried. `repeated`: it is the first answer to the request."""
+
+    workflow_id: str | None = None
+    run_status: RunStatus | None = None
+    retried: int | None = None
+    states: list[str] = Field(default_factory=list)
+    repeated: bool | None = None
+    next: str | None = None
+
+
+@tool(toolset="operations", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=RetryRun, answer=RunRetried)
+def retry_run(app: Application, args: RetryRun) -> RunRetried:
+    """Let a run go on that did not succeed."""
+    require_planner(app, args.workflow_id)
+    answer = app.retrying.retry(args.workflow_id, reason=args.reason, request_id=args.request_id)
+    if isinstance(answer, Refusal):
+        return refused(RunRetried, answer, workflow_id=args.workflow_id)
+    return RunRetried(
+        status=f"Run '{args.workflow_id}' goes on.",
+        workflow_id=args.workflow_id,
+        repeated=answer.repeated,
+        **answer.answer,
+    )

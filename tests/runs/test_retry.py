@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from dcf.core.decision import Changes, Decision, Reads, Snapshot
 from dcf.core.model import OPEN, RunStatus, Status
 from dcf.core.operations import RunAnswer, RunRequest
 from dcf.values.instants import SECOND
@@ -292,12 +293,78 @@ def test_in_a_loop_only_the_last_visit_counts(world: World) -> None:
     assert world.given(run, "Judge") == ["second visit"] * 2
 
 
+def test_what_a_loop_did_before_is_not_taken_for_this_visit(world: World) -> None:
+    """The second visit of the Map fails before it opens an iteration."""
+    again = {"Variable": "$.again", "BooleanEquals": True, "Next": "Each"}
+    selector = {"x.$": "$$.Map.Item.Value.x"}
+    states: Document = {
+        "Each": each({"P": task()}, "Judge", ItemsPath="$.items", ItemSelector=selector),
+        "Judge": task("More"),
+        "More": {"Type": "Choice", "Choices": [again], "Default": "Last"},
+        "Last": task(),
+    }
+    run = world.create(workflow(states), run_input={"items": [{"x": 1}]})
+    world.do(run, "Each/0/P", output="first visit")
+    world.do(run, "Judge", output={"again": True, "items": [{"y": 1}]})
+    assert world.run_status(run) is RunStatus.FAILED
+    retried(world, run)
+    assert world.run_status(run) is RunStatus.FAILED, "it fails in the same way, and is not joined with what was"
+
+
+def test_a_map_that_waited_to_be_retried_is_entered_as_a_whole(world: World) -> None:
+    document = workflow({"Each": each({"P": task("Q"), "Q": task()}, Retry=retrying("States.ALL"))})
+    run = world.create(document, run_input=[0, 1])
+    token = world.acquire(run, "Each/0/P")
+    world.complete(run, "Each/0/P", token, "before")
+    fail(world, run, "Each/0/Q")
+    assert world.doc(run, "Each").retries == 1
+    world.lifecycle.cancel(run)
+    assert retried(world, run).answer["states"] == ["Each"]
+    assert sorted(path for path in world.every_doc(run) if "/" in path) == ["Each/0/P", "Each/1/P"]
+    assert world.complete(run, "Each/0/P", token, "before").repeated
+    for index in range(2):
+        world.do(run, f"Each/{index}/P")
+        world.do(run, f"Each/{index}/Q", output=index)
+    assert world.meta(run)["output"] == [0, 1]
+
+
 def test_a_wait_that_was_cut_short_waits_again(timely: World) -> None:
     run = timely.create(workflow({"Rest": {"Type": "Wait", "Seconds": 60, "Next": "A"}, "A": task()}))
     timely.lifecycle.cancel(run)
     retried(timely, run)
     look(timely, run)
     assert timely.statuses(run)["A"] == "pending"
+
+
+def test_a_holder_of_before_gets_nothing_with_its_token(world: World) -> None:
+    """Neither by completing, nor by asking for the lease once more; what the run's end closed is closed for it."""
+    run = world.create(workflow({"Each": each({"P": task()}, "B"), "B": task()}), run_input=[1, 2])
+    inside = world.acquire(run, "Each/1/P", token="inside")
+    fail(world, run, "Each/0/P")
+    retried(world, run)
+    assert refusal_code(world.try_complete(run, "Each/1/P", inside, "late")) == "lease_lost"
+    assert refusal_code(world.try_acquire(run, "Each/1/P", token=inside)) == "token_used"
+    for index in range(2):
+        world.do(run, f"Each/{index}/P", output=index)
+    outside = world.acquire(run, "B", token="outside")
+    world.lifecycle.cancel(run)
+    retried(world, run)
+    assert refusal_code(world.try_complete(run, "B", outside, "late")) == "lease_lost"
+    assert refusal_code(world.try_acquire(run, "B", token=outside)) == "token_used"
+    world.do(run, "B")
+    assert world.run_status(run) is RunStatus.SUCCEEDED
+
+
+def test_a_run_that_the_clock_has_packed_goes_on(timely: World) -> None:
+    run = failed(timely, chain("A", "B", "C"))
+    for _ in range(2):
+        timely.notifications.pulse()
+    assert isinstance(timely.ask("JSON.GET", timely.store.keys(run).definition, "$"), bytes)
+    retried(timely, run)
+    again = World(connections=timely.connections, onlooker=timely.onlooker)
+    for state in ("B", "C"):
+        again.do(run, state)
+    assert timely.run_status(run) is RunStatus.SUCCEEDED
 
 
 # What is refused
@@ -376,3 +443,36 @@ def test_a_retried_run_is_looked_after_by_the_clock_again(timely: World) -> None
     assert timely.is_live(run)
     timely.notifications.pulse()
     assert [event["target_state"] for event in timely.messages("w") if event["reason"] == "retried"] == ["B"]
+
+
+def test_a_retry_and_the_closing_of_what_was_open_do_not_undo_each_other(worlds: Callable[..., World]) -> None:
+    """The clock of another process closes a state between the reading and the commit of the retry."""
+    theirs, once = worlds(), ["close"]
+    run = theirs.create(workflow({"Each": each({"P": task()}, MaxConcurrency=2)}), run_input=[0, 1, 2])
+
+    def interfere() -> None:
+        if once:
+            once.pop()
+            theirs.plane.skip_unreached(run)
+
+    ours = World(connections=theirs.connections, onlooker=theirs.onlooker, before_commit=interfere)
+    tokens = [theirs.acquire(run, f"Each/{index}/P") for index in range(2)]
+    theirs.store.transact(run, Reads(whole_meta=True), _end)
+    retried(ours, run)
+    assert once == []
+    assert theirs.event_types(run).count("StateCancelled") == 3
+    assert {path: doc.status for path, doc in theirs.every_doc(run).items()} == {
+        "Each": Status.RUNNING,
+        "Each/0/P": Status.PENDING,
+        "Each/1/P": Status.PENDING,
+    }
+    for index, token in enumerate(tokens):
+        assert refusal_code(theirs.try_complete(run, f"Each/{index}/P", token, "late")) == "lease_lost"
+    for index in range(3):
+        theirs.do(run, f"Each/{index}/P", output=index)
+    assert theirs.meta(run)["output"] == [0, 1, 2]
+
+
+def _end(_: Snapshot) -> Decision[None]:
+    """What the process wrote that ended the run and died."""
+    return Decision(answer=None, changes=Changes(meta={"status": "cancelled", "finished_at": "2026-01-01T00:00:00Z"}))

@@ -26,7 +26,7 @@ from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.retention import Retention
-from dcf.runs.retrying import RunRetries
+from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
 from dcf.store import key_parts, keys
@@ -97,7 +97,7 @@ class World:
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
         self.lifecycle = Lifecycle(self.plane)
-        self.retrying = RunRetries(self.plane)
+        self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.outbox = Outbox(self.connections)
         self.retention = Retention(self.plane, self.store, self.outbox, Deletion(self.connections), self.policy)
