@@ -22,8 +22,8 @@ from dcf.values.json_text import load
 _SPARE: Final = 14
 """Entries read beyond the page, in place of stale ones."""
 
-_SIEVED: Final = 400
-"""Entries read at least where one index is sieved by other filters: as many meta documents are read in one packet."""
+_SIEVED: Final = 2_000
+"""Entries that one page looks at, at most, where there are several filters; then the next page goes on."""
 
 _MOST_STATES: Final = 100
 """States counted of a run; a run with more shows no count."""
@@ -46,32 +46,37 @@ class Catalog:
 
     def page(self, query: RunQuery) -> RunPage:
         """Return a page of the runs that the query describes, newest first."""
-        indexes = _indexes(query)
-        length = query.limit + _SPARE if len(indexes) == 1 else max(query.limit + _SPARE, _SIEVED)
-        asked = [_size(index, query) for index in indexes] + [_entries(index, query, length) for index in indexes]
-        replies = self._connections.send(*_COUNTS, *asked)
-        sizes, pages = replies[len(_COUNTS) : -len(indexes)], replies[-len(indexes) :]
-        smallest = min(range(len(indexes)), key=sizes.__getitem__)
-        found = _after(pages[smallest], query.cursor)
-        return self._read(query, _Source(entries=found, goes_on=len(pages[smallest]) >= 2 * length), replies, sizes)
+        indexes, length = _indexes(query), query.limit + _SPARE
+        if len(indexes) == 1:
+            *counts, matching, found = self._connections.send(
+                *_COUNTS, _size(indexes[0], query), _entries(indexes[0], query, length)
+            )
+            source = _Source(entries=_after(found, query.cursor), goes_on=len(found) >= 2 * length)
+        else:
+            *counts, reply = self._connections.send(*_COUNTS, _sieve(indexes, query, length))
+            matching, source = None, _sieved(reply, query.cursor)
+        return self._read(query, source, _counts(counts), matching)
 
-    def _read(self, query: RunQuery, source: "_Source", replies: Sequence[Reply], sizes: Sequence[int]) -> RunPage:
+    def _read(self, query: RunQuery, source: "_Source", counts: Counts, matching: int | None) -> RunPage:
         now, rows = self._rows(query, source.entries)
         wanted: list[RunRow] = []
         last: Cursor | None = None
+        is_all = True
         for entry, row in zip(source.entries, rows, strict=True):
             if len(wanted) == query.limit:
+                is_all = False
                 break
             last = entry
             if row is not None and query.matches(row):
                 wanted.append(row)
-        is_all = not source.goes_on and (not source.entries or last == source.entries[-1])
+        if is_all and source.goes_on:
+            last, is_all = source.last or last or _beyond(query.cursor), False
         return RunPage(
             now=now,
             rows=tuple(self._counted(wanted)),
-            counts=_counts(replies),
-            matching=sizes[0] if len(sizes) == 1 else None,
-            next_cursor=None if is_all else last or _beyond(query.cursor),
+            counts=counts,
+            matching=matching,
+            next_cursor=None if is_all else last,
         )
 
     def _rows(self, query: RunQuery, entries: Sequence[Cursor]) -> tuple[int, list[RunRow | None]]:
@@ -101,10 +106,11 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """Entries of an index; `goes_on`: there may be more after them."""
+    """Entries of an index; `goes_on`: there may be more after them, after `last` where entries were left out."""
 
     entries: Sequence[Cursor]
     goes_on: bool
+    last: Cursor | None = None
 
 
 def _indexes(query: RunQuery) -> list[str]:
@@ -124,6 +130,47 @@ def _entries(index: str, query: RunQuery, length: int) -> Command:
     if query.cursor is not None:
         high = str(query.cursor.score)  # of this very time there may be more
     return ("ZRANGE", index, high, low, "BYSCORE", "REV", "LIMIT", 0, length, "WITHSCORES")
+
+
+_SIEVE: Final = """
+local low, high, from, wanted, most = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
+local chosen, size
+for at, index in ipairs(KEYS) do
+  local count = redis.call('ZCOUNT', index, low, high)
+  if not size or count < size then chosen, size = at, count end
+end
+local found = redis.call('ZRANGE', KEYS[chosen], from, low, 'BYSCORE', 'REV', 'LIMIT', 0, most, 'WITHSCORES')
+local entries, goes_on, last = {}, #found >= 2 * most, #found - 1
+for at = 1, #found, 2 do
+  local is_in_all = true
+  for other, index in ipairs(KEYS) do
+    if other ~= chosen and not redis.call('ZSCORE', index, found[at]) then is_in_all = false break end
+  end
+  if is_in_all then
+    entries[#entries + 1] = found[at]
+    entries[#entries + 1] = found[at + 1]
+    if #entries == 2 * wanted then
+      goes_on, last = goes_on or at < #found - 1, at
+      break
+    end
+  end
+end
+return {goes_on and 1 or 0, found[last] or '', found[last + 1] or '0', entries}
+"""
+"""Lua script that returns entries of the smallest index that all others have too, and where it stopped."""
+
+
+def _sieve(indexes: Sequence[str], query: RunQuery, length: int) -> Command:
+    low, high = _bounds(query)
+    begin = high if query.cursor is None else str(query.cursor.score)
+    return ("EVAL", _SIEVE, len(indexes), *indexes, low, high, begin, length, _SIEVED)
+
+
+def _sieved(reply: Reply, cursor: Cursor | None) -> _Source:
+    goes_on, name, score, found = reply
+    last = Cursor(score=int(float(score)), workflow_id=name.decode()) if goes_on else None
+    is_further = last is not None and (cursor is None or cursor.is_before(last.score, last.workflow_id))
+    return _Source(entries=_after(found, cursor), goes_on=bool(goes_on), last=last if is_further else None)
 
 
 def _bounds(query: RunQuery) -> tuple[str, str]:
@@ -169,5 +216,5 @@ _COUNTS: Final[Sequence[Command]] = (
 
 
 def _counts(replies: Sequence[Reply]) -> Counts:
-    runs, stuck, *by_status = replies[: len(_COUNTS)]
+    runs, stuck, *by_status = replies
     return Counts(runs=runs, stuck=stuck, by_status=dict(zip(_COUNTED, by_status, strict=True)))
