@@ -1,13 +1,14 @@
 """What a page of the list of runs costs beside a hundred runs and a hundred thousand, and what pruning leaves."""
 
 import secrets
-import statistics
 import time
+from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from benchmarks import workloads
 from benchmarks.figures import Row
-from benchmarks.measuring import Probe
+from benchmarks.measuring import Probe, compare
 from dcf.application import Application
 from dcf.core.catalog import Cursor, Facet, RunQuery, facets_of
 from dcf.core.model import RunStatus
@@ -72,28 +73,36 @@ def _listed(app: Application, connections: Connections, number: int, at: int) ->
     return names
 
 
-def _pages(app: Application, probe: Probe, rounds: int) -> dict[str, tuple[int, float]]:
-    """Return the round trips and the seconds of a page (the lower quartile) of each query, taken in turns."""
-    times: dict[str, list[float]] = {name: [] for name in _QUERIES}
-    trips: dict[str, int] = {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cost:
+    """Round trips of a page, and its time in seconds and in PINGs that were timed in turns with it."""
+
+    trips: int
+    seconds: float
+    pings: float
+
+
+def _pages(app: Application, probe: Probe, rounds: int) -> dict[str, _Cost]:
+    """Measure a page of each query."""
+    found: dict[str, _Cost] = {}
     for name, query in _QUERIES.items():
-        app.run_list.list_runs(query)
-        trips[name] = probe.spent(lambda query=query: app.run_list.list_runs(query)).reads  # type: ignore[misc]
-    for _ in range(max(40, rounds // 2)):
-        for name, query in _QUERIES.items():
-            began = time.perf_counter()
-            page = app.run_list.list_runs(query)
-            times[name].append(time.perf_counter() - began)
-            assert len(page.rows) == _PAGE
-    return {name: (trips[name], statistics.quantiles(taken, n=4)[0]) for name, taken in times.items()}
+        assert len(app.run_list.list_runs(query).rows) == _PAGE
+        read = partial(app.run_list.list_runs, query)
+        trips, timing = probe.spent(read).reads, compare(probe, read, _nothing, max(40, rounds // 2))
+        found[name] = _Cost(trips=trips, seconds=timing.work, pings=timing.ratio)
+    return found
 
 
-def _compared(name: str, few: tuple[int, float], many: tuple[int, float]) -> list[Row]:
+def _nothing() -> None:
+    """No preparation."""
+
+
+def _compared(name: str, few: _Cost, many: _Cost) -> list[Row]:
     what = f"a page of {_PAGE} runs, {name}, {_MANY} runs"
     return [
-        Row(what=what, figure=round(many[1] * 1000, 2), unit="ms"),
-        Row(what=what, figure=many[0], unit="round trips", bound=_ROUND_TRIPS),
-        Row(what=f"{what} : {_FEW}", figure=round(many[1] / few[1], 2), unit="ratio", bound=_RATIO),
+        Row(what=what, figure=round(many.seconds * 1000, 2), unit="ms"),
+        Row(what=what, figure=many.trips, unit="round trips", bound=_ROUND_TRIPS),
+        Row(what=f"{what} : {_FEW}", figure=round(many.pings / few.pings, 2), unit="ratio", bound=_RATIO),
     ]
 
 

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 _STUCK_FIRST: Final = 10
 """Most stuck runs that stand before the newest."""
 
+_LISTED: Final = 0.9
+"""Share of all runs that have a status: with less, an earlier version made some, and no sweep has come by."""
+
 _FIRST_PAGE: Final = "0"
 _GAP: Final = 2
 _ALWAYS: Final = 2  # columns shown on any terminal: the run and its status
@@ -83,11 +86,11 @@ def list_runs(
         stuck=stuck,
         cursor=None if cursor == _FIRST_PAGE else read_cursor(cursor),
     )
-    with opening.application() as found:
-        page = found.run_list.list_runs(query)
+    with opening.run_list() as found:
+        page = found.list_runs(query)
         begins = cursor is None and not as_json and query == RunQuery(limit=limit)
         stuck_ones = RunQuery(limit=_STUCK_FIRST, stuck=True)
-        first = found.run_list.list_runs(stuck_ones) if begins and page.counts.stuck else None
+        first = found.list_runs(stuck_ones) if begins and page.counts.stuck else None
     if as_json:
         document = page.as_json()
         typer.echo(json_text(document["runs"] if cursor is None else document, indent=2))
@@ -126,12 +129,14 @@ def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
 
 def _sums(page: "RunPage", shown: int, query: "RunQuery") -> str:
     """Return the sentence below the list: how many of how many, and how to go on."""
-    counts = page.counts
-    many = page.matching if page.matching is not None else None
+    counts, many = page.counts, page.matching
     of = f"{shown:,}" if many is None else f"{shown:,} of {max(many, shown):,}"
     by_status = [f"{count:,} {status}" for status, count in counts.by_status.items() if count]
     by_status += [f"{counts.stuck:,} stuck"] if counts.stuck else []
-    told = f"{of} {'run' if shown == 1 and (many or 1) == 1 else 'runs'}; in all {', '.join(by_status) or counts.runs}."
+    told = f"{of} {'run' if max(many or 0, shown) == 1 else 'runs'}"
+    told += f"; in all {', '.join(by_status)}." if by_status else "."
+    if sum(counts.by_status.values()) < counts.runs * _LISTED:
+        told += " Some were made by an earlier version; `dcf doctor --repair` lets filters find them, or an hour does."
     if page.next_cursor is None:
         return told
     return f"{told} Older ones: dcf ls{_repeated(query)} --cursor {page.next_cursor}"

@@ -60,6 +60,19 @@ def test_a_list_says_how_many_of_how_many_and_how_to_go_on(dcf: Dcf, seed: Seed,
     assert "Older" not in second.stderr
 
 
+def test_runs_of_an_earlier_version_are_told_of_until_a_sweep_lists_them(
+    dcf: Dcf, seed: Seed, world: World, mine: str
+) -> None:
+    for _ in range(3):
+        seed(name=mine)
+    for key in world.ask("KEYS", "cp:idx:runs:status:*"):
+        world.ask("DEL", key)
+    assert "made by an earlier version; `dcf doctor --repair`" in dcf("ls").stderr
+    dcf("doctor", "--repair")
+    assert "earlier version" not in dcf("ls").stderr
+    assert len(rows(dcf, "--workflow", mine, "--status", "succeeded")) == 3
+
+
 def test_programs_page_with_a_cursor(dcf: Dcf, seed: Seed, mine: str) -> None:
     made = [seed(name=mine) for _ in range(5)]
     found, cursor = list[str](), "0"

@@ -228,6 +228,21 @@ def test_a_cursor_that_no_answer_gave_is_refused(text: str) -> None:
         read_cursor(text)
 
 
+def test_a_page_with_several_filters_looks_at_some_entries_and_the_next_goes_on(
+    real: World, mine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [real.create(named(mine), agents={"A": f"{mine}-{number % 4}"}) for number in range(16)]
+    for run in runs[8:]:
+        real.do(run, "A", f"{mine}-{runs.index(run) % 4}")
+    query = {"workflow": mine, "agent": f"{mine}-1", "status": RunStatus.RUNNING}
+    wanted = [run for number, run in enumerate(runs[:8]) if number % 4 == 1][::-1]
+    monkeypatch.setattr("dcf.store.catalog._SIEVED", 3)
+    first = page(real, 5, **query)
+    assert len(first.rows) < len(wanted), "the newest three of its agent are over"
+    assert every(real, 5, **query) == wanted
+    assert every(real, 1, **query) == wanted
+
+
 # Counts and cost
 
 
