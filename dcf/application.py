@@ -131,7 +131,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         outbox, policy = Outbox(connections), _retention_policy(settings)
         retention, due = Retention(plane, store, outbox, Deletion(connections), policy), DueRuns(connections, policy)
         breaker = Breaker() if platform.is_remote else None
-        notifications = Notifications(plane, outbox, told, _guarded(platform, breaker))
+        together = platform.deliver_all if isinstance(platform, Mailbox) else None
+        notifications = Notifications(plane, outbox, told, _guarded(platform, breaker), together)
         activity = Activity(ActivityRecords(connections), breaker)
         access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))

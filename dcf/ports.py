@@ -42,6 +42,15 @@ class Delivery:
     duplicate: bool = False
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Post:
+    """An event for an agent; receivers drop repetitions by its id."""
+
+    agent_id: str
+    event_id: str
+    event: Mapping[str, Json]
+
+
 class ItemSource(Protocol):
     """Source of items for a Map's ItemReader."""
 

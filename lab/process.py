@@ -64,7 +64,7 @@ def opened(place: Place) -> Iterator[Dcf]:
     index, outbox, inbox = RunIndex(connections), Outbox(connections), Inbox(connections)
     plane = ControlPlane(store, index)
     platform = Mailbox(inbox, AgentRecords(connections))
-    notifications = Notifications(plane, outbox, ToldRecords(connections), platform)
+    notifications = Notifications(plane, outbox, ToldRecords(connections), platform, platform.deliver_all)
     retention = Retention(plane, store, outbox, Deletion(connections))
     deliveries = DeliveryThreads(notifications.deliver_all)
     plane.hand_over_to(deliveries.hand_over)

@@ -6,12 +6,12 @@ context. An agent that was never created exists as soon as it has an inbox.
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from dcf.errors import AgentUnknown, InvalidArgument, ToolUnavailable
-from dcf.ports import AgentFound, AgentWish, Delivery, ToolWish, Undelivered
+from dcf.ports import AgentFound, AgentWish, Delivery, Post, ToolWish, Undelivered
 from dcf.store.agents import AgentRecord, AgentRecords, created_text
-from dcf.store.inbox import MOST_UNREAD, Inbox
+from dcf.store.inbox import MOST_UNREAD, Inbox, Letter, Posted
 from dcf.values.json_text import Json, dump
 from dcf.values.text_pieces import clip
 
@@ -35,14 +35,13 @@ class Mailbox:
 
         It replaces an unread event about the same state of the same run, since the newest one is enough.
         """
-        run, provenance = event.get("workflow_id"), event.get("provenance")
-        sender = provenance.get("run_by") if isinstance(provenance, dict) else None
-        posted = self._inbox.put(agent_id, event_id, dict(event), run=str(run or ""), sender=str(sender or ""))
-        if posted.outcome == "gone":
-            return Delivery(failure=Undelivered.UNKNOWN_AGENT, error=_unknown(agent_id).message)
-        if posted.outcome == "full":
-            return Delivery(failure=Undelivered.BUSY, error=_full(agent_id), retry_after_s=_FULL_RETRY_S)
-        return Delivery(message_id=posted.message_id, duplicate=posted.outcome == "duplicate")
+        (delivery,) = self.deliver_all([Post(agent_id=agent_id, event_id=event_id, event=event)])
+        return delivery
+
+    def deliver_all(self, posts: Sequence[Post]) -> list[Delivery]:
+        """Deliver several events, in one packet to Redis."""
+        posted = self._inbox.put_all([_letter(post) for post in posts])
+        return [_delivery(post.agent_id, found) for post, found in zip(posts, posted, strict=True)]
 
     def create_agent(self, wish: AgentWish) -> str:
         """Create a record, with the texts and tools of the template."""
@@ -112,6 +111,23 @@ class Mailbox:
         """Check that the agent exists. It has no limits to lift."""
         self.retrieve_agent(agent_id)
         return 0
+
+
+def _letter(post: Post) -> Letter:
+    event = dict(post.event)
+    run, provenance = event.get("workflow_id"), event.get("provenance")
+    sender = provenance.get("run_by") if isinstance(provenance, dict) else None
+    return Letter(
+        agent_id=post.agent_id, event_id=post.event_id, event=event, run=str(run or ""), sender=str(sender or "")
+    )
+
+
+def _delivery(agent_id: str, posted: Posted) -> Delivery:
+    if posted.outcome == "gone":
+        return Delivery(failure=Undelivered.UNKNOWN_AGENT, error=_unknown(agent_id).message)
+    if posted.outcome == "full":
+        return Delivery(failure=Undelivered.BUSY, error=_full(agent_id), retry_after_s=_FULL_RETRY_S)
+    return Delivery(message_id=posted.message_id, duplicate=posted.outcome == "duplicate")
 
 
 def _found(record: AgentRecord) -> AgentFound:

@@ -238,10 +238,16 @@ class Meta:
     definition_sha256: str
     created_at: str = ""
     is_started: bool = False
-    has_planner: bool = False
+    planner_agent_id: str | None = None
+    created_by: str | None = None
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     clock_due_at: int | None = None
+
+    @property
+    def has_planner(self) -> bool:
+        """True if somebody is told when the run ends or stands still."""
+        return self.planner_agent_id is not None
 
     def assigned(self, path: str) -> tuple[str, ...]:
         """Return the assigned agents. A state inside a scope is assigned by its name, which is unique."""

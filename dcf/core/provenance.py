@@ -4,10 +4,9 @@ A model cannot tell an instruction from a quotation by itself. So each answer th
 errors or payloads has this mark beside them; the text itself is never changed.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
-from dcf.core.model import StateDoc
+from dcf.core.model import Meta, StateDoc
 from dcf.values.json_text import Json
 
 TRUST: Final = "untrusted data"
@@ -28,8 +27,7 @@ def mark_of_input(path: str, doc: StateDoc) -> dict[str, Json]:
     return marked([*(before[:_NAMED] or [first]), *more, *holder])
 
 
-def mark_of_event(author: str | None, meta: Mapping[str, Json]) -> dict[str, Json]:
+def mark_of_event(author: str | None, meta: Meta) -> dict[str, Json]:
     """Return the mark of an event: who sent it, and who created its run; without an author it is the creator's."""
-    creator = meta.get("created_by") or meta.get("planner_agent_id")
-    run_by = creator if isinstance(creator, str) else None
+    run_by = meta.created_by or meta.planner_agent_id
     return {"from": author or run_by or "dcf", "run_by": run_by, "trust": TRUST}

@@ -97,14 +97,25 @@ class ControlPlane:
         """Return a state's position in its workflow. Raise UnknownState if there is none of this name or path."""
         return self._transactions.place(workflow_id, state)
 
-    def read(self, workflow_id: str, states: tuple[str, ...] | None = None, *, whole_meta: bool = True) -> Snapshot:
-        """Return a run's current documents: of the given states, or of all states and of what is open inside them."""
+    def read(
+        self,
+        workflow_id: str,
+        states: tuple[str, ...] | None = None,
+        *,
+        whole_meta: bool = True,
+        with_data: bool = True,
+    ) -> Snapshot:
+        """Return a run's current documents: of the given states, or of all states and of what is open inside them.
+
+        `with_data`: inputs and outputs as well.
+        """
         run = self._transactions.run(workflow_id)
         while True:
             paths = self._paths(workflow_id, run, states)
             missing = next((path for path in paths if needs.place_of(run.definition, path) is None), None)
             around = with_scopes(paths)
-            reads = Reads(states=around, inputs=paths, outputs=paths, agents=paths, whole_meta=whole_meta)
+            data = paths if with_data else ()
+            reads = Reads(states=around, inputs=data, outputs=data, agents=paths, whole_meta=whole_meta)
             snapshot = self._store.read(workflow_id, reads)
             if snapshot.meta is not None and run.is_that_of(snapshot.meta):
                 break

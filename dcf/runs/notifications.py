@@ -5,10 +5,10 @@ stand still. Any number of copies may run at once.
 """
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeAlias
 
 from dcf.asl.state_paths import inside
 from dcf.core.decision import Event, Notice, Snapshot
@@ -16,7 +16,7 @@ from dcf.core.inspection import is_ready
 from dcf.core.notices import NoticeKind
 from dcf.core.provenance import mark_of_event
 from dcf.errors import NotFound, StoreUnsuitable, UnknownState
-from dcf.ports import Deliverer, Delivery, Undelivered
+from dcf.ports import Deliverer, Delivery, Post, Undelivered
 from dcf.runs.announcements import entry_of, event_id_of, event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
 from dcf.store.authors import current_author
@@ -38,6 +38,9 @@ _ANOTHER_MAY: Final = frozenset({Undelivered.BUSY, Undelivered.UNKNOWN_AGENT})
 
 _NOT_DELIVERED = Delivery()
 
+DeliverAll: TypeAlias = Callable[[Sequence[Post]], Sequence[Delivery]]
+"""Delivers several events at once, each by itself."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
@@ -55,8 +58,17 @@ class Target:
 class Notifications:
     """Delivers the notifications that runs owe."""
 
-    def __init__(self, plane: ControlPlane, outbox: Outbox, records: ToldRecords, platform: Deliverer) -> None:
+    def __init__(
+        self,
+        plane: ControlPlane,
+        outbox: Outbox,
+        records: ToldRecords,
+        platform: Deliverer,
+        together: DeliverAll | None = None,
+    ) -> None:
+        """Deliver through the platform; with `together` a page at a time, where that is one step for it."""
         self._plane = plane
+        self._together = together
         self._outbox = outbox
         self._records = records
         self._platform = platform
@@ -83,7 +95,7 @@ class Notifications:
 
     def notify(self, workflow_id: str, state: str, *, reason: str, payload: Json = None) -> Target:
         """Notify the agent of one state again, whether or not it was told before."""
-        snapshot = self._plane.read(workflow_id, (state,))
+        snapshot = self._read(workflow_id, (state,))
         doc = snapshot.states.get(state)
         if doc is None:  # its Parallel or Map has not opened it yet
             return Target(state=state, agent_id=None, reason=reason, skipped_not_ready=True)
@@ -95,7 +107,7 @@ class Notifications:
             source=None,
             reason=reason,
         )
-        return self._send(workflow_id, entry, snapshot, payload)
+        return self._send(workflow_id, entry, None, snapshot, payload)
 
     def deliver(self, workflow_id: str, *, payload: Json = None) -> list[Target]:
         """Hand owed notifications to their agents, a page of them. Entries that no agent can take yet stay."""
@@ -104,9 +116,11 @@ class Notifications:
 
     def deliver_all(self, workflow_id: str) -> int:
         """Deliver all that nobody has taken, and a page of what its deliverer did not settle. Return how many."""
-        done = 0
-        while entries := self._outbox.take(workflow_id, self._name, self._page):
+        done, is_more = 0, True
+        while is_more:
+            entries = self._outbox.take(workflow_id, self._name, self._page)
             done += len(self._settle_all(workflow_id, entries, None))
+            is_more = len(entries) == self._page
         stalled = self._outbox.take_over(workflow_id, self._name, STALLED_S, self._page)
         return done + len(self._settle_all(workflow_id, stalled, None))
 
@@ -114,9 +128,15 @@ class Notifications:
         if not entries:
             return []
         about = {entry.state or entry.about for entry in entries}
-        snapshot = self._plane.read(workflow_id, tuple(state for state in about if state is not None))
-        targets = (self._settle(workflow_id, entry, snapshot, payload) for entry in entries)
-        return [target for target in targets if target is not None]
+        snapshot = self._read(workflow_id, tuple(state for state in about if state is not None))
+        outdated = [entry for entry in entries if is_outdated(entry, snapshot)]
+        self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD) for entry in outdated])
+        current = [entry for entry in entries if entry not in outdated]
+        if self._together is not None:
+            return self._settle_together(workflow_id, current, snapshot, payload)
+        return [
+            target for entry in current for target in self._settle_together(workflow_id, [entry], snapshot, payload)
+        ]
 
     def is_current(self, event: Mapping[str, Json]) -> bool:
         """Return True if an event that waited in an inbox is still true."""
@@ -125,7 +145,7 @@ class Notifications:
             return True  # not made by dcf, so dcf cannot judge it
         state = entry.state or entry.about
         try:
-            snapshot = self._plane.read(workflow_id, () if state is None else (state,), whole_meta=False)
+            snapshot = self._read(workflow_id, () if state is None else (state,))
         except NotFound:
             return False
         except StoreUnsuitable:
@@ -140,12 +160,12 @@ class Notifications:
         """Return the Tasks that may follow a state, and the documents of those that are open."""
         followers = self._followers(workflow_id, source)
         with suppress(UnknownState):
-            snapshot = self._plane.read(workflow_id, followers)
+            snapshot = self._read(workflow_id, followers)
             if followers == self._followers(workflow_id, source):
                 return followers, snapshot
         # The cached definition was of an earlier run of this name. Reading has replaced it.
         followers = self._followers(workflow_id, source)
-        return followers, self._plane.read(workflow_id, followers)
+        return followers, self._read(workflow_id, followers)
 
     def _followers(self, workflow_id: str, source: str | None) -> tuple[str, ...]:
         """Return the Tasks that may follow a state, as far as the definition alone gives their paths."""
@@ -155,20 +175,23 @@ class Notifications:
         found = here.machine.task_successors(here.name)
         return tuple(inside(here.scope, path) for path in found) if here.scope else found
 
-    def _settle(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Target | None:
-        if is_outdated(entry, snapshot):
-            self._outbox.settle(workflow_id, entry)
-            return None
-        target = self._send(workflow_id, entry, snapshot, payload)
-        if target.agent_id is None and entry.state is not None:
-            return target  # nobody is assigned yet
-        outcome = self._outcome(workflow_id, entry, snapshot, target)
-        if target.sent or target.agent_id is None or target.delivery.failure is Undelivered.UNKNOWN_AGENT:
-            self._outbox.settle(workflow_id, entry, outcome)  # reminders try again later, when the agent may exist
-        else:
-            idle_s = max(0.0, STALLED_S - target.delivery.retry_after_s)
-            self._outbox.postpone(workflow_id, entry, self._name, idle_s, outcome)
-        return target
+    def _settle_together(
+        self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
+    ) -> list[Target]:
+        """Tell the agents of these entries, record what became of it, and remove the entries that are done with."""
+        targets = self._send_all(workflow_id, entries, snapshot, payload)
+        handled: list[tuple[OutboxEntry, TellingOutcome]] = []
+        for entry, target in zip(entries, targets, strict=True):
+            if target.agent_id is None and entry.state is not None:
+                continue  # nobody is assigned yet
+            outcome = self._outcome(workflow_id, entry, snapshot, target)
+            if target.sent or target.agent_id is None or target.delivery.failure is Undelivered.UNKNOWN_AGENT:
+                handled.append((entry, outcome))  # reminders try again later, when the agent may exist
+            else:
+                idle_s = max(0.0, STALLED_S - target.delivery.retry_after_s)
+                self._outbox.postpone(workflow_id, entry, self._name, idle_s, outcome)
+        self._outbox.settle(workflow_id, handled)
+        return targets
 
     def _tell(
         self, workflow_id: str, state: str, snapshot: Snapshot, reason: str, source: str | None, payload: Json
@@ -181,30 +204,55 @@ class Notifications:
         entry = OutboxEntry(
             entry_id="", type=NoticeKind.READY.value, state=state, epoch=doc.lease.epoch, source=source, reason=reason
         )
-        told = self._send(workflow_id, entry, snapshot, payload)
+        told = self._send(workflow_id, entry, None, snapshot, payload)
         if payload is None or not told.delivery.duplicate:
             return told
         # The event was delivered without the payload, so another event brings it.
         another = replace(entry, type=f"payload-{fingerprint(dump(payload))}x")
-        return self._send(workflow_id, another, snapshot, payload)
+        return self._send(workflow_id, another, None, snapshot, payload)
 
-    def _send(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Target:
-        """Hand the event to the first agent that takes it. If none does, prefer the failure of a known agent."""
+    def _send_all(
+        self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
+    ) -> list[Target]:
+        """Send each entry's event; to the agents that are first to be asked all together, where that is possible."""
+        if self._together is None or len(entries) == 1:
+            return [self._send(workflow_id, entry, None, snapshot, payload) for entry in entries]
+        posts = [next(self._posts(workflow_id, entry, snapshot, payload), None) for entry in entries]
+        found = iter(self._together([post for post in posts if post is not None]))
+        first = [None if post is None else next(found) for post in posts]
+        return [self._send(workflow_id, *one, snapshot, payload) for one in zip(entries, first, strict=True)]
+
+    def _posts(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, payload: Json) -> Iterator[Post]:
+        """Yield the entry's event for each agent that may take it, in the order to ask."""
+        assert snapshot.meta is not None, "read() raises for a run that does not exist"
         event_id = event_id_of(workflow_id, entry)
-        mark = mark_of_event(current_author(), snapshot.meta_document or {})
+        mark = mark_of_event(current_author(), snapshot.meta)
         event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark)
-        failed: list[tuple[str, Delivery]] = []
         for agent_id in recipients(workflow_id, entry, snapshot):
-            delivery = self._platform.deliver(agent_id, event_id, event)
+            yield Post(agent_id=agent_id, event_id=event_id, event=event)
+
+    def _send(
+        self, workflow_id: str, entry: OutboxEntry, first: Delivery | None, snapshot: Snapshot, payload: Json
+    ) -> Target:
+        """Hand the event to the first agent that takes it. If none does, prefer the failure of a known agent.
+
+        `first` is what came of asking the first one, if it was asked.
+        """
+        failed: list[tuple[str, Delivery]] = []
+        for post in self._posts(workflow_id, entry, snapshot, payload):
+            delivery, first = first or self._platform.deliver(post.agent_id, post.event_id, post.event), None
             if delivery.failure is None:
-                return _target(entry, agent_id, delivery, failed)
-            failed.append((agent_id, delivery))
+                return _target(entry, post.agent_id, delivery, failed)
+            failed.append((post.agent_id, delivery))
             if delivery.failure not in _ANOTHER_MAY:
                 break
         if not failed:
             return Target(state=entry.state, agent_id=None, reason=entry.reason)
         hopeful = (one for one in failed if one[1].failure is not Undelivered.UNKNOWN_AGENT)
         return _target(entry, *next(hopeful, failed[0]), failed)
+
+    def _read(self, workflow_id: str, states: tuple[str, ...]) -> Snapshot:
+        return self._plane.read(workflow_id, states, whole_meta=False, with_data=False)
 
     def _outcome(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, target: Target) -> TellingOutcome:
         """Return what to record: that the agent was told, or why not; each reason is recorded once per visit."""

@@ -6,6 +6,7 @@ handed out and not acknowledged within `VISIBILITY_S` is handed out again, to an
 How a process waits is in `inbox_waits`; every event that is put in is news there.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -35,6 +36,17 @@ class Message:
 
     message_id: str
     event: Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Letter:
+    """An event of a run for an agent's inbox. `sender` is the run's creator."""
+
+    agent_id: str
+    event_id: str
+    event: Json
+    run: str = ""
+    sender: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,11 +81,14 @@ class Inbox:
 
     def put(self, agent_id: str, event_id: str, event: Json, *, run: str = "", sender: str = "") -> Posted:
         """Put an event of a run in; it replaces an unread one about the same state. `sender` is the run's creator."""
-        script_keys = (*keys.inbox_parts(agent_id), _sent(agent_id, event_id), keys.gone(agent_id), keys.NEWS)
-        lives = (_INBOX_LIFE_S, _SENT_LIFE_S)
-        given = (event_id, sender, dump([sender, run]), dump(event), MOST_UNREAD, *lives, agent_id, MOST_NEWS)
-        ((outcome, message_id),) = self._connections.send(("EVAL", PUT, len(script_keys), *script_keys, *given))
-        return Posted(outcome=outcome.decode(), message_id=message_id.decode())
+        letter = Letter(agent_id=agent_id, event_id=event_id, event=event, run=run, sender=sender)
+        (posted,) = self.put_all([letter])
+        return posted
+
+    def put_all(self, letters: Sequence[Letter]) -> list[Posted]:
+        """Put several events into their inboxes, in one packet. Each is put in by itself."""
+        found = self._connections.send(*map(_put, letters)) if letters else []
+        return [Posted(outcome=outcome.decode(), message_id=message_id.decode()) for outcome, message_id in found]
 
     def take(self, agent_id: str, acknowledged: str | None = None) -> Taken:
         """Take the next event not handed out, or handed out too long ago; acknowledge a message before, in one packet.
@@ -98,6 +113,14 @@ class Inbox:
         """Remove the message. Return False if it was gone already."""
         (removed,) = self._connections.send(_removal(agent_id, message_id))
         return bool(removed)
+
+
+def _put(letter: Letter) -> Command:
+    agent_id, event_id, sender = letter.agent_id, letter.event_id, letter.sender
+    script_keys = (*keys.inbox_parts(agent_id), _sent(agent_id, event_id), keys.gone(agent_id), keys.NEWS)
+    lane, lives = dump([sender, letter.run]), (_INBOX_LIFE_S, _SENT_LIFE_S)
+    given = (event_id, sender, lane, dump(letter.event), MOST_UNREAD, *lives, agent_id, MOST_NEWS)
+    return ("EVAL", PUT, len(script_keys), *script_keys, *given)
 
 
 def _removal(agent_id: str, message_id: str) -> Command:

@@ -4,7 +4,7 @@ Transactions write the entries. An entry is removed only when it is acknowledged
 says so. Any number of deliverers may read at once: each entry goes to one of them, and to another if that one dies.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from dcf.core.attention import NEVER
@@ -149,14 +149,16 @@ class Outbox:
         later = ("XCLAIM", run.outbox, _GROUP, deliverer, 0, entry.entry_id, "IDLE", int(idle_s * 1000), "JUSTID")
         self._connections.send(later, *_written(run, entry, outcome))
 
-    def settle(self, workflow_id: str, entry: OutboxEntry, outcome: TellingOutcome = NOTHING_TOLD) -> None:
-        """Remove an entry that was handled, and record the outcome in the history."""
-        run = RunKeys(workflow_id)
+    def settle(self, workflow_id: str, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> None:
+        """Remove entries that were handled, and record the outcomes in the history, in one transaction."""
+        if not handled:
+            return
+        run, entry_ids = RunKeys(workflow_id), [entry.entry_id for entry, _ in handled]
         self._connections.send(
             ("MULTI",),
-            ("XACK", run.outbox, _GROUP, entry.entry_id),
-            ("XDEL", run.outbox, entry.entry_id),
-            *_written(run, entry, outcome),
+            ("XACK", run.outbox, _GROUP, *entry_ids),
+            ("XDEL", run.outbox, *entry_ids),
+            *(command for one in handled for command in _written(run, *one)),
             ("EXEC",),
         )
 

@@ -36,6 +36,7 @@ _META_FIELDS: Final = {
         "created_at",
         "started_at",
         "planner_agent_id",
+        "created_by",
         "max_attempts",
         "clock_due_at",
     )

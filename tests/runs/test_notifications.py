@@ -64,7 +64,7 @@ def test_what_a_deliverer_took_before_it_died_is_delivered_by_another_after_a_wh
 def test_a_deliverer_that_died_between_delivering_and_settling_causes_no_second_message(real: World) -> None:
     run = owing(real)
     (entry,) = real.outbox.take(run, "dead")
-    real.notifications._send(run, entry, real.plane.read(run), None)
+    real.notifications._send(run, entry, None, real.plane.read(run), None)
     forget_for(real, run, 31)
     real.notifications.pulse()
     assert targets(real, run, "b") == ["B"]

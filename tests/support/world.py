@@ -49,7 +49,8 @@ class Relay(Notifications):
     """What one process has to tell agents with: a deliverer, and a clock beside it."""
 
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
-        super().__init__(world.plane, world.outbox, world.told, platform)
+        together = platform.deliver_all if isinstance(platform, Mailbox) else None
+        super().__init__(world.plane, world.outbox, world.told, platform, together)
         self.deliveries = DeliveryThreads(self.deliver_all, threads)
         time = ServerTime(world.connections)
         self.clock = RunClock(world.plane, world.index, world.due, world.outbox, world.retention, self.deliveries, time)

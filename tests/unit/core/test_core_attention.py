@@ -58,7 +58,7 @@ def test_a_ready_state_that_nobody_took_is_announced_again() -> None:
 
 def test_a_state_is_announced_at_once_when_its_agent_is_there_and_its_run_was_started() -> None:
     assert hasten(snapshot(StateDoc()), "A").changes == Changes(timers={"A": NOW})
-    unstarted = meta(has_planner=True, is_started=False)
+    unstarted = meta(planner_agent_id="boss", is_started=False)
     assert hasten(snapshot(StateDoc(), about=unstarted), "A").changes is None, "starting the run announces it"
     assert hasten(snapshot(held()), "A").changes is None
     assert hasten(snapshot(StateDoc(), about=meta(RunStatus.FAILED)), "A").changes is None
