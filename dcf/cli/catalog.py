@@ -6,6 +6,7 @@ It is started often, so what it works with is imported when it runs. Text from r
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -22,8 +23,8 @@ from dcf.values.spans import read_moment
 if TYPE_CHECKING:
     from dcf.core.catalog import RunPage, RunQuery
 
-_STUCK_FIRST: Final = 10
-"""Most stuck runs that stand before the newest."""
+_STUCK_FIRST: Final = 20
+"""Half of a list as long as this, and half of a shorter one, may be stuck runs, which stand before the newest."""
 
 _LISTED: Final = 0.9
 """Share of all runs that have a status: with less, an earlier version made some, and no sweep has come by."""
@@ -87,10 +88,10 @@ def list_runs(
         cursor=None if cursor == _FIRST_PAGE else read_cursor(cursor),
     )
     with opening.run_list() as found:
-        page = found.list_runs(query)
-        begins = cursor is None and not as_json and query == RunQuery(limit=limit)
-        stuck_ones = RunQuery(limit=_STUCK_FIRST, stuck=True)
-        first = found.list_runs(stuck_ones) if begins and page.counts.stuck else None
+        begins = limit > 1 and cursor is None and not as_json and query == RunQuery(limit=limit)
+        most = min(limit, _STUCK_FIRST) // 2
+        first = found.list_runs(RunQuery(limit=most, stuck=True)) if begins else None
+        page = found.list_runs(query if first is None else replace(query, limit=limit - len(first.rows)))
     if as_json:
         document = page.as_json()
         typer.echo(json_text(document["runs"] if cursor is None else document, indent=2))
