@@ -1,22 +1,27 @@
 """What a page of the list of runs costs beside a hundred runs and a hundred thousand, and what pruning leaves."""
 
 import secrets
+import statistics
+import tempfile
 import time
-from dataclasses import dataclass
+from contextlib import closing
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from benchmarks import workloads
 from benchmarks.figures import Row
-from benchmarks.measuring import Probe, compare
-from dcf.application import Application
-from dcf.core.catalog import Cursor, Facet, RunQuery, facets_of
+from benchmarks.measuring import Probe
+from dcf.application import Application, open_application
+from dcf.core.catalog import Cursor, RunQuery, facets_of
 from dcf.core.model import RunStatus
 from dcf.core.retention import Deleted
+from dcf.settings import Settings
 from dcf.store import keys
 from dcf.store.connection import Command, Connections, open_pool
 from dcf.store.keys import RunKeys
 
+_PREFIX: Final = "listed-"
 _FEW: Final = 100
 _MANY: Final = 100_000
 _DOCUMENTS: Final = 1_000
@@ -39,106 +44,80 @@ _QUERIES: Final = {
 
 
 def measure_listing(app: Application, probe: Probe, rounds: int) -> list[Row]:
-    """Time and round trips of pages at both sizes, then the deletion of ten thousand runs."""
-    connections = Connections(open_pool(app.redis_url))
-    names: list[str] = []
-    try:
-        names += _listed(app, connections, _FEW, at=2**52)
-        few = _pages(app, probe, rounds)
-        names += _listed(app, connections, _MANY - _FEW, at=2**52 - _FEW)
-        many = _pages(app, probe, rounds)
-        rows = [row for name in _QUERIES for row in _compared(name, few[name], many[name])]
-        _unlisted(connections, names)
-    finally:
-        connections.close()
+    """Time and round trips of pages at both sizes, in turns, then the deletion of ten thousand runs."""
+    with (
+        tempfile.TemporaryDirectory(prefix="dcf-bench-") as folder,
+        open_application(Settings(data_dir=Path(folder), redis_url=None)) as small,
+    ):
+        _list_runs(small, _FEW)
+        _list_runs(app, _MANY)
+        rows = [row for name in _QUERIES for row in _compared(name, small, app, probe, rounds)]
+    _remove_all(app)
     return [*rows, *_pruned(app)]
 
 
-def _listed(app: Application, connections: Connections, number: int, at: int) -> list[str]:
-    """List copies of one run under new names, newest first from this score down."""
+def _list_runs(app: Application, number: int) -> None:
+    """List copies of one run under new names, newest first from a score down."""
     model = workloads.create(app.control_plane, workloads.chain(3))
-    source, names = RunKeys(model), [f"bench-{secrets.token_hex(6)}" for _ in range(number)]
+    source, names = RunKeys(model), [f"{_PREFIX}{secrets.token_hex(6)}" for _ in range(number)]
     meta = app.control_plane.read(model, ()).meta_document or {}
-    indexes = (keys.RUNS, *(keys.runs_by(facet, value) for facet, value in facets_of(meta) if facet is not Facet.AGENT))
+    indexes = (keys.RUNS, *(keys.runs_by(facet, value) for facet, value in facets_of(meta)))
     states = [str(state) for state in meta["states"]]
-    for start in range(0, number, _BATCH):
-        commands: list[Command] = []
-        for place, name in enumerate(names[start : start + _BATCH], start):
-            commands += (("ZADD", index, at - place, name) for index in indexes)
-            if place < _DOCUMENTS:
-                run = RunKeys(name)
-                commands.append(("COPY", source.meta, run.meta))
-                commands += (("COPY", source.state(state), run.state(state)) for state in states)
-        connections.send(*commands)
-    return names
+    with closing(Connections(open_pool(app.redis_url))) as connections:
+        for start in range(0, number, _BATCH):
+            commands: list[Command] = []
+            for place, name in enumerate(names[start : start + _BATCH], start):
+                commands += (("ZADD", index, 2**52 - place, name) for index in indexes)
+                if place < _DOCUMENTS:
+                    run = RunKeys(name)
+                    commands.append(("COPY", source.meta, run.meta))
+                    commands += (("COPY", source.state(state), run.state(state)) for state in states)
+            connections.send(*commands)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Cost:
-    """Round trips of a page, and its time in seconds and in PINGs that were timed in turns with it."""
-
-    trips: int
-    seconds: float
-    pings: float
-
-
-def _pages(app: Application, probe: Probe, rounds: int) -> dict[str, _Cost]:
-    """Measure a page of each query."""
-    found: dict[str, _Cost] = {}
-    for name, query in _QUERIES.items():
-        assert len(app.run_list.list_runs(query).rows) == _PAGE
-        read = partial(app.run_list.list_runs, query)
-        trips, timing = probe.spent(read).reads, compare(probe, read, _nothing, max(40, rounds // 2))
-        found[name] = _Cost(trips=trips, seconds=timing.work, pings=timing.ratio)
-    return found
-
-
-def _nothing() -> None:
-    """No preparation."""
-
-
-def _compared(name: str, few: _Cost, many: _Cost) -> list[Row]:
+def _compared(name: str, small: Application, large: Application, probe: Probe, rounds: int) -> list[Row]:
+    """Read pages of both in turns, so that what else the machine does slows both."""
+    query = _QUERIES[name]
+    times: dict[str, list[float]] = {"few": [], "many": []}
+    for _ in range(max(100, rounds // 2)):
+        for which, app in (("few", small), ("many", large)):
+            began = time.perf_counter()
+            page = app.run_list.list_runs(query)
+            times[which].append(time.perf_counter() - began)
+            assert len(page.rows) == _PAGE
+    few, many = statistics.median(times["few"]), statistics.median(times["many"])
     what = f"a page of {_PAGE} runs, {name}, {_MANY} runs"
+    trips = probe.spent(partial(large.run_list.list_runs, query)).reads
     return [
-        Row(what=what, figure=round(many.seconds * 1000, 2), unit="ms"),
-        Row(what=what, figure=many.trips, unit="round trips", bound=_ROUND_TRIPS),
-        Row(what=f"{what} : {_FEW}", figure=round(many.pings / few.pings, 2), unit="ratio", bound=_RATIO),
+        Row(what=what, figure=round(many * 1000, 2), unit="ms"),
+        Row(what=what, figure=trips, unit="round trips", bound=_ROUND_TRIPS),
+        Row(what=f"{what} : {_FEW}", figure=round(many / few, 2), unit="ratio", bound=_RATIO),
     ]
 
 
-def _unlisted(connections: Connections, names: list[str]) -> None:
-    indexes = [key.decode() for key in _every_index(connections)]
-    for start in range(0, len(names), _BATCH):
-        page = names[start : start + _BATCH]
-        connections.send(*(("ZREM", index, *page) for index in indexes))
-        runs = [RunKeys(name) for name in page if start < _DOCUMENTS + _FEW]
-        gone = [key for run in runs for key in (run.meta, *(run.state(f"S{number:04d}") for number in range(3)))]
-        if gone:
-            connections.send(("DEL", *gone))
-
-
-def _every_index(connections: Connections) -> list[bytes]:
-    (found,) = connections.send(("KEYS", f"{keys.RUNS}*"))
-    return list(found)
+def _remove_all(app: Application) -> None:
+    """Remove the copies, for the measurements that follow."""
+    with closing(Connections(open_pool(app.redis_url))) as connections:
+        every = connections.send(("KEYS", f"{keys.RUNS}*"), ("KEYS", f"cp:wf:{_PREFIX}*"))
+        for found in every:
+            for start in range(0, len(found), _BATCH):
+                connections.send(("DEL", *found[start : start + _BATCH]))
 
 
 def _pruned(app: Application) -> list[Row]:
     """Create ten thousand runs that end, delete them, and count what is left."""
     names = _PRUNED * [""]
-    connections = Connections(open_pool(app.redis_url))
-    try:
-        for number in range(_PRUNED):
-            names[number] = workloads.create(app.control_plane, _AT_ONCE)
-        app.clock.pulse()
-        app.clock.finish(60)
-        app.clock.pulse()
-        began = time.perf_counter()
-        deleted = sum(isinstance(app.retention.delete(name), Deleted) for name in names)
-        took = time.perf_counter() - began
-        assert deleted == _PRUNED
+    for number in range(_PRUNED):
+        names[number] = workloads.create(app.control_plane, _AT_ONCE)
+    app.clock.pulse()
+    app.clock.finish(60)
+    app.clock.pulse()
+    began = time.perf_counter()
+    deleted = sum(isinstance(app.retention.delete(name), Deleted) for name in names)
+    took = time.perf_counter() - began
+    assert deleted == _PRUNED
+    with closing(Connections(open_pool(app.redis_url))) as connections:
         left = _left(connections, names)
-    finally:
-        connections.close()
     return [
         Row(what=f"delete one of {_PRUNED} runs", figure=round(took * 1000 / _PRUNED, 2), unit="ms"),
         Row(what=f"keys and index entries left of {_PRUNED} runs", figure=left, unit="keys", bound=0),

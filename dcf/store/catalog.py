@@ -31,11 +31,13 @@ _LAST_ID: Final = "z" * 64
 _MOST_STATES: Final = 100
 """States counted of a run; a run with more shows no count."""
 
+_STATES: Final = "$.states[0:101]"
+"""The names of these states, and one more, which tells that there are more."""
+
 _FIELDS: Final = (
     *("$.status", "$.workflow_name", "$.workflow_version", "$.definition_sha256", "$.tags", "$.created_at"),
-    *("$.finished_at", "$.finalized_at", "$.paused_at", "$.hold", f"$.states[0:{_MOST_STATES + 1}]"),
+    *("$.finished_at", "$.finalized_at", "$.paused_at", "$.hold", _STATES),
 )
-_STATES: Final = _FIELDS[-1]
 _AGENTS: Final = "$.agents"
 
 _UNENDED: Final = frozenset(f'["{status}"]'.encode() for status in OPEN)
