@@ -7,6 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -17,6 +18,7 @@ from dcf.cli import opening
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say, status_text
 from dcf.errors import InvalidArgument
+from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.spans import read_moment
 
@@ -144,10 +146,15 @@ def _sums(page: "RunPage", shown: int, query: "RunQuery") -> str:
 
 
 def _repeated(query: "RunQuery") -> str:
-    """Return the options that the next page needs, where they are short."""
+    """Return the options that the next page needs."""
     words = {"status": query.status, "workflow": query.workflow, "version": query.version, "agent": query.agent}
-    given = [f" --{name} {value}" for name, value in (words | {"tag": query.tag}).items() if value is not None]
+    words |= {"tag": query.tag, "since": _time(query.since), "until": _time(query.until)}
+    given = [f" --{name} {quote(clean(value))}" for name, value in words.items() if value is not None]
     return "".join(given) + (" --stuck" if query.stuck else "")
+
+
+def _time(micros: int | None) -> str | None:
+    return None if micros is None else to_text(micros)
 
 
 def _columns(rows: Sequence[Mapping[str, Json]]) -> dict[str, Sequence[Text]]:
@@ -197,7 +204,18 @@ def _fitting(columns: Mapping[str, Sequence[Text]], width: int) -> Table:
             needed = width - gap
         width -= needed + gap
         table.add_column(name, no_wrap=True, overflow="ellipsis", max_width=needed)
-        shown.append(cells)
+        shown.append([_cut(cell, needed) for cell in cells])
     for row in zip(*shown, strict=True):
         table.add_row(*row)
     return table
+
+
+def _cut(cell: Text, width: int) -> Text:
+    """Return a workflow and its version in this width; the name is cut before the version, which tells runs apart."""
+    name, _, version = cell.plain.rpartition("@")
+    room = width - len(version) - 2
+    if cell.cell_len <= width or room < 1:
+        return cell
+    short = Text(name)
+    short.truncate(room + 1, overflow="ellipsis")
+    return Text(f"{short.plain}@{version}")
