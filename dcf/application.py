@@ -36,14 +36,13 @@ from dcf.skills.library import Library
 from dcf.skills.manifest import SCHEMA_NAME
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
-from dcf.store import embedded
 from dcf.store.access_keys import AccessKeys
 from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.catalog import Catalog
-from dcf.store.connection import Connections, open_async_client, open_pool
+from dcf.store.connection import Connections, open_async_client
 from dcf.store.definitions import KeptDefinitions
 from dcf.store.deletion import Deletion
 from dcf.store.deliveries import SharedDeliveries
@@ -56,6 +55,7 @@ from dcf.store.inbox_waits import InboxReader
 from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
+from dcf.store.opening import opened
 from dcf.store.outbox import Outbox
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
@@ -132,17 +132,14 @@ class Application:
 @contextmanager
 def open_application(settings: Settings) -> Iterator[Application]:
     """Connect to the configured Redis, or start or join the embedded one, for the duration of the `with` block."""
-    if settings.redis_url is not None:
-        url = settings.redis_url.get_secret_value()
-        yield from _connected(settings, url, Connections(open_pool(url)))
-        return
-    with embedded.start(settings.data_dir, appendfsync=settings.appendfsync, maxmemory=settings.maxmemory) as server:
-        yield from _connected(settings, server.url, Connections(open_pool(server.url), server.revive))
+    url = None if settings.redis_url is None else settings.redis_url.get_secret_value()
+    fsync, most = settings.appendfsync, settings.maxmemory
+    with opened(url, settings.data_dir, appendfsync=fsync, maxmemory=most) as (found, connections):
+        yield from _connected(settings, found, connections)
 
 
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
-        resources.callback(connections.close)
         facts, parts = inspect_server(connections), _parts_of_runs(settings, connections)
         plane, replicas = parts.plane, settings.wait_replicas
         inbox, records = Inbox(connections), AgentRecords(connections)

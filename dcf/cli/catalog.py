@@ -6,6 +6,8 @@ It is started often, so what it works with is imported when it runs. Text from r
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -17,14 +19,18 @@ from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say, status_text
 from dcf.errors import InvalidArgument
+from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.spans import read_moment
 
 if TYPE_CHECKING:
     from dcf.core.catalog import RunPage, RunQuery
 
-_STUCK_FIRST: Final = 10
-"""Most stuck runs that stand before the newest."""
+_STUCK_FIRST: Final = 20
+"""Half of a list as long as this, and half of a shorter one, may be stuck runs, which stand before the newest."""
+
+_LISTED: Final = 0.9
+"""Share of all runs that have a status: with less, an earlier version made some, and no sweep has come by."""
 
 _FIRST_PAGE: Final = "0"
 _GAP: Final = 2
@@ -84,11 +90,11 @@ def list_runs(
         stuck=stuck,
         cursor=None if cursor == _FIRST_PAGE else read_cursor(cursor),
     )
-    with opening.application() as found:
-        page = found.run_list.list_runs(query)
-        begins = cursor is None and not as_json and query == RunQuery(limit=limit)
-        stuck_ones = RunQuery(limit=_STUCK_FIRST, stuck=True)
-        first = found.run_list.list_runs(stuck_ones) if begins and page.counts.stuck else None
+    with opening.run_list() as found:
+        begins = limit > 1 and cursor is None and not as_json and query == RunQuery(limit=limit)
+        most = min(limit, _STUCK_FIRST) // 2
+        first = found.list_runs(RunQuery(limit=most, stuck=True)) if begins else None
+        page = found.list_runs(query if first is None else replace(query, limit=limit - len(first.rows)))
     if as_json:
         document = page.as_json()
         typer.echo(json_text(document["runs"] if cursor is None else document, indent=2))
@@ -127,22 +133,29 @@ def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
 
 def _sums(page: "RunPage", shown: int, query: "RunQuery") -> str:
     """Return the sentence below the list: how many of how many, and how to go on."""
-    counts = page.counts
-    many = page.matching if page.matching is not None else None
+    counts, many = page.counts, page.matching
     of = f"{shown:,}" if many is None else f"{shown:,} of {max(many, shown):,}"
     by_status = [f"{count:,} {status}" for status, count in counts.by_status.items() if count]
     by_status += [f"{counts.stuck:,} stuck"] if counts.stuck else []
-    told = f"{of} {'run' if shown == 1 and (many or 1) == 1 else 'runs'}; in all {', '.join(by_status) or counts.runs}."
+    told = f"{of} {'run' if max(many or 0, shown) == 1 else 'runs'}"
+    told += f"; in all {', '.join(by_status)}." if by_status else "."
+    if sum(counts.by_status.values()) < counts.runs * _LISTED:
+        told += " Some were made by an earlier version; `dcf doctor --repair` lets filters find them, or an hour does."
     if page.next_cursor is None:
         return told
     return f"{told} Older ones: dcf ls{_repeated(query)} --cursor {page.next_cursor}"
 
 
 def _repeated(query: "RunQuery") -> str:
-    """Return the options that the next page needs, where they are short."""
+    """Return the options that the next page needs."""
     words = {"status": query.status, "workflow": query.workflow, "version": query.version, "agent": query.agent}
-    given = [f" --{name} {value}" for name, value in (words | {"tag": query.tag}).items() if value is not None]
+    words |= {"tag": query.tag, "since": _time(query.since), "until": _time(query.until)}
+    given = [f" --{name} {quote(clean(value))}" for name, value in words.items() if value is not None]
     return "".join(given) + (" --stuck" if query.stuck else "")
+
+
+def _time(micros: int | None) -> str | None:
+    return None if micros is None else to_text(micros)
 
 
 def _columns(rows: Sequence[Mapping[str, Json]]) -> dict[str, Sequence[Text]]:
@@ -192,7 +205,18 @@ def _fitting(columns: Mapping[str, Sequence[Text]], width: int) -> Table:
             needed = width - gap
         width -= needed + gap
         table.add_column(name, no_wrap=True, overflow="ellipsis", max_width=needed)
-        shown.append(cells)
+        shown.append([_cut(cell, needed) for cell in cells])
     for row in zip(*shown, strict=True):
         table.add_row(*row)
     return table
+
+
+def _cut(cell: Text, width: int) -> Text:
+    """Return a workflow and its version in this width; the name is cut before the version, which tells runs apart."""
+    name, _, version = cell.plain.rpartition("@")
+    room = width - len(version) - 2
+    if cell.cell_len <= width or room < 1:
+        return cell
+    short = Text(name)
+    short.truncate(room + 1, overflow="ellipsis")
+    return Text(f"{short.plain}@{version}")

@@ -115,18 +115,17 @@ def stuck_mark(before: Mapping[str, StateDoc], changes: Changes) -> bool | None:
     """
     found = False if "started_at" in changes.meta else None
     for path, doc in changes.states.items():
-        if _is_in_vain(doc):
+        if (doc.reminders or doc.start_reminders) and _is_in_vain(doc):
             return True
-        if path in before and _is_in_vain(before[path]):
+        old = before.get(path)
+        if old is not None and (old.reminders or old.start_reminders) and _is_in_vain(old):
             found = False
     return found
 
 
 def _is_in_vain(doc: StateDoc) -> bool:
     """Return True if enough reminders about an open state were followed by no lease."""
-    if doc.reminders < STUCK_REMINDERS and not doc.start_reminders:
-        return False
-    return not doc.status.is_terminal
+    return not doc.status.is_terminal and (doc.reminders >= STUCK_REMINDERS or doc.start_reminders > 0)
 
 
 def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:

@@ -1,10 +1,11 @@
 """Reads pages of the list of runs, by indexes that cost what the page costs, however many runs there are.
 
-Three packets at most. The first asks how many runs each index has, and for the newest entries of those that the query
-names; the second reads what their meta documents say, of the smallest index; the third the statuses of the states. The
-entries are written by the runs' own transactions, just before the commit (`writing`), so some may be stale: a page
-leaves them out. The clock takes them off when it retires the run (`due`), deleting a run takes all off, and a sweep
-those that name nothing (`listings`). Never writes.
+Three packets. The first asks how many runs there are and, by a script, for the newest entries of the smallest index
+that the filters name; those that another of their indexes does not have are left out. The second reads what the meta
+documents of these runs say, the third the statuses of their states. The entries are written by the runs' own
+transactions, just before the commit (`writing`), so some may be stale: a page leaves them out. The clock takes them off
+when it retires the run (`due`), deleting a run takes all off, and a sweep those that name nothing (`listings`). Never
+writes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,17 +23,21 @@ from dcf.values.json_text import load
 _SPARE: Final = 14
 """Entries read beyond the page, in place of stale ones."""
 
-_SIEVED: Final = 400
-"""Entries read at least where one index is sieved by other filters: as many meta documents are read in one packet."""
+_LOOKED_AT: Final = 2_000
+"""Entries of an index that one page looks at, at most; then the next page goes on."""
+
+_LAST_ID: Final = "z" * 64
 
 _MOST_STATES: Final = 100
 """States counted of a run; a run with more shows no count."""
 
+_STATES: Final = "$.states[0:101]"
+"""The names of these states, and one more, which tells that there are more."""
+
 _FIELDS: Final = (
     *("$.status", "$.workflow_name", "$.workflow_version", "$.definition_sha256", "$.tags", "$.created_at"),
-    *("$.finished_at", "$.finalized_at", "$.paused_at", "$.hold", f"$.states[0:{_MOST_STATES + 1}]"),
+    *("$.finished_at", "$.finalized_at", "$.paused_at", "$.hold", _STATES),
 )
-_STATES: Final = _FIELDS[-1]
 _AGENTS: Final = "$.agents"
 
 _UNENDED: Final = frozenset(f'["{status}"]'.encode() for status in OPEN)
@@ -47,31 +52,23 @@ class Catalog:
     def page(self, query: RunQuery) -> RunPage:
         """Return a page of the runs that the query describes, newest first."""
         indexes = _indexes(query)
-        length = query.limit + _SPARE if len(indexes) == 1 else max(query.limit + _SPARE, _SIEVED)
-        asked = [_size(index, query) for index in indexes] + [_entries(index, query, length) for index in indexes]
-        replies = self._connections.send(*_COUNTS, *asked)
-        sizes, pages = replies[len(_COUNTS) : -len(indexes)], replies[-len(indexes) :]
-        smallest = min(range(len(indexes)), key=sizes.__getitem__)
-        found = _after(pages[smallest], query.cursor)
-        return self._read(query, _Source(entries=found, goes_on=len(pages[smallest]) >= 2 * length), replies, sizes)
-
-    def _read(self, query: RunQuery, source: "_Source", replies: Sequence[Reply], sizes: Sequence[int]) -> RunPage:
+        *counts, (size, *found) = self._connections.send(*_COUNTS, _search(indexes, query))
+        source = _source(found)
         now, rows = self._rows(query, source.entries)
         wanted: list[RunRow] = []
-        last: Cursor | None = None
+        ends_at = source.stopped
         for entry, row in zip(source.entries, rows, strict=True):
-            if len(wanted) == query.limit:
-                break
-            last = entry
             if row is not None and query.matches(row):
                 wanted.append(row)
-        is_all = not source.goes_on and (not source.entries or last == source.entries[-1])
+            if len(wanted) == query.limit:
+                ends_at = ends_at if entry == source.entries[-1] else entry
+                break
         return RunPage(
             now=now,
             rows=tuple(self._counted(wanted)),
-            counts=_counts(replies),
-            matching=sizes[0] if len(sizes) == 1 else None,
-            next_cursor=None if is_all else last or _beyond(query.cursor),
+            counts=_counts(counts),
+            matching=size if len(indexes) == 1 else None,
+            next_cursor=_further(ends_at, query.cursor),
         )
 
     def _rows(self, query: RunQuery, entries: Sequence[Cursor]) -> tuple[int, list[RunRow | None]]:
@@ -101,10 +98,45 @@ class Catalog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Source:
-    """Entries of an index; `goes_on`: there may be more after them."""
+    """Entries of an index. `stopped` is the last that was looked at, if there may be more; None if that was all."""
 
     entries: Sequence[Cursor]
-    goes_on: bool
+    stopped: Cursor | None
+
+
+_SEARCH: Final = """
+local low, high, from, score, name = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local wanted, most = tonumber(ARGV[6]), tonumber(ARGV[7])
+local chosen, size
+for at, index in ipairs(KEYS) do
+  local count = redis.call('ZCOUNT', index, low, high)
+  if not size or count < size then chosen, size = at, count end
+end
+local entries, looked, found = {}, 0, nil
+local function belongs(at)
+  if score and tonumber(found[at + 1]) >= score and found[at] >= name then return false end
+  for other, index in ipairs(KEYS) do
+    if other ~= chosen and not redis.call('ZSCORE', index, found[at]) then return false end
+  end
+  return true
+end
+repeat
+  found = redis.call('ZRANGE', KEYS[chosen], from, low, 'BYSCORE', 'REV', 'LIMIT', looked, wanted, 'WITHSCORES')
+  for at = 1, #found, 2 do
+    looked = looked + 1
+    if belongs(at) then
+      entries[#entries + 1] = found[at]
+      entries[#entries + 1] = found[at + 1]
+    end
+    if #entries == 2 * wanted or looked == most then return {size, entries, found[at], found[at + 1]} end
+  end
+until #found < 2 * wanted
+return {size, entries}
+"""
+"""Lua script that returns how many entries the smallest index has, and those after the cursor that all indexes have.
+
+It stops after as many as are wanted, or when it has looked at too many; then it also returns where it stopped.
+"""
 
 
 def _indexes(query: RunQuery) -> list[str]:
@@ -113,34 +145,29 @@ def _indexes(query: RunQuery) -> list[str]:
     return [*named, *([keys.STUCK] if query.stuck else [])] or [keys.RUNS]
 
 
-def _size(index: str, query: RunQuery) -> Command:
-    if query.since is None and query.until is None:
-        return ("ZCARD", index)
-    return ("ZCOUNT", index, *_bounds(query))
-
-
-def _entries(index: str, query: RunQuery, length: int) -> Command:
-    low, high = _bounds(query)
-    if query.cursor is not None:
-        high = str(query.cursor.score)  # of this very time there may be more
-    return ("ZRANGE", index, high, low, "BYSCORE", "REV", "LIMIT", 0, length, "WITHSCORES")
-
-
-def _bounds(query: RunQuery) -> tuple[str, str]:
+def _search(indexes: Sequence[str], query: RunQuery) -> Command:
     low = "-inf" if query.since is None else str(query.since)
-    return low, "+inf" if query.until is None else f"({query.until}"
+    high = "+inf" if query.until is None else f"({query.until}"
+    after = query.cursor
+    place = (high, "", "") if after is None else (str(after.score), str(after.score), after.workflow_id)
+    return ("EVAL", _SEARCH, len(indexes), *indexes, low, high, *place, query.limit + _SPARE, _LOOKED_AT)
 
 
-def _after(found: list[bytes], cursor: Cursor | None) -> list[Cursor]:
-    """Return the entries after the cursor."""
+def _source(reply: Sequence[Reply]) -> _Source:
+    entries, *stopped = reply
+    return _Source(entries=_entries(entries), stopped=_entries(stopped)[0] if stopped else None)
+
+
+def _entries(found: Sequence[bytes]) -> list[Cursor]:
     scored = zip(found[::2], found[1::2], strict=True)
-    entries = [Cursor(score=int(float(score)), workflow_id=name.decode()) for name, score in scored]
-    return [one for one in entries if cursor is None or cursor.is_before(one.score, one.workflow_id)]
+    return [Cursor(score=int(float(score)), workflow_id=name.decode()) for name, score in scored]
 
 
-def _beyond(cursor: Cursor | None) -> Cursor | None:
-    """Return a later place, where more runs than are read at once have the cursor's very time: a page must get on."""
-    return None if cursor is None else Cursor(score=cursor.score - 1, workflow_id="z" * 64)
+def _further(ends_at: Cursor | None, begun: Cursor | None) -> Cursor | None:
+    """Return the cursor of the next page; it gets on even where more runs than one page looks at have the same time."""
+    if ends_at is None or begun is None or begun.is_before(ends_at.score, ends_at.workflow_id):
+        return ends_at
+    return Cursor(score=begun.score - 1, workflow_id=_LAST_ID)
 
 
 def _row(workflow_id: str, reply: Reply, *, is_marked: bool) -> RunRow | None:
@@ -169,5 +196,5 @@ _COUNTS: Final[Sequence[Command]] = (
 
 
 def _counts(replies: Sequence[Reply]) -> Counts:
-    runs, stuck, *by_status = replies[: len(_COUNTS)]
+    runs, stuck, *by_status = replies
     return Counts(runs=runs, stuck=stuck, by_status=dict(zip(_COUNTED, by_status, strict=True)))

@@ -27,6 +27,7 @@ _GRACE: Final = 60 * SECOND
 _ASSIGNED_GRACE_S: Final = 24 * 3600
 """Seconds that an entry may wait for its run: agents may be created long before it."""
 
+_BY_STATUS: Final = keys.runs_by(Facet.STATUS, "")
 _NONE: Final[Mapping[str, int]] = {}
 
 Flaws: TypeAlias = tuple[ListFlaw, ...]
@@ -88,7 +89,7 @@ class Listings:
         def page(connection: Connection) -> Flaws:
             flaws = look(connection)
             if repair:
-                _ask(connection, [_remedy(flaw) for flaw in flaws])
+                _ask(connection, [command for flaw in flaws for command in _remedies(flaw)])
             return flaws
 
         return self._connections.over_one(page)
@@ -98,9 +99,16 @@ def _ask(connection: Connection, commands: list[Command]) -> list[Reply]:
     return [checked(reply) for reply in exchange(connection, commands)] if commands else []
 
 
-def _remedy(flaw: ListFlaw) -> Command:
+def _remedies(flaw: ListFlaw) -> Iterator[Command]:
     if flaw.is_missing:
-        return ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
+        yield ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
+        if flaw.index.startswith(_BY_STATUS):  # an earlier version's: the clock finds when it finalizes itself
+            yield ("ZADD", keys.due(flaw.name), "NX", flaw.score, flaw.name)
+    else:
+        yield _removal(flaw)
+
+
+def _removal(flaw: ListFlaw) -> Command:
     if flaw.kind is ListKind.DOCUMENTS:
         return forget_document(flaw.index.removeprefix(keys.quota("", "docs")), flaw.name)
     if flaw.kind is ListKind.CHARGES:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 import uuid
 from typing import Any
 
@@ -58,6 +59,29 @@ def test_a_list_says_how_many_of_how_many_and_how_to_go_on(dcf: Dcf, seed: Seed,
     second = dcf(*words, "--limit", 3)
     assert [line.split()[0] for line in second.stdout.splitlines()[1:]] == made[2::-1]
     assert "Older" not in second.stderr
+
+
+def test_runs_of_an_earlier_version_are_told_of_until_a_sweep_lists_them(
+    dcf: Dcf, seed: Seed, world: World, mine: str
+) -> None:
+    for _ in range(3):
+        seed(name=mine)
+    for key in world.ask("KEYS", "cp:idx:runs:status:*"):
+        world.ask("DEL", key)
+    assert "made by an earlier version; `dcf doctor --repair`" in dcf("ls").stderr
+    dcf("doctor", "--repair")
+    assert "earlier version" not in dcf("ls").stderr
+    assert len(rows(dcf, "--workflow", mine, "--status", "succeeded")) == 3
+
+
+def test_the_next_page_is_told_with_the_filters_of_this_one(dcf: Dcf, seed: Seed, mine: str) -> None:
+    name = f"{mine} of two words"
+    made = [seed(name=name) for _ in range(2)]
+    first = dcf("ls", "--workflow", name, "--since", "1h", "--status", "succeeded", "--limit", 1)
+    command = shlex.split(first.stderr.split("Older ones: dcf ")[1])
+    assert {"--since", "--status", "--cursor"} <= set(command)
+    (line,) = dcf(*command).stdout.splitlines()[1:]
+    assert line.split()[0] == made[0]
 
 
 def test_programs_page_with_a_cursor(dcf: Dcf, seed: Seed, mine: str) -> None:
@@ -140,6 +164,8 @@ def test_a_short_id_leaves_room_for_the_workflow_on_80_columns(monkeypatch: pyte
     screen = io.StringIO()
     narrow = Console(file=screen, force_terminal=True, color_system=None, width=80)
     monkeypatch.setattr(catalog, "console", lambda: narrow)
-    row = LONG.as_json() | {"workflow_id": "order-20261121-f944"}
-    catalog.print_runs([row])
-    assert "2026-11-21 23:48:42  Order Processing" in screen.getvalue()
+    rows = [LONG.as_json() | {"workflow_id": "order-20261121-f944", "version": version} for version in ("1.9", None)]
+    catalog.print_runs(rows)
+    first, second = screen.getvalue().splitlines()[1:]
+    assert first.rstrip().endswith("2026-11-21 23:48:42  Order Processi…@1.9")
+    assert second.rstrip().endswith("2026-11-21 23:48:42  Order Pro…@0a1b2c3d"), "the version is not what is cut"

@@ -66,7 +66,7 @@ def test_an_empty_list_shows_the_command_to_try(dcf_alone: Dcf) -> None:
 
 def test_a_list_has_one_line_for_each_run_when_nobody_looks(dcf: Dcf, seed: Seed) -> None:
     made = [seed(name="A workflow with quite a long name") for _ in range(30)]
-    lines = dcf("ls", "--limit", 30).stdout.splitlines()
+    lines = dcf("ls", "--limit", 30, "--workflow", "A workflow with quite a long name").stdout.splitlines()
     assert len(lines) == 31
     assert [line.split()[0] for line in lines[1:]] == made[::-1]
     for line in lines[1:]:

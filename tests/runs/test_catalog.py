@@ -205,11 +205,23 @@ def test_runs_that_come_and_go_between_pages_neither_hide_nor_repeat_others(real
     assert second.next_cursor is None
 
 
-def test_runs_of_the_same_moment_are_paged_too(real: World, mine: str) -> None:
-    runs = sorted(real.create(named(mine)) for _ in range(6))
+@pytest.mark.parametrize("status", [None, RunStatus.RUNNING])
+def test_runs_of_the_same_moment_are_paged_too(real: World, mine: str, status: RunStatus | None) -> None:
+    runs = sorted(real.create(named(mine)) for _ in range(40))
     for run in runs:
-        real.ask("ZADD", keys.runs_by(Facet.WORKFLOW, mine), 1, run)
-    assert every(real, 2, workflow=mine) == runs[::-1]
+        for key in (keys.runs_by(Facet.WORKFLOW, mine), keys.runs_by(Facet.STATUS, "running")):
+            real.ask("ZADD", key, 1, run)
+    assert every(real, 2, workflow=mine, status=status) == runs[::-1]
+
+
+def test_more_runs_of_one_moment_than_a_page_looks_at_do_not_keep_a_page_from_getting_on(
+    real: World, mine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = real.create(named(mine))
+    for number in range(20):
+        real.ask("ZADD", keys.runs_by(Facet.WORKFLOW, mine), 2**52, f"{mine}-{number}")
+    monkeypatch.setattr("dcf.store.catalog._LOOKED_AT", 5)
+    assert every(real, 2, workflow=mine) == [old]
 
 
 def test_stale_entries_make_a_page_short_and_never_endless(real: World, mine: str) -> None:
@@ -226,6 +238,21 @@ def test_stale_entries_make_a_page_short_and_never_endless(real: World, mine: st
 def test_a_cursor_that_no_answer_gave_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgument):
         read_cursor(text)
+
+
+def test_a_page_with_several_filters_looks_at_some_entries_and_the_next_goes_on(
+    real: World, mine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [real.create(named(mine), agents={"A": f"{mine}-{number % 4}"}) for number in range(16)]
+    for run in runs[8:]:
+        real.do(run, "A", f"{mine}-{runs.index(run) % 4}")
+    query = {"workflow": mine, "agent": f"{mine}-1", "status": RunStatus.RUNNING}
+    wanted = [run for number, run in enumerate(runs[:8]) if number % 4 == 1][::-1]
+    monkeypatch.setattr("dcf.store.catalog._LOOKED_AT", 3)
+    first = page(real, 5, **query)
+    assert len(first.rows) < len(wanted), "the newest three of its agent are over"
+    assert every(real, 5, **query) == wanted
+    assert every(real, 1, **query) == wanted
 
 
 # Counts and cost

@@ -64,9 +64,9 @@ class DyingPool:
 class Runs:
     """Runs of two workflows, each step by a process that may die at its commit."""
 
-    def __init__(self, pool: Pool) -> None:
+    def __init__(self, pool: Pool, onlooker: Connections) -> None:
         self.pool = DyingPool(pool)
-        self.world = World(connections=Connections(self.pool))
+        self.world = World(connections=Connections(self.pool), onlooker=onlooker)
         self.name = f"scan-{uuid.uuid4().hex[:8]}"
         self.agents = tuple(f"{agent}-{self.name}" for agent in AGENTS)
         self.held: dict[str, list[tuple[str, str]]] = {}
@@ -111,6 +111,7 @@ class Runs:
             "due": self.make_due,
             "clock": lambda _: world.notifications.pulse(),
             "settle": world.due.settle,
+            "delete": world.retention.delete,
         }
 
     def claim(self, run: str) -> None:
@@ -131,7 +132,7 @@ class Runs:
         return {run: set(facets_of(self.world.meta(run))) for run in there}
 
 
-WHAT = ("create", "kick off", "claim", "succeed", "fail", "finalize", "assign", "due", "clock", "settle")
+WHAT = ("create", "kick off", "claim", "succeed", "fail", "finalize", "assign", "due", "clock", "settle", "delete")
 STEPS = st.lists(st.tuples(st.sampled_from(WHAT), st.integers(0, 11), st.booleans()), min_size=5, max_size=30)
 
 
@@ -157,8 +158,10 @@ def agrees(runs: Runs, scanned: dict[str, set[tuple[Facet, str]]]) -> None:
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-def test_the_list_of_runs_misses_nothing_that_a_scan_finds(real_pool: Pool, steps: list[tuple[str, int, bool]]) -> None:
-    runs = Runs(real_pool)
+def test_the_list_of_runs_misses_nothing_that_a_scan_finds(
+    real_pool: Pool, onlooker: Connections, steps: list[tuple[str, int, bool]]
+) -> None:
+    runs = Runs(real_pool, onlooker)
     try:
         for what, number, dies in steps:
             with runs.dying(dies):
@@ -170,6 +173,9 @@ def test_the_list_of_runs_misses_nothing_that_a_scan_finds(real_pool: Pool, step
             runs.world.notifications.pulse()
         scanned = runs.scanned()
         agrees(runs, scanned)
+        assert not any(runs.world.keys_of(run) for run in set(runs.world.runs) - set(scanned)), (
+            "what is deleted is gone"
+        )
         for run, facets in scanned.items():
             if (Facet.STATUS, "running") in facets:
                 continue

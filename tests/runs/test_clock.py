@@ -100,7 +100,7 @@ def test_finished_runs_leave_the_list_of_the_clock_and_running_ones_stay(world: 
     world.notifications.pulse()
     world.notifications.pulse()
     assert (world.is_live(done), world.is_live(open_run)) == (False, True)
-    assert {done, open_run} <= set(world.index.newest(1000))
+    assert {done, open_run} <= set(world.newest(1000))
 
 
 def test_a_run_that_is_listed_and_not_yet_created_keeps_its_clock(world: World) -> None:

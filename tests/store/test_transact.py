@@ -329,7 +329,7 @@ def test_idle_connections_that_another_thread_takes_meanwhile_are_nobodys_error(
     world = worlds()
     world.connections._idle = JustEmptied()
     world.connections.recover()
-    assert world.index.newest(1) is not None
+    assert world.newest(1) is not None
 
 
 def test_a_thread_that_finds_the_idle_connections_gone_opens_a_new_one(real: World, worlds: Worlds) -> None:

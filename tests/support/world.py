@@ -268,6 +268,10 @@ class World:
     def owed(self, run: str) -> int:
         return int(self.ask("XLEN", self.store.keys(run).outbox))
 
+    def newest(self, limit: int) -> list[str]:
+        """The newest runs by the list of all."""
+        return [name.decode() for name in self.ask("ZREVRANGE", keys.RUNS, 0, limit - 1)]
+
     def is_live(self, run: str) -> bool:
         return run in self.index.live()
 
