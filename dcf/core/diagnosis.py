@@ -177,7 +177,7 @@ def _due_by_clock(path: str, doc: StateDoc, facts: Facts) -> int | None:  # noqa
     if doc.lease.is_live(facts.now):
         return None
     if doc.kind is not None:
-        return doc.not_before or doc.lease.epoch
+        return facts.due.get(path, facts.now)
     if doc.not_before is not None and doc.not_before > facts.now:
         return doc.not_before
     if doc.lease.token is None and facts.meta.assigned(path) and facts.told(path) == NOT_TOLD:

@@ -7,7 +7,7 @@ from dcf.core.model import RunStatus
 from dcf.errors import UnknownRun, UnknownState
 from dcf.store import keys
 from dcf.store.agents import AgentRecord
-from dcf.values.instants import to_text
+from dcf.values.instants import from_text, to_text
 from tests.support.ahead import now
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task
@@ -49,6 +49,13 @@ def started(world: World, document: Document, **options: object) -> str:
 
 def put(world: World, run: str, state: str, field: str, value: str) -> None:
     world.ask("JSON.SET", world.store.keys(run).state(state), f"$.{field}", value)
+
+
+def overdue(world: World, run: str, state: str) -> None:
+    """As if the clock had had to look at this state long ago."""
+    put(world, run, state, "not_before", f'"{LONG_AGO}"')
+    world.make_due(run, state)
+    world.ask("ZADD", world.store.keys(run).timers, from_text(LONG_AGO) or 0, keys.encode_state(state))
 
 
 def make_due(world: World, run: str, state: str) -> None:
@@ -235,8 +242,7 @@ def test_a_run_that_is_paused(world: World) -> None:
 @pytest.mark.parametrize("looked_at", [None, 1])
 def test_a_timer_that_no_clock_looks_at(world: World, looked_at: int | None) -> None:
     run = started(world, workflow({"Pause": WAIT, "After": task()}), agents={"After": "a-1"})
-    put(world, run, "Pause", "not_before", f'"{LONG_AGO}"')
-    world.make_due(run, "Pause")
+    overdue(world, run, "Pause")
     if looked_at is None:
         world.ask("DEL", keys.SERVER_TIME)
     else:
@@ -250,11 +256,25 @@ def test_a_timer_that_no_clock_looks_at(world: World, looked_at: int | None) -> 
 
 def test_a_clock_that_is_late(world: World) -> None:
     run = started(world, workflow({"Pause": WAIT, "After": task()}), agents={"After": "a-1"})
-    put(world, run, "Pause", "not_before", f'"{LONG_AGO}"')
-    world.make_due(run, "Pause")
+    overdue(world, run, "Pause")
     assert only(world, run, Cause.CLOCK_LATE).evidence["due"] == LONG_AGO
     world.notifications.pulse()
     only(world, run, Cause.NOT_TAKEN)
+
+
+def test_a_parallel_that_has_been_open_for_long_does_not_make_the_clock_late(world: World) -> None:
+    run = started(world, workflow({"Both": parallel({"L": task()}, {"R": task()})}), agents={"L": "l-1", "R": "r-1"})
+    world.ask("ZADD", world.store.keys(run).timers, 1, "Both")
+    assert [one.cause for one in found(world, run)] == [Cause.NOT_TAKEN, Cause.NOT_TAKEN]
+
+
+def test_a_parallel_that_nobody_joins_is_the_clocks(world: World) -> None:
+    run = started(world, workflow({"Both": parallel({"L": task()}, {"R": task()})}))
+    for path in ("Both/0/L", "Both/1/R"):
+        world.ask("ZREM", world.store.keys(run).timers, keys.encode_state(path))
+    assert found(world, run) == []
+    world.ask("ZADD", world.store.keys(run).timers, 1, "Both")
+    assert only(world, run, Cause.CLOCK_LATE).evidence["state"] == "Both"
 
 
 def test_a_workflow_that_cannot_be_read(world: World) -> None:

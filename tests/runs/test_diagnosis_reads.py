@@ -51,3 +51,17 @@ def test_a_run_of_a_thousand_states_is_explained_in_four_round_trips_at_most(
             finding = only(fresh, run, Cause.NOT_TAKEN)
         assert len(packets) <= most, packets
     assert finding.count in {1, 1000}
+
+
+def test_the_end_of_a_map_that_was_never_reached_is_not_searched(
+    worlds: Callable[..., World], counting: CountingPool
+) -> None:
+    made = worlds()
+    document = workflow({"Each": each({"S": task()}, MaxConcurrency=1)})
+    run = started(made, document, run_input=list(range(5000)))
+    made.do(run, "Each/0/S")
+    fresh = worlds(pool=counting)
+    fresh.plane.run(run)
+    with counting.counted() as packets:
+        assert [path for path, _ in fresh.views.each_inside(run, "Each")] == ["Each/0/S", "Each/1/S"]
+    assert len(packets) == 2
