@@ -7,7 +7,7 @@ from dcf.core.model import RunStatus
 from dcf.errors import UnknownRun, UnknownState
 from dcf.store import keys
 from dcf.store.agents import AgentRecord
-from dcf.values.instants import from_text, to_text
+from dcf.values.instants import SECOND, from_text, to_text
 from tests.support.ahead import now
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task
@@ -68,7 +68,6 @@ def make_due(world: World, run: str, state: str) -> None:
 def test_a_run_that_was_created_and_not_started(world: World) -> None:
     run = world.create(chain("A", "B"), agents={"A": "a-1"}, planner="p-1")
     finding = only(world, run, Cause.NOT_STARTED)
-    assert finding.stuck
     assert finding.since == world.doc(run, "A").lease.epoch
     assert finding.evidence == {"planner_agent_id": "p-1", "ready_states": ["A"]}
     assert finding.remedy.tool == "notify_next_worker_agent"
@@ -80,7 +79,7 @@ def test_a_run_that_was_created_and_not_started(world: World) -> None:
 def test_a_ready_state_that_nobody_is_assigned_to(world: World) -> None:
     run = started(world, chain("A", "B"))
     finding = only(world, run, Cause.NOBODY_ASSIGNED)
-    assert (finding.state, finding.stuck, finding.remedy.tool) == ("A", True, "claim_ready_state")
+    assert (finding.state, finding.remedy.tool) == ("A", "claim_ready_state")
     world.claim(run, "somebody")
     assert only(world, run, Cause.LEASE_HELD).evidence["owner_agent_id"] == "somebody"
 
@@ -125,6 +124,27 @@ def test_a_state_whose_agent_was_deleted(world: World) -> None:
     assert world.notifications.notify(run, "A", reason="again").sent
     world.acquire(run, "A", agent)
     only(world, run, Cause.LEASE_HELD)
+
+
+@pytest.mark.parametrize(("cause", "patience_s"), [("nobody_assigned", 10), ("not_notified", 10), ("not_taken", 60)])
+def test_what_its_agents_may_be_about_to_take_is_not_stuck_yet(world: World, cause: str, patience_s: int) -> None:
+    run = world.create(chain("A"), agents={} if cause == "nobody_assigned" else {"A": "a-1"})
+    world.plane.kick_off(run, "initial")
+    if cause == "not_taken":
+        world.notifications.deliver_all(run)
+    for ago_s, stuck in ((patience_s - 5, False), (patience_s + 5, True)):
+        put(world, run, "A", "lease.ts", f'"{to_text(now(world) - ago_s * SECOND)}"')
+        finding = only(world, run, Cause(cause))
+        assert finding.stuck is stuck
+
+
+def test_a_run_that_is_about_to_be_started_is_not_stuck_yet(world: World) -> None:
+    run = world.create(chain("A"))
+    assert not only(world, run, Cause.NOT_STARTED).stuck
+    entered = now(world) - 15 * SECOND
+    world.ask("JSON.SET", world.store.keys(run).meta, "$.created_at", f'"{to_text(entered)}"')
+    put(world, run, "A", "lease.epoch", str(entered))
+    assert only(world, run, Cause.NOT_STARTED).stuck
 
 
 def test_a_state_that_waits_for_others_is_explained_by_the_one_at_the_root(world: World) -> None:
