@@ -108,8 +108,10 @@ def test_a_state_whose_agent_was_not_told(world: World) -> None:
     world.plane.kick_off(run, "initial")
     finding = only(world, run, Cause.NOT_NOTIFIED)
     assert finding.remedy.tool == "notify_if_ready"
-    world.notifications.deliver_all(run)
-    only(world, run, Cause.NOT_TAKEN)
+    assert world.notifications.notify(run, "A", reason="again").sent
+    assert only(world, run, Cause.NOT_TAKEN).evidence["told_times"] == 1
+    world.notifications.notify(run, "A", reason="again")
+    assert only(world, run, Cause.NOT_TAKEN).evidence["told_times"] == 2
 
 
 def test_a_state_whose_agent_was_deleted(world: World) -> None:
@@ -122,8 +124,7 @@ def test_a_state_whose_agent_was_deleted(world: World) -> None:
     assert (finding.evidence["failure"], finding.remedy.tool) == ("unknown_agent", "create_worker_agents")
     world.records.create(AgentRecord(agent_id=agent, name=agent))
     assert world.notifications.notify(run, "A", reason="again").sent
-    world.acquire(run, "A", agent)
-    only(world, run, Cause.LEASE_HELD)
+    only(world, run, Cause.NOT_TAKEN)
 
 
 @pytest.mark.parametrize(("cause", "patience_s"), [("nobody_assigned", 10), ("not_notified", 10), ("not_taken", 60)])
