@@ -276,7 +276,7 @@ def show(
     all; "more" counts what is left out.
     """
     if (workflow_id is None) == (file is None):
-        raise InvalidArgument("Name a run, or a file with --file.", "dcf show RUN, or dcf show --file FILE")
+        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
     document = export.shown(file) if file is not None else _shown(workflow_id or "", as_json=as_json)
     if as_json:
         _print_json(document)

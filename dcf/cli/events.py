@@ -57,7 +57,7 @@ def events(
     from dcf.core.event_query import EventQuery, check_cursor, check_moment
 
     if (workflow_id is None) == (file is None):
-        raise InvalidArgument("Name a run, or a file with --file.", "dcf events RUN, or dcf events --file FILE")
+        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
     if newest and follow:
         raise InvalidArgument("--follow goes from the oldest event to the newest.", "Leave out --newest or --follow.")
     query = EventQuery(

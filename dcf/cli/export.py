@@ -47,7 +47,7 @@ def export(
     Lease tokens are not exported; inputs, outputs and errors are, as the agents wrote them.
     """
     if (workflow_id is None) == (file is None):
-        raise InvalidArgument("Name a run, or a file with --file.", "dcf export RUN, or dcf export --file FILE --html")
+        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
     if html and as_json:
         raise InvalidArgument("--json and --html exclude each other.", "Leave out one of them.")
     if file is not None and not html:

@@ -11,7 +11,7 @@ from dcf.asl.state_paths import name_of, within
 from dcf.core import remedies
 from dcf.core.findings import Cause, RunFinding
 from dcf.core.model import RunStatus, StateDoc
-from dcf.core.run_facts import NAMED, NOT_TOLD, Facts, listed, moment, ready_since, text
+from dcf.core.run_facts import NAMED, NOT_TOLD, PATIENCE, Facts, listed, moment, ready_since, text
 from dcf.core.state_findings import about_state
 from dcf.values.instants import from_text, to_text
 
@@ -115,7 +115,7 @@ def _not_started(facts: Facts) -> RunFinding:
         cause=Cause.NOT_STARTED,
         sentence="The run was created and not started: no agent was told.",
         remedy=remedies.start(facts.workflow_id),
-        stuck=True,
+        stuck=created is None or facts.now - created > PATIENCE,
         since=created,
         evidence={"planner_agent_id": planner, "ready_states": list(waiting[:NAMED])},
     )
@@ -177,7 +177,7 @@ def _due_by_clock(path: str, doc: StateDoc, facts: Facts) -> int | None:  # noqa
     if doc.lease.is_live(facts.now):
         return None
     if doc.kind is not None:
-        return doc.not_before or doc.lease.epoch
+        return facts.due.get(path, facts.now)
     if doc.not_before is not None and doc.not_before > facts.now:
         return doc.not_before
     if doc.lease.token is None and facts.meta.assigned(path) and facts.told(path) == NOT_TOLD:

@@ -41,9 +41,9 @@ class Facts:
     """What a diagnosis is made of. Times are the server's, in microseconds.
 
     `states` has the open states that were read and the Parallel and Map states around them, which `around` names;
-    `unread` counts further open ones. `seen` says when agents last called a tool. `looked_at` is when any clock looked
-    last, `patience` how long a clock may take. `refusal` says why a small write was refused, `unreadable` what is wrong
-    with the stored workflow.
+    `unread` counts further open ones. `due` is when the clock must look at a state. `seen` says when agents last called
+    a tool. `looked_at` is when any clock looked last, `patience` how long a clock may take. `refusal` says why a small
+    write was refused, `unreadable` what is wrong with the stored workflow.
     """
 
     workflow_id: str
@@ -52,6 +52,7 @@ class Facts:
     document: Mapping[str, Json]
     states: Mapping[str, StateDoc] = field(default_factory=dict)
     around: frozenset[str] = frozenset()
+    due: Mapping[str, int] = field(default_factory=dict)
     telling: Mapping[str, Telling] = field(default_factory=dict)
     seen: Mapping[str, int] = field(default_factory=dict)
     looked_at: int | None = None

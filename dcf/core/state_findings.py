@@ -17,7 +17,9 @@ NOT_TAKEN_FOR: Final = 60 * SECOND
 NO_PROGRESS_FOR: Final = 3600 * SECOND
 """After so long without a result or a partial one a held state counts as stuck, however often its lease is renewed."""
 
-_PATIENCE: Final = {Cause.NOT_TAKEN: NOT_TAKEN_FOR, Cause.NOT_NOTIFIED: PATIENCE}
+_PATIENCE: Final = {Cause.NOT_TAKEN: NOT_TAKEN_FOR, Cause.NOT_NOTIFIED: PATIENCE, Cause.NOBODY_ASSIGNED: PATIENCE}
+"""How long a state may be ready before it counts as stuck; workers that claim what is ready need no assignment."""
+
 _MANY_RETRIES: Final = 2
 _MANY_TRIES: Final = 3
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 
 from dcf.asl.machine import Machine
 from dcf.asl.state_paths import ancestors, join
+from dcf.core import needs
+from dcf.core.definition import Definition
 from dcf.core.diagnosis import diagnose, explain_state
 from dcf.core.findings import RunFinding
 from dcf.core.model import RunStatus
@@ -70,11 +72,11 @@ class Diagnosis:
         meta = signs.snapshot.meta
         if meta is None:
             raise UnknownRun(workflow_id)
-        path, facts = None, self._facts(workflow_id, signs)
+        path, facts = None, self._facts(workflow_id, signs, self._definition(workflow_id, signs))
         if facts.unreadable is None:
             path = None if state is None else self._plane.path(workflow_id, state)
             if meta.status is RunStatus.RUNNING and facts.refusal is None:
-                facts = self._with_states(workflow_id, facts, signs, path)
+                facts = self._with_states(workflow_id, facts, path)
         found = diagnose(facts) if path is None else explain_state(facts, path, self._before(workflow_id, path))
         return Explanation(
             workflow_id=workflow_id,
@@ -90,7 +92,7 @@ class Diagnosis:
         findings = self.explain(workflow_id).findings
         return findings[0].sentence if findings else None
 
-    def _facts(self, workflow_id: str, signs: RunSigns) -> Facts:
+    def _facts(self, workflow_id: str, signs: RunSigns, definition: Definition | str) -> Facts:
         meta = signs.snapshot.meta
         assert meta is not None, "the caller has looked"
         return Facts(
@@ -100,32 +102,31 @@ class Diagnosis:
             document=signs.snapshot.meta_document or {},
             looked_at=signs.looked_at,
             patience=self._patience,
+            due={} if isinstance(definition, str) else _known(signs.due, definition),
             refusal=signs.refusal,
             platform=signs.platform,
-            unreadable=self._unreadable(workflow_id, signs),
+            unreadable=definition if isinstance(definition, str) else None,
             unread=signs.unread,
         )
 
-    def _unreadable(self, workflow_id: str, signs: RunSigns) -> str | None:
-        """Return what is wrong with the stored workflow."""
+    def _definition(self, workflow_id: str, signs: RunSigns) -> Definition | str:
+        """Return the workflow of the run, or what is wrong with what is stored of it."""
         if not signs.has_definition:
             return "Its key does not exist."
         try:
-            self._plane.run(workflow_id)
+            return self._plane.run(workflow_id).definition
         except (NotFound, InvalidDefinition, StoreUnsuitable) as error:
             return error.message
-        return None
 
-    def _with_states(self, workflow_id: str, facts: Facts, signs: RunSigns, asked: str | None) -> Facts:
+    def _with_states(self, workflow_id: str, facts: Facts, asked: str | None) -> Facts:
         """Return the facts with what is open, and the state that was asked for if it has ended."""
-        assigned = (agent for path in signs.open_states for agent in facts.meta.assigned(path))
-        wanted = with_scopes(signs.open_states if asked is None else (*signs.open_states, asked))
+        assigned = (agent for path in facts.due for agent in facts.meta.assigned(path))
+        wanted = with_scopes(facts.due if asked is None else (*facts.due, asked))
         found = self._signs.states(workflow_id, wanted, assigned)
-        listed = set(signs.open_states)
         states = {
             path: doc
             for path, doc in fenced(found.snapshot).states.items()
-            if path != asked or path in listed or doc.status.is_terminal
+            if path != asked or path in facts.due or doc.status.is_terminal
         }
         still_open = [path for path, doc in states.items() if not doc.status.is_terminal]
         told = {path: _telling(one, states[path].lease.epoch) for path, one in found.told.items() if path in states}
@@ -140,6 +141,11 @@ class Diagnosis:
             owner = ancestors(path)[-1]
             yield owner
             yield from self._before(workflow_id, owner)
+
+
+def _known(due: Mapping[str, int], definition: Definition) -> dict[str, int]:
+    """Return the states that there are in the workflow; a list may have others by mistake."""
+    return {path: at for path, at in due.items() if needs.place_of(definition, path) is not None}
 
 
 def _leading(machine: Machine, name: str) -> Mapping[str, None]:

@@ -25,10 +25,10 @@ MOST: Final = 1_000
 
 @record(frozen=True, slots=True, kw_only=True)
 class RunSigns:
-    """The run as a whole: its meta document, its open states by path, and how many more there are."""
+    """The run as a whole: its meta document, its open states by when the clock must look at them, and how many more."""
 
     snapshot: Snapshot
-    open_states: tuple[str, ...]
+    due: Mapping[str, int]
     unread: int
     has_definition: bool
     looked_at: int | None
@@ -58,7 +58,7 @@ class RunSignsReader:
         written, *replies = self._connections.ask(
             write_probe(),
             *asked,
-            ("ZRANGE", run.timers, 0, MOST - 1),
+            ("ZRANGE", run.timers, 0, MOST - 1, "WITHSCORES"),
             ("ZCARD", run.timers),
             ("EXISTS", run.definition),
             ("GET", keys.SERVER_TIME),
@@ -69,8 +69,10 @@ class RunSignsReader:
         listed, count, defined, looked_at, platform = replies[len(asked) :]
         return RunSigns(
             snapshot=reading.snapshot(replies[: len(asked)]),
-            open_states=tuple(decode_state(part.decode()) for part in listed),
-            unread=count - len(listed),
+            due={
+                decode_state(part.decode()): int(float(at)) for part, at in zip(listed[::2], listed[1::2], strict=True)
+            },
+            unread=count - len(listed) // 2,
             has_definition=bool(defined),
             looked_at=None if looked_at is None else int(looked_at),
             refusal=refusal_of(written),

@@ -90,6 +90,10 @@ class ToldRecords:
         (replies,) = self._connections.send(("HMGET", RunKeys(workflow_id).told, *told_fields(names)))
         return read_told(names, replies)
 
+    def record(self, workflow_id: str, state: str, found: Announcement) -> None:
+        """Record an announcement that no entry of the outbox stands for."""
+        self._connections.send(told_command(RunKeys(workflow_id), state, found))
+
 
 def told_fields(states: Sequence[str]) -> list[str]:
     """Return the fields of these states, each of which is given once."""

@@ -112,7 +112,7 @@ def test_show_tells_that_a_run_was_never_started_and_who_could_take_it(dcf: Dcf,
     run_id = seed(agent="agent-1")
     shown = dcf("show", run_id).stdout
     assert re.search(r"Only +· pending +0 +not started yet; for agent-1", shown)
-    assert "! not_started: The run was created and not started: no agent was told." in shown
+    assert "· not_started: The run was created and not started: no agent was told." in shown
     world.plane.kick_off(run_id, "initial")
     shown = dcf("show", run_id).stdout
     assert "ready for agent-1, " in shown

@@ -8,7 +8,7 @@ import pytest
 from dcf.core.model import Status
 from dcf.store import keys
 from tests.cli.conftest import Dcf
-from tests.runs.test_diagnosis import clock_looked, put, started
+from tests.runs.test_diagnosis import clock_looked, overdue, put, started
 from tests.support.ahead import now
 from tests.support.machines import chain, workflow
 from tests.support.scopes import retrying, task
@@ -67,7 +67,7 @@ def worker_fails(world: World) -> str:
 
 def clock_is_late(world: World) -> str:
     run = started(world, workflow({"Pause": {"Type": "Wait", "Seconds": 3600, "End": True}}))
-    put(world, run, "Pause", "not_before", f'"{LONG_AGO}"')
+    overdue(world, run, "Pause")
     return run
 
 

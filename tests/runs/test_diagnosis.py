@@ -7,7 +7,7 @@ from dcf.core.model import RunStatus
 from dcf.errors import UnknownRun, UnknownState
 from dcf.store import keys
 from dcf.store.agents import AgentRecord
-from dcf.values.instants import to_text
+from dcf.values.instants import SECOND, from_text, to_text
 from tests.support.ahead import now
 from tests.support.machines import Document, chain, workflow
 from tests.support.scopes import each, parallel, task
@@ -51,6 +51,13 @@ def put(world: World, run: str, state: str, field: str, value: str) -> None:
     world.ask("JSON.SET", world.store.keys(run).state(state), f"$.{field}", value)
 
 
+def overdue(world: World, run: str, state: str) -> None:
+    """As if the clock had had to look at this state long ago."""
+    put(world, run, state, "not_before", f'"{LONG_AGO}"')
+    world.make_due(run, state)
+    world.ask("ZADD", world.store.keys(run).timers, from_text(LONG_AGO) or 0, keys.encode_state(state))
+
+
 def make_due(world: World, run: str, state: str) -> None:
     """As if the time that the state waits for had come, and the clock looked."""
     put(world, run, state, "not_before", f'"{LONG_AGO}"')
@@ -61,7 +68,6 @@ def make_due(world: World, run: str, state: str) -> None:
 def test_a_run_that_was_created_and_not_started(world: World) -> None:
     run = world.create(chain("A", "B"), agents={"A": "a-1"}, planner="p-1")
     finding = only(world, run, Cause.NOT_STARTED)
-    assert finding.stuck
     assert finding.since == world.doc(run, "A").lease.epoch
     assert finding.evidence == {"planner_agent_id": "p-1", "ready_states": ["A"]}
     assert finding.remedy.tool == "notify_next_worker_agent"
@@ -73,7 +79,7 @@ def test_a_run_that_was_created_and_not_started(world: World) -> None:
 def test_a_ready_state_that_nobody_is_assigned_to(world: World) -> None:
     run = started(world, chain("A", "B"))
     finding = only(world, run, Cause.NOBODY_ASSIGNED)
-    assert (finding.state, finding.stuck, finding.remedy.tool) == ("A", True, "claim_ready_state")
+    assert (finding.state, finding.remedy.tool) == ("A", "claim_ready_state")
     world.claim(run, "somebody")
     assert only(world, run, Cause.LEASE_HELD).evidence["owner_agent_id"] == "somebody"
 
@@ -102,8 +108,10 @@ def test_a_state_whose_agent_was_not_told(world: World) -> None:
     world.plane.kick_off(run, "initial")
     finding = only(world, run, Cause.NOT_NOTIFIED)
     assert finding.remedy.tool == "notify_if_ready"
-    world.notifications.deliver_all(run)
-    only(world, run, Cause.NOT_TAKEN)
+    assert world.notifications.notify(run, "A", reason="again").sent
+    assert only(world, run, Cause.NOT_TAKEN).evidence["told_times"] == 1
+    world.notifications.notify(run, "A", reason="again")
+    assert only(world, run, Cause.NOT_TAKEN).evidence["told_times"] == 2
 
 
 def test_a_state_whose_agent_was_deleted(world: World) -> None:
@@ -116,8 +124,28 @@ def test_a_state_whose_agent_was_deleted(world: World) -> None:
     assert (finding.evidence["failure"], finding.remedy.tool) == ("unknown_agent", "create_worker_agents")
     world.records.create(AgentRecord(agent_id=agent, name=agent))
     assert world.notifications.notify(run, "A", reason="again").sent
-    world.acquire(run, "A", agent)
-    only(world, run, Cause.LEASE_HELD)
+    only(world, run, Cause.NOT_TAKEN)
+
+
+@pytest.mark.parametrize(("cause", "patience_s"), [("nobody_assigned", 10), ("not_notified", 10), ("not_taken", 60)])
+def test_what_its_agents_may_be_about_to_take_is_not_stuck_yet(world: World, cause: str, patience_s: int) -> None:
+    run = world.create(chain("A"), agents={} if cause == "nobody_assigned" else {"A": "a-1"})
+    world.plane.kick_off(run, "initial")
+    if cause == "not_taken":
+        world.notifications.deliver_all(run)
+    for ago_s, stuck in ((patience_s - 5, False), (patience_s + 5, True)):
+        put(world, run, "A", "lease.ts", f'"{to_text(now(world) - ago_s * SECOND)}"')
+        finding = only(world, run, Cause(cause))
+        assert finding.stuck is stuck
+
+
+def test_a_run_that_is_about_to_be_started_is_not_stuck_yet(world: World) -> None:
+    run = world.create(chain("A"))
+    assert not only(world, run, Cause.NOT_STARTED).stuck
+    entered = now(world) - 15 * SECOND
+    world.ask("JSON.SET", world.store.keys(run).meta, "$.created_at", f'"{to_text(entered)}"')
+    put(world, run, "A", "lease.epoch", str(entered))
+    assert only(world, run, Cause.NOT_STARTED).stuck
 
 
 def test_a_state_that_waits_for_others_is_explained_by_the_one_at_the_root(world: World) -> None:
@@ -235,8 +263,7 @@ def test_a_run_that_is_paused(world: World) -> None:
 @pytest.mark.parametrize("looked_at", [None, 1])
 def test_a_timer_that_no_clock_looks_at(world: World, looked_at: int | None) -> None:
     run = started(world, workflow({"Pause": WAIT, "After": task()}), agents={"After": "a-1"})
-    put(world, run, "Pause", "not_before", f'"{LONG_AGO}"')
-    world.make_due(run, "Pause")
+    overdue(world, run, "Pause")
     if looked_at is None:
         world.ask("DEL", keys.SERVER_TIME)
     else:
@@ -250,11 +277,25 @@ def test_a_timer_that_no_clock_looks_at(world: World, looked_at: int | None) -> 
 
 def test_a_clock_that_is_late(world: World) -> None:
     run = started(world, workflow({"Pause": WAIT, "After": task()}), agents={"After": "a-1"})
-    put(world, run, "Pause", "not_before", f'"{LONG_AGO}"')
-    world.make_due(run, "Pause")
+    overdue(world, run, "Pause")
     assert only(world, run, Cause.CLOCK_LATE).evidence["due"] == LONG_AGO
     world.notifications.pulse()
     only(world, run, Cause.NOT_TAKEN)
+
+
+def test_a_parallel_that_has_been_open_for_long_does_not_make_the_clock_late(world: World) -> None:
+    run = started(world, workflow({"Both": parallel({"L": task()}, {"R": task()})}), agents={"L": "l-1", "R": "r-1"})
+    world.ask("ZADD", world.store.keys(run).timers, 1, "Both")
+    assert [one.cause for one in found(world, run)] == [Cause.NOT_TAKEN, Cause.NOT_TAKEN]
+
+
+def test_a_parallel_that_nobody_joins_is_the_clocks(world: World) -> None:
+    run = started(world, workflow({"Both": parallel({"L": task()}, {"R": task()})}))
+    for path in ("Both/0/L", "Both/1/R"):
+        world.ask("ZREM", world.store.keys(run).timers, keys.encode_state(path))
+    assert found(world, run) == []
+    world.ask("ZADD", world.store.keys(run).timers, 1, "Both")
+    assert only(world, run, Cause.CLOCK_LATE).evidence["state"] == "Both"
 
 
 def test_a_workflow_that_cannot_be_read(world: World) -> None:

@@ -13,7 +13,7 @@ async def test_a_run_that_was_not_started_is_explained_and_its_remedy_is_a_call(
     await new_run(tools, run_id, TWO_TASKS)
     answer = await tools.ok("explain_run", workflow_id=run_id)
     (finding,) = answer["findings"]
-    assert (answer["run_status"], answer["stuck"], finding["cause"]) == ("running", True, "not_started")
+    assert (answer["run_status"], answer["stuck"], finding["cause"]) == ("running", False, "not_started")
     call = finding["remedy"]["call"]
     await tools.ok(call["tool"], **call["arguments"])
     answer = await tools.ok("explain_run", workflow_id=run_id)
