@@ -1,9 +1,10 @@
 """Opens what a command works with, and imports it only then: `dcf --help` needs neither Redis nor the settings."""
 
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator
 
     from dcf.application import Application
     from dcf.settings import Settings
@@ -16,8 +17,13 @@ def settings() -> "Settings":
     return read_settings()
 
 
-def application() -> "AbstractContextManager[Application]":
+@contextmanager
+def application() -> "Iterator[Application]":
     """Connect to the Redis of the settings, or start or join the embedded one, for the duration of a `with` block."""
     from dcf.application import open_application
+    from dcf.cli.patience import patience
 
-    return open_application(settings())
+    with ExitStack() as stack:
+        with patience("waiting for Redis"):
+            found = stack.enter_context(open_application(settings()))
+        yield found

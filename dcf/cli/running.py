@@ -75,6 +75,8 @@ def run(
         from dcf.cli.pipeline import execute
 
         with LiveProgress(quiet=as_json) as show:
+            if not show.is_live:
+                show.say(f"starting run {job.run_id}")
             result, logs = execute(job, show, show.say)
     except DcfError as error:
         if as_json:

@@ -172,6 +172,7 @@ def test_run_says_when_redis_fills_up_under_it(own: World, hello: Path, tmp_path
             if line == "dcf: Greet: running\n":
                 break
         own.ask("CONFIG", "SET", "maxmemory", "1000")
+        assert process.stderr.readline().startswith("dcf: starting run hello-")
         assert process.stderr.readline() == WAITING
         own.ask("CONFIG", "SET", "maxmemory", "0")
         assert process.stderr.readline() == "dcf: going on: Redis takes writes again.\n"
