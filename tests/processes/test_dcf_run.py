@@ -227,6 +227,12 @@ def test_a_plain_machine_runs_as_well_with_its_input_on_the_command_line(site: S
     assert runs(site)[0]["workflow_name"] == "hello"
 
 
+def test_a_function_that_asks_a_person_fails_at_once_and_does_not_wait_unseen(site: Site) -> None:
+    result, code = result_of(hello(site, TASK + " return input('Approve? ')"))
+    assert (code, result["status"], result["error"]) == (1, "failed", "States.TaskFailed")
+    assert "EOFError" in result["cause"]
+
+
 FALLS = TASK + " import os\n print('it fell over', flush=True)\n os._exit(7)"
 
 
