@@ -3,8 +3,8 @@
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped, say
 from dcf.core.access import KEY_CALLER
@@ -76,11 +77,16 @@ def audit(
 
 def _export(trail: "AuditTrail", to: Path, after: str | None, wanted: "AuditFilter") -> None:
     count, last = 0, after
-    with _opened(to) as out:
+    with _opened(to) as out, _told_of(to, lambda: count):
         for entry in trail.each(after, wanted):
             out.write(f"{json_text(entry.as_json())}\n")
             count, last = count + 1, entry.entry_id
     say(f"{count} entries exported" + ("" if last is None else f"; go on with --after {last}"))
+
+
+def _told_of(to: Path, count: Callable[[], int]) -> AbstractContextManager[None]:
+    """Show how many are exported, unless they are printed."""
+    return nullcontext() if to == _STDOUT else patience("entries exported:", count)
 
 
 @contextmanager

@@ -37,6 +37,20 @@ class Crew(Protocol):
         """Count from now on how often one ends in vain: the run made progress."""
 
 
+class Nobody:
+    """The crew of a run whose Tasks are all worked on elsewhere."""
+
+    def check(self) -> None:
+        """Do nothing: nobody can end."""
+
+    def deaths(self) -> str | None:
+        """Return None: nobody ends."""
+        return None
+
+    def forgive(self) -> None:
+        """Do nothing: nothing is counted."""
+
+
 class RunPlace:
     """Where one run is carried out: its deadline, the directory of its logs, Redis, and what keeps it waiting."""
 

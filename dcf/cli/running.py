@@ -16,7 +16,10 @@ from dcf.errors import DcfError
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dcf.cli.job import Job
+    from dcf.cli.live_progress import LiveProgress
 
 
 def mount(app: typer.Typer) -> None:
@@ -32,6 +35,12 @@ def run(
     workers: Annotated[
         str | None,
         typer.Option(help="Python file or module with the task functions; default: the workflow's name with .py."),
+    ] = None,
+    assign: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="STATE=AGENT: nobody works on this Task here, but an agent elsewhere, or a person with `dcf resolve`."
+        ),
     ] = None,
     run_id: Annotated[
         str | None, typer.Option("--id", help="Id of this run; default: a new one. The same id again continues it.")
@@ -70,12 +79,14 @@ def run(
     """
     began = time.monotonic()
     try:
-        job = _job(workflow, run_input, workers, run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
+        files = (workflow, run_input, workers)
+        job = _job(*files, assign or [], run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
         run_id = job.run_id
         from dcf.cli.live_progress import LiveProgress
         from dcf.cli.pipeline import execute
 
         with LiveProgress(quiet=as_json) as show:
+            _announce(job, show)
             result, logs = execute(job, show, show.say)
     except DcfError as error:
         if as_json:
@@ -95,10 +106,20 @@ def run(
     raise typer.Exit(exit_codes.of_run(result["status"]))
 
 
+def _announce(job: "Job", show: "LiveProgress") -> None:
+    """Name the run before anything is started, and say who does what nobody does here."""
+    if not show.is_live:
+        show.say(f"starting run {job.run_id}")
+    for state, agents in job.elsewhere.items():
+        by_hand = f"`dcf resolve {job.run_id} {state} --output JSON` ends it by hand"
+        show.say(f"{state} is left to {' or '.join(agents)}; {by_hand}.")
+
+
 def _job(
     workflow: Path,
     run_input: str | None,
     workers: str | None,
+    assign: "Sequence[str]",
     run_id: str | None,
     timeout: float,
     lease_ttl: int,
@@ -110,11 +131,14 @@ def _job(
     """Read the files and check everything that can be checked before a process is started."""
     from dcf.cli import functions
     from dcf.cli.documents import read_definition_of, read_given
-    from dcf.cli.job import MOST_AT_ONCE, Job, new_run_id
+    from dcf.cli.job import MOST_AT_ONCE, Job, new_run_id, read_assignments
     from dcf.values.identifiers import check_id
 
     definition = read_definition_of(workflow)
-    source = functions.default_source(workflow) if workers is None else functions.check_source(workers)
+    elsewhere = read_assignments(assign, definition)
+    source = None if workers is None else functions.check_source(workers)
+    if source is None and definition.skills.keys() - elsewhere.keys():
+        source = functions.default_source(workflow)
     return Job(
         definition=definition,
         run_input={} if run_input is None else read_given(run_input, "--input"),
@@ -125,6 +149,7 @@ def _job(
         copies=copies or (0 if direct else 1),
         concurrency=concurrency or min(MOST_AT_ONCE, max(1, len(definition.skills))),
         direct=direct,
+        elsewhere=elsewhere,
     )
 
 
