@@ -130,7 +130,7 @@ def _wish(app: Application, args: StartRun, definition: Definition, workflow_id:
         workflow_id=check_id(workflow_id, "workflow_id"),
         definition=definition,
         run_input={} if args.input_json is None else parse(args.input_json, name="input_json", max_bytes=most),
-        agents=_agents(args.agents_map_json, definition),
+        agents=check_agents(_parsed_agents(args.agents_map_json), set(definition.skills)),
         planner_agent_id=args.planner_agent_id or caller.agent_id,
         retention_s=args.expiry_secs,
         max_attempts=args.max_attempts,
@@ -139,9 +139,8 @@ def _wish(app: Application, args: StartRun, definition: Definition, workflow_id:
     )
 
 
-def _agents(given: JsonObject | None, definition: Definition) -> dict[str, tuple[str, ...]]:
-    found = {} if given is None else parse(given, name="agents_map_json")
-    return check_agents(found, set(definition.skills))
+def _parsed_agents(given: JsonObject | None) -> Json:
+    return {} if given is None else parse(given, name="agents_map_json")
 
 
 def _caller() -> str:
@@ -192,6 +191,9 @@ class RerunRun(Arguments):
 )
 def rerun(app: Application, args: RerunRun) -> RunStarted:
     """Repeat a run as a new one."""
+    most = app.settings.max_output_bytes
+    given = () if args.input_json is None else (parse(args.input_json, name="input_json", max_bytes=most),)
+    agents = _parsed_agents(args.agents_map_json)
     require_planner(app, args.workflow_id)
     if args.from_state is not None and args.input_json is not None:
         raise InvalidArgument(
@@ -199,13 +201,11 @@ def rerun(app: Application, args: RerunRun) -> RunStarted:
         )
     definition = app.control_plane.run(args.workflow_id).definition
     new = args.new_workflow_id or id_for(definition, args.request_id, _caller(), args.workflow_id)
-    most = app.settings.max_output_bytes
-    given = () if args.input_json is None else (parse(args.input_json, name="input_json", max_bytes=most),)
     asked = Rerun(
         workflow_id=new,
         run_input=given,
         from_state=args.from_state,
-        agents=_agents(args.agents_map_json, definition),
+        agents=check_agents(agents, set(definition.skills)),
         created_by=current_caller().name,
         reason=args.reason,
     )
