@@ -120,7 +120,7 @@ class ResolveState(_OnRun):
         default=None,
         ge=0,
         le=2**53,
-        description="Only if the state's lease has this epoch, as you read it; else conflict.",
+        description="Only if the state's lease still has this epoch; else conflict.",
     )
 
 
