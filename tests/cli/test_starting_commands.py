@@ -81,8 +81,8 @@ def test_pools_are_assigned_by_repeating_the_state(dcf: Dcf, world: World, docum
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("nobody-started-this",), 3, "No definition 'nobody-started-this' is kept."),
-        (("nobody-started-this@1",), 3, "nobody-started-this@1"),
+        (("nobody-started-this",), 3, "No definition of this name, version or hash is kept."),
+        (("nobody-started-this@1",), 3, "is kept"),
         (("nowhere.json",), 2, "There is no file nowhere.json."),
         (("FILE", "--assign", "=ann"), 2, "--assign names no state"),
         (("FILE", "--assign", "Z=ann"), 2, "no Task state"),
