@@ -83,7 +83,7 @@ def start_run(app: Application, args: StartRun) -> RunStarted:
     """Start a run of a document or of a kept definition."""
     wish_for = _reader(app, args)
     definition = _definition(app, args)
-    workflow_id = args.workflow_id or definition.workflow_id or id_for(definition, args.request_id, _caller())
+    workflow_id = args.workflow_id or id_for(definition, args.request_id, _caller())
     wish = wish_for(definition, workflow_id)
     request = None if args.request_id is None else request_to_start(wish, args.request_id)
     refusal = app.starting.keep(definition) if args.definition is None else None
@@ -145,11 +145,6 @@ def _reader(app: Application, args: StartRun) -> Callable[[Definition, str], Cre
     return wish
 
 
-def _agents(given: JsonObject | None, definition: Definition) -> dict[str, tuple[str, ...]]:
-    found = {} if given is None else parse(given, name="agents_map_json")
-    return check_agents(found, set(definition.skills))
-
-
 def _caller() -> str:
     """Return whose request ids these are: an agent's, whatever key it has, or a key's."""
     caller = current_caller()
@@ -198,20 +193,21 @@ class RerunRun(Arguments):
 )
 def rerun(app: Application, args: RerunRun) -> RunStarted:
     """Repeat a run as a new one."""
-    require_planner(app, args.workflow_id)
     if args.from_state is not None and args.input_json is not None:
         raise InvalidArgument(
             "With from_state the state gets the input that it had.", "Leave out input_json, or from_state."
         )
-    definition = app.control_plane.run(args.workflow_id).definition
-    new = args.new_workflow_id or id_for(definition, args.request_id, _caller(), args.workflow_id)
     most = app.settings.max_output_bytes
     given = () if args.input_json is None else (parse(args.input_json, name="input_json", max_bytes=most),)
+    agents = {} if args.agents_map_json is None else parse(args.agents_map_json, name="agents_map_json")
+    require_planner(app, args.workflow_id)
+    definition = app.control_plane.run(args.workflow_id).definition
+    new = args.new_workflow_id or id_for(definition, args.request_id, _caller(), args.workflow_id)
     asked = Rerun(
         workflow_id=new,
         run_input=given,
         from_state=args.from_state,
-        agents=_agents(args.agents_map_json, definition),
+        agents=check_agents(agents, set(definition.skills)),
         created_by=current_caller().name,
         reason=args.reason,
     )
