@@ -140,8 +140,8 @@ class UnknownDefinition(NotFound):
     code = "unknown_definition"
     default_hint = "Start a run from the document itself: that keeps it, and it can be started by its name afterwards."
 
-    def __init__(self, reference: str) -> None:
-        super().__init__(f"No definition '{reference}' is kept.")
+    def __init__(self) -> None:
+        super().__init__("No definition of this name, version or hash is kept.")
 
 
 class UnknownState(NotFound):

@@ -185,8 +185,11 @@ class Batch:
         self._crew.end("operator")
         by_hand = operating.Operations(dcf.lifecycle, Recorder(self._folder / "resumed.jsonl", "the lab"))
         for run in self._workflows:
-            meta = patiently(lambda run=run: dcf.plane.read(run, ()).meta)  # type: ignore[misc]
-            if meta.is_paused:
+            try:
+                found = patiently(lambda run=run: dcf.plane.read(run, ()))  # type: ignore[misc]
+            except UnknownRun:  # a power loss took it back
+                continue
+            if found.meta.is_paused:
                 by_hand.surely(lambda run=run: by_hand.resume(run, f"at the end of {run}"))  # type: ignore[misc]
 
     def _strike(self) -> None:

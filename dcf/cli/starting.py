@@ -16,6 +16,7 @@ from dcf.cli.lifecycle import Reason, RequestId
 from dcf.cli.text import clean, json_text
 from dcf.data import find_file
 from dcf.errors import InvalidArgument, ToolCallFailed
+from dcf.values.open_tasks import open_tasks_warning
 from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 LAST_DELIVERIES_S: Final = 60.0
 """How long a command waits for deliveries to an agent platform."""
 
+_ASSIGN: Final = "Nobody is told of them; name agents with --assign."
 _NAMED: Final = 5
 """States that `dcf retry` names on its line."""
 
@@ -166,6 +168,7 @@ def done(answer: "Created | Refusal") -> "Created":
 def tell(found: "Application", run: str, answer: "Created", definition: "Definition", *, as_json: bool) -> None:
     """Wait until the agents are told, and print the id of the run."""
     found.clock.finish(LAST_DELIVERIES_S)
+    _warn(answer, definition)
     if not as_json:
         typer.echo(clean(run))
         return
@@ -181,6 +184,16 @@ def tell(found: "Application", run: str, answer: "Created", definition: "Definit
             indent=2,
         )
     )
+
+
+def _warn(answer: "Created", definition: "Definition") -> None:
+    """Say on standard error which Tasks nobody is told of."""
+    from dcf.cli.views import say
+
+    assigned = answer.meta.get("agents") or {}
+    warning = open_tasks_warning([name for name in definition.skills if not assigned.get(name)], _ASSIGN)
+    if warning is not None and answer.meta.get("status") == "running":
+        say(warning)
 
 
 def _by_the_local_user() -> "AbstractContextManager[None]":

@@ -103,11 +103,11 @@ def new_id(name: str, seed: str) -> str:
     return f"{slug}-{drawn}"
 
 
-def check_tags(tags: Json) -> tuple[str, ...]:
+def check_tags(tags: Json, *, name: str = "tags") -> tuple[str, ...]:
     """Return the tags of a run, each once; raise InvalidArgument where one is no short name."""
     if not isinstance(tags, list | tuple) or not all(isinstance(tag, str) and _TAG.match(tag) for tag in tags):
         raise InvalidArgument(
-            "A tag is not a short name.",
+            f"{name} is no list of short names.",
             "A tag has 1 to 64 letters, digits or _ . : = / -, and begins with a letter or digit.",
         )
     found = tuple(dict.fromkeys(tags))

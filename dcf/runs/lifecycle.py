@@ -64,7 +64,10 @@ class Lifecycle:
         place = self._plane.place(workflow_id, wish.state)
         wish = replace(wish, state=place.path)
         if wish.how is None and not wish.agents:
-            raise InvalidArgument("Nothing is asked for.", "Give an output, an error, skip, or agents to assign.")
+            raise InvalidArgument(
+                "Nothing is asked for: an epoch says only which visit of the state is meant.",
+                "Give an output, an error, skip, or agents to assign.",
+            )
         if wish.agents:
             tasks = set(self._plane.run(workflow_id).definition.skills)
             check_agents({place.name: list(wish.agents)}, tasks, name="agents")

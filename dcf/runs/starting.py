@@ -34,7 +34,7 @@ class Starting:
         """Return a kept definition by `name@version`, `name` or its hash. Raise UnknownDefinition if none is kept."""
         document = self._definitions.find(read_reference(reference))
         if document is None:
-            raise UnknownDefinition(reference)
+            raise UnknownDefinition
         return read_definition(document)
 
     def keep(self, definition: Definition) -> Refusal | None:

@@ -118,9 +118,9 @@ class ResolveState(_OnRun):
     )
     epoch: int | None = Field(
         default=None,
-        ge=0,
+        ge=10**15,
         le=2**53,
-        description="Only if the state's lease has this epoch, as you read it; else conflict.",
+        description="Only if the state's lease still has this epoch; else conflict.",
     )
 
 

@@ -1,7 +1,7 @@
 """Tools that begin runs: start one, repeat one, let one go on. They only parse arguments, call and format."""
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 from pydantic import Field
 
@@ -18,7 +18,7 @@ from dcf.errors import InvalidArgument
 from dcf.runs.starting import id_for
 from dcf.tools.callers import bound_to, current_caller, require_planner
 from dcf.tools.lifecycle import Reason, RequestId
-from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, JsonObject, WorkflowId, refused, tool
 from dcf.values.identifiers import MAX_STATE_PATH, check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.open_tasks import open_tasks_warning
@@ -51,9 +51,7 @@ class StartRun(Arguments):
     planner_agent_id: AgentId | None = Field(
         default=None, description="Agent that is told when the run ends; default: the agent of your key."
     )
-    tags: list[Annotated[str, Field(max_length=64)]] = Field(
-        default_factory=list, description="Short names to find the run by."
-    )
+    tags_json: JsonArray | None = Field(default=None, description='Short names to find the run by: ["nightly"].')
     expiry_secs: int | None = Field(
         default=None, ge=1, le=31_536_000, description="Seconds that the run's keys outlive its finalization."
     )
@@ -83,9 +81,10 @@ class RunStarted(Answer):
 )
 def start_run(app: Application, args: StartRun) -> RunStarted:
     """Start a run of a document or of a kept definition."""
+    wish_for = _reader(app, args)
     definition = _definition(app, args)
-    workflow_id = args.workflow_id or definition.workflow_id or id_for(definition, args.request_id, _caller())
-    wish = _wish(app, args, definition, workflow_id)
+    workflow_id = args.workflow_id or id_for(definition, args.request_id, _caller())
+    wish = wish_for(definition, workflow_id)
     request = None if args.request_id is None else request_to_start(wish, args.request_id)
     refusal = app.starting.keep(definition) if args.definition is None else None
     answer = refusal or app.starting.start(Start(wish=wish, request=request, reason=args.reason, bound_to=bound_to()))
@@ -123,24 +122,27 @@ def _definition(app: Application, args: StartRun) -> Definition:
     return read_definition(as_workflow(parse_workflow(args.workflow_json, name="workflow_json", max_bytes=most)))
 
 
-def _wish(app: Application, args: StartRun, definition: Definition, workflow_id: str) -> Create:
-    caller = current_caller()
-    most = app.settings.max_output_bytes
-    return Create(
-        workflow_id=check_id(workflow_id, "workflow_id"),
-        definition=definition,
-        run_input={} if args.input_json is None else parse(args.input_json, name="input_json", max_bytes=most),
-        agents=check_agents(_parsed_agents(args.agents_map_json), set(definition.skills)),
-        planner_agent_id=args.planner_agent_id or caller.agent_id,
-        retention_s=args.expiry_secs,
-        max_attempts=args.max_attempts,
-        created_by=caller.name,
-        tags=check_tags(args.tags),
-    )
+def _reader(app: Application, args: StartRun) -> Callable[[Definition, str], Create]:
+    """Read what does not depend on the workflow; return what makes the wish for one."""
+    caller, most = current_caller(), app.settings.max_output_bytes
+    run_input = {} if args.input_json is None else parse(args.input_json, name="input_json", max_bytes=most)
+    agents = {} if args.agents_map_json is None else parse(args.agents_map_json, name="agents_map_json")
+    tags = () if args.tags_json is None else check_tags(parse(args.tags_json, name="tags_json"), name="tags_json")
 
+    def wish(definition: Definition, workflow_id: str) -> Create:
+        return Create(
+            workflow_id=check_id(workflow_id, "workflow_id"),
+            definition=definition,
+            run_input=run_input,
+            agents=check_agents(agents, set(definition.skills)),
+            planner_agent_id=args.planner_agent_id or caller.agent_id,
+            retention_s=args.expiry_secs,
+            max_attempts=args.max_attempts,
+            created_by=caller.name,
+            tags=tags,
+        )
 
-def _parsed_agents(given: JsonObject | None) -> Json:
-    return {} if given is None else parse(given, name="agents_map_json")
+    return wish
 
 
 def _caller() -> str:
@@ -191,14 +193,14 @@ class RerunRun(Arguments):
 )
 def rerun(app: Application, args: RerunRun) -> RunStarted:
     """Repeat a run as a new one."""
-    most = app.settings.max_output_bytes
-    given = () if args.input_json is None else (parse(args.input_json, name="input_json", max_bytes=most),)
-    agents = _parsed_agents(args.agents_map_json)
-    require_planner(app, args.workflow_id)
     if args.from_state is not None and args.input_json is not None:
         raise InvalidArgument(
             "With from_state the state gets the input that it had.", "Leave out input_json, or from_state."
         )
+    most = app.settings.max_output_bytes
+    given = () if args.input_json is None else (parse(args.input_json, name="input_json", max_bytes=most),)
+    agents = {} if args.agents_map_json is None else parse(args.agents_map_json, name="agents_map_json")
+    require_planner(app, args.workflow_id)
     definition = app.control_plane.run(args.workflow_id).definition
     new = args.new_workflow_id or id_for(definition, args.request_id, _caller(), args.workflow_id)
     asked = Rerun(

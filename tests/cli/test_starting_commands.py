@@ -72,6 +72,14 @@ def test_the_same_request_starts_one_run(dcf: Dcf, world: World, document: tuple
     assert "conflict" in other.stderr
 
 
+def test_tasks_that_nobody_is_told_of_are_named(dcf: Dcf, world: World, document: tuple[Path, str]) -> None:
+    shown = dcf("start", document[0], "--assign", "A=ann")
+    world.runs.append(shown.stdout.strip())
+    assert "'B'" in shown.stderr
+    assert "--assign" in shown.stderr
+    assert dcf("start", document[0], "--assign", "ann").stderr == ""
+
+
 def test_pools_are_assigned_by_repeating_the_state(dcf: Dcf, world: World, document: tuple[Path, str]) -> None:
     file, _ = document
     found = told(dcf, world, "start", file, "--assign", "A=ann", "--assign", "A=bob", "--assign", "B=ann")
@@ -81,8 +89,8 @@ def test_pools_are_assigned_by_repeating_the_state(dcf: Dcf, world: World, docum
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("nobody-started-this",), 3, "No definition 'nobody-started-this' is kept."),
-        (("nobody-started-this@1",), 3, "nobody-started-this@1"),
+        (("nobody-started-this",), 3, "No definition of this name, version or hash is kept."),
+        (("nobody-started-this@1",), 3, "is kept"),
         (("nowhere.json",), 2, "There is no file nowhere.json."),
         (("FILE", "--assign", "=ann"), 2, "--assign names no state"),
         (("FILE", "--assign", "Z=ann"), 2, "no Task state"),

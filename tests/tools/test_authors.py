@@ -39,7 +39,10 @@ async def test_each_change_names_the_key_that_made_it(alone: Application) -> Non
     await ask(alone, planner, "resume_run", workflow_id=run_id)
     await ask(alone, planner, "resolve_state", workflow_id=run_id, state="B", assign_json=["worker-2"])
     await ask(alone, planner, "cancel_run", workflow_id=run_id)
+    await ask(alone, planner, "retry_run", workflow_id=run_id)
+    again = await ask(alone, planner, "rerun", workflow_id=run_id, from_state="B")
     await ask(alone, planner, "finalize_workflow", workflow_id=run_id)
+    assert set().union(*_authors(alone, again["workflow_id"]).values()) == {planner.name}
     authors = _authors(alone, run_id)
     assert set().union(*authors.values()) == {planner.name, worker.name}
     by_planner = (
@@ -49,6 +52,8 @@ async def test_each_change_names_the_key_that_made_it(alone: Application) -> Non
         "RunResumed",
         "StateResolved",
         "RunCancelled",
+        "RunRetried",
+        "RunRerun",
         "RunFinalized",
     )
     for kind in by_planner:

@@ -49,7 +49,7 @@ async def test_a_repeated_start_finds_the_run_and_another_is_refused(tools: Tool
     first = await tools.ok("start_run", workflow_json=document, request_id="once")
     again = await tools.ok("start_run", workflow_json=document, request_id="once")
     assert (again["workflow_id"], again["existed"]) == (first["workflow_id"], True)
-    await tools.refused("conflict", "start_run", workflow_json=document, request_id="once", tags=["other"])
+    await tools.refused("conflict", "start_run", workflow_json=document, request_id="once", tags_json=["other"])
 
 
 async def test_a_start_says_what_is_wrong(tools: Tools) -> None:

@@ -213,5 +213,8 @@ def session(lease: str, workers: Mapping[str, str]) -> list[tuple[str, dict[str,
         ("remove_tool_return_limits", {"agent_id": me}),
         ("delete_agent", {"agent_id": workers.get("C", "worker-3")}),
         ("cancel_run", run),
+        ("retry_run", run | {"reason": "mended", "request_id": "again"}),
+        ("rerun", run | {"from_state": "B", "new_workflow_id": "vault-2"}),
+        ("start_run", {"workflow_json": WORKFLOW, "workflow_id": "vault-3", "tags_json": ["nightly"]}),
         ("finalize_workflow", run),
     ]
