@@ -134,7 +134,7 @@ def application(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Applicatio
 
 @pytest.fixture(scope="module")
 def dump(application: Application) -> Iterator[Callable[[], object]]:
-    """Everything in Redis but the audit trail, which tells of refused changes too, and the probe that it takes writes."""
+    """Everything in Redis but the audit trail, which tells of refused changes too, and the probe of writes."""
     client: Any = redis.Redis.from_url(application.redis_url)
 
     def everything() -> object:
