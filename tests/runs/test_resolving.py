@@ -128,7 +128,7 @@ def test_a_failure_by_hand_is_handled_by_what_is_around_the_state(world: World) 
     run = world.create(workflow(states))
     held = world.acquire(run, "Fan/1/C")
     assert done(fail(world, run, "Fan/0/A"))["next_states"] == ["B"]
-    assert code(world.try_complete(run, "Fan/1/C", held, 1)) == "terminal"
+    assert code(world.try_complete(run, "Fan/1/C", held, 1)) == "lease_lost"
 
 
 def test_one_iteration_is_ended_by_hand(world: World) -> None:
