@@ -188,7 +188,7 @@ async def test_a_bad_value_is_refused_in_words_and_changes_nothing(
 @pytest.mark.parametrize("tool", sorted(name for name in TOOLS if "workflow_id" in TOOLS[name].arguments.model_fields))
 async def test_an_unknown_run_is_named(shared: tuple[Tools, str], dump: Callable[[], object], tool: str) -> None:
     tools, _ = shared
-    if tool == "create_workflow_control_plane":
+    if tool in {"create_workflow_control_plane", "delete_run"}:  # which is repeated, and finds that the run is gone
         return
     before = dump()
     answer = await tools.call(tool, **_arguments(tool, "no-such-run"))
