@@ -78,7 +78,10 @@ def delete(snapshot: Snapshot, workflow_id: str, reason: str | None) -> Decision
     if document.get("hold") is True:
         return Decision(answer=run_on_hold(workflow_id))
     event = Event(type="RunDeleted", data={} if reason is None else {"reason": reason})
-    return Decision(answer=found, changes=Changes(meta={"deleted_at": to_text(snapshot.now)}, events=[event]))
+    now = to_text(snapshot.now)
+    # A finalized run is closed for good: nothing brings it back while its keys are removed.
+    mark: dict[str, Json] = {"deleted_at": now, "finalized_at": document.get("finalized_at") or now}
+    return Decision(answer=found, changes=Changes(meta=mark, events=[event]))
 
 
 def hold(snapshot: Snapshot, workflow_id: str, reason: str | None, *, is_held: bool) -> Decision[Held | Refusal]:

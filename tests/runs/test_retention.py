@@ -77,6 +77,7 @@ def test_a_run_that_is_not_over_is_not_deleted(real: World) -> None:
 def test_a_run_is_deleted_with_its_reason_and_author_in_its_history(real: World, ended: str) -> None:
     with dying_removal(real), authored_by("key:0123456789ab"), pytest.raises(Died):
         real.retention.delete(ended, "a test")
+    assert real.meta(ended)["finalized_at"] is not None, "nothing opens it again meanwhile"
     last = real.events(ended)[-1]
     assert (last.type, last.data, last.by) == ("RunDeleted", {"reason": "a test"}, "key:0123456789ab")
 
