@@ -85,11 +85,6 @@ class RunHeld(Answer):
 )
 def hold_run(app: Application, args: HoldRun) -> RunHeld:
     """Set or release the legal hold, which is an operator's."""
-<<<<<<< HEAD
-=======
-    app.runs.read(args.workflow_id)  # raises for a run that does not exist, before anybody is sent for a right
-    require(Scope.OPERATE, "A hold")
->>>>>>> list
     answer = app.retention.hold(args.workflow_id, args.reason, is_held=args.hold)
     if isinstance(answer, Refusal):
         return refused(RunHeld, answer, workflow_id=args.workflow_id)

@@ -200,11 +200,7 @@ async def test_a_bad_value_is_refused_in_words_and_changes_nothing(
 )
 async def test_an_unknown_run_is_named(shared: tuple[Tools, str], dump: Callable[[], object], tool: str) -> None:
     tools, _ = shared
-<<<<<<< HEAD
     if tool in MAY_BE_NEW:
-=======
-    if tool in {"create_workflow_control_plane", "delete_run"}:  # which is repeated, and finds that the run is gone
->>>>>>> list
         return
     before = dump()
     answer = await tools.call(tool, **_arguments(tool, "no-such-run"))
