@@ -22,6 +22,7 @@ from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
+from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
@@ -68,16 +69,17 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on runs, and `runs` reads their status; `exports` has what explains
-    and exports them. `workers` creates and deletes the agents
-    of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
-    and `files` are what tools may change outside runs; the `audit` trail records such changes, and `refusals` what was
-    refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is,
-    and `activity` notes who calls.
+    `control_plane` has the operations on runs, `lifecycle` those on whole runs, and `runs` reads their status;
+    `exports` has what explains and exports them. `workers` creates and deletes the agents of runs on `platform`,
+    `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what
+    tools may change outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep`
+    repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is, and `activity`
+    notes who calls.
     """
 
     settings: Settings
     control_plane: ControlPlane
+    lifecycle: Lifecycle
     runs: RunViews
     platform: AgentPlatform
     workers: Workers
@@ -134,23 +136,22 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         index, history, told = RunIndex(connections), History(connections), ToldRecords(connections)
         plane = ControlPlane(store, index, ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes))
         runs = RunViews(plane, store, index, told)
-        inbox, records = Inbox(connections), AgentRecords(connections)
+        inbox, outbox, records = Inbox(connections), Outbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
         edits = Edits(connections, wait_replicas=replicas, keep_s=settings.json_life_s)
         equipment = open_equipment(settings, platform, documents)
         library = _open_library(settings)
-        outbox = Outbox(connections)
         breaker = Breaker() if platform.is_remote else None
         together = platform.deliver_all if isinstance(platform, Mailbox) else None
         notifications = Notifications(plane, outbox, told, _guarded(platform, breaker), together)
         activity = Activity(ActivityRecords(connections), breaker)
-        access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
-        audit = AuditTrail(connections)
+        audit, access = AuditTrail(connections), AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         yield Application(
             settings=settings,
             control_plane=plane,
+            lifecycle=Lifecycle(plane),
             runs=runs,
             platform=platform,
             workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),

@@ -11,6 +11,7 @@ from dcf.adapters.mailbox import Mailbox
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, open_pool
@@ -44,6 +45,7 @@ class Dcf:
 
     connections: Connections
     plane: ControlPlane
+    lifecycle: Lifecycle
     notifications: Notifications
     clock: RunClock
     inbox: Inbox
@@ -69,6 +71,7 @@ def opened(place: Place) -> Iterator[Dcf]:
         yield Dcf(
             connections=connections,
             plane=plane,
+            lifecycle=Lifecycle(plane),
             notifications=notifications,
             clock=RunClock(plane, index, DueRuns(connections), outbox, deliveries, ServerTime(connections)),
             inbox=inbox,

@@ -25,6 +25,7 @@ from dcf.cli import (
     graphs,
     keys,
     language,
+    lifecycle,
     opening,
     reference,
     running,
@@ -386,5 +387,5 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (language, graphs, skills, stub, keys, audit, diagnosis, events, export, reference):
+for part in (lifecycle, language, graphs, skills, stub, keys, audit, diagnosis, events, export, reference):
     part.mount(app)

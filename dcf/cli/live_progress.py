@@ -34,6 +34,7 @@ class LiveProgress:
         self._live = None if quiet or not _is_screen(console) else _live(console)
         self._seen: dict[str, tuple[str, int]] = {}
         self._announced = False
+        self._word = ""
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -82,8 +83,10 @@ class LiveProgress:
                 told = counts(doc)
                 views.say(f"{clean(name_of(path))}: {status}{f', {told}' if told else ''}")
             self._seen[path] = now
-        if found["meta"]["status"] != "running":
-            views.say(f"run {found['meta']['status']}")
+        word = views.run_word(found["meta"])
+        if word != self._word and (word != "running" or self._word == "paused"):
+            views.say("run resumed" if word == "running" else f"run {word}")
+        self._word = word
 
 
 def _view(found: Mapping[str, Json], height: int) -> RenderableType:

@@ -23,6 +23,7 @@ _MARKS = {
     "skipped": ("-", "dim"),
     "cancelled": ("◼", "yellow"),
     "partial": ("◐", "yellow"),
+    "paused": ("‖", "yellow"),
 }
 _WIDE = 500
 """Columns where there is no screen: a pipe or a file gets each row on one line."""
@@ -32,7 +33,7 @@ _USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside
 _GAP = 2
 _ALWAYS = 2  # columns of `dcf ls` shown on any terminal: the run and its status
 _EXAMPLE = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
-_FACTS = ("created_at", "started_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
+_FACTS = ("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -45,6 +46,12 @@ def status_text(status: object) -> Text:
     """Show a status as mark, word and colour; never as colour alone."""
     mark, style = _MARKS.get(str(status), ("?", ""))
     return Text(f"{mark} {clean(status)}", style=style, no_wrap=True)
+
+
+def run_word(about: Mapping[str, Json]) -> str:
+    """Return the status of a run, by its meta document or its line in the list; `paused` stands for running there."""
+    is_paused = about.get("status") == "running" and about.get("paused_at") is not None
+    return "paused" if is_paused else str(about.get("status"))
 
 
 def print_error(error: DcfError) -> None:
@@ -85,7 +92,7 @@ def run_view(
 ) -> RenderableType:
     """Show a run as a heading and a table of states; `more` counts the rows left out, by Parallel or Map."""
     names = f"  {clean(meta.get('workflow_id'))}  {clean(meta.get('workflow_name'))}"
-    heading = Text.assemble(status_text(meta.get("status")), names, no_wrap=True, overflow="ellipsis")
+    heading = Text.assemble(status_text(run_word(meta)), names, no_wrap=True, overflow="ellipsis")
     return Group(heading, states_table(states, now, more))
 
 
@@ -116,11 +123,18 @@ def print_result(result: Mapping[str, Json], logs: Path | None) -> None:
     out.print(states_table(result["states"], datetime.now(UTC)))
     if result["status"] == "succeeded":
         print_document(out, result["output"])
-    elif result["error"] or result["cause"]:
-        _line(out, f"{clean(result['error'])}: {clean(result['cause'], _LONGEST)}", "red")
+    else:
+        _print_why(out, result)
     _line(out, f"Look further:\n  dcf show {run_id}\n  dcf events {run_id}", "dim")
     if logs is not None:
         _line(out, f"Logs of its processes: {clean(logs)}", "dim")
+
+
+def _print_why(out: Console, about: Mapping[str, Json]) -> None:
+    """Print why a run did not succeed: its error and cause; a cancelled run has the reason as its cause."""
+    told = [clean(about[name], _LONGEST) for name in ("error", "cause") if about.get(name) is not None]
+    if told:
+        _line(out, ": ".join(told), "red")
 
 
 def print_document(out: Console, document: Json) -> None:
@@ -139,8 +153,7 @@ def print_run(document: Mapping[str, Json]) -> None:
     for name in _FACTS:
         if meta.get(name) is not None:
             _line(out, f"{name}: {clean(meta[name], _LONGEST)}")
-    if meta.get("error") is not None:
-        _line(out, f"{clean(meta['error'])}: {clean(meta.get('cause'), _LONGEST)}", "red")
+    _print_why(out, meta)
     if meta.get("status") == "succeeded":
         print_document(out, meta.get("output"))
 
@@ -154,7 +167,7 @@ def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
         return
     columns = {
         "run": [Text(clean(row["workflow_id"])) for row in rows],
-        "status": [status_text(row["status"]) for row in rows],
+        "status": [status_text(run_word(row)) for row in rows],
         "states": [Text(f"{row['states_done']}/{row['states']}") for row in rows],
         "created": [Text(clean(row["created_at"], 20)[:19].replace("T", " ")) for row in rows],
         "workflow": [Text(clean(row["workflow_name"], 40)) for row in rows],

@@ -84,7 +84,9 @@ class Finalized:
     repeated: bool = False
 
 
-Fired: TypeAlias = Literal["closed", "held", "not_due", "timed_out", "scope", "waited", "exhausted", "reminded"]
+Fired: TypeAlias = Literal[
+    "closed", "held", "not_due", "timed_out", "scope", "waited", "exhausted", "paused", "reminded"
+]
 """What the clock found at an open state."""
 
 

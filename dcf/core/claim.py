@@ -9,7 +9,7 @@ from dcf.core.answers import Leased, NothingReady
 from dcf.core.decision import Decision, Snapshot
 from dcf.core.lease import Acquire, acquire
 from dcf.core.model import RunStatus
-from dcf.core.refusals import run_closed
+from dcf.core.refusals import run_closed, run_paused
 from dcf.core.scopes import with_scopes
 from dcf.core.transition import Claimant, Transition
 from dcf.values.digest import fingerprint, next_token
@@ -27,10 +27,12 @@ def claim(snapshot: Snapshot, wish: Acquire, start: int = 0) -> Decision[Leased 
     mine = [state for state, doc in snapshot.states.items() if doc.lease.is_held_with(wish.token)]
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
     turn = start % len(free) if free else 0
-    for state in (*mine, *free[turn:], *free[:turn]):
+    for state in (*mine, *((*free[turn:], *free[:turn]) if not snapshot.meta.is_paused else ())):
         decision = acquire(snapshot, replace(wish, state=state))
         if isinstance(decision.answer, Leased):
             return Decision(answer=decision.answer, changes=decision.changes)
+    if snapshot.meta.is_paused:
+        return Decision(answer=run_paused())
     return Decision(answer=NothingReady(examined=snapshot.page))
 
 
@@ -41,7 +43,7 @@ def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tup
     expired is left to a claim of its own, since the page has no input of it.
     """
     found: list[Leased] = []
-    if step.run_status is not RunStatus.RUNNING or not snapshot.inputs:
+    if step.run_status is not RunStatus.RUNNING or step.meta.is_paused or not snapshot.inputs:
         return ()
     free = [state for state in snapshot.inputs if snapshot.states[state].is_claimable(snapshot.now)]
     turn = int(fingerprint(claimant.token), 16) % len(free) if free else 0

@@ -216,6 +216,7 @@ def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = Non
         is_started=found.get("started_at") is not None,
         planner_agent_id=_string(found.get("planner_agent_id")),
         created_by=_string(found.get("created_by")),
+        is_paused=found.get("paused_at") is not None and status == RunStatus.RUNNING.value,
         agents=agents,
         max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
         clock_due_at=from_text(found.get("clock_due_at")),

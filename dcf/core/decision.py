@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
-from dcf.core.model import Meta, Receipt, StateDoc, StateInput
+from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -27,8 +27,8 @@ class Reads:
     are changed must be unchanged until then. `claim` is a token, to find the state that was claimed with it.
 
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
-    counts of ended branches. `receipts` asks for older receipts by state and request; the snapshot has each, None if
-    there is none.
+    counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
+    requests about the whole run; the snapshot has each, None if there is none.
     """
 
     states: tuple[str, ...] = ()
@@ -41,6 +41,7 @@ class Reads:
     items: tuple[tuple[str, int], ...] = ()
     tallies: tuple[str, ...] = ()
     receipts: tuple[tuple[str, str], ...] = ()
+    run_receipts: tuple[str, ...] = ()
     open_states: tuple[int, int] | None = None
     claim: str | None = None
     whole_meta: bool = False
@@ -85,6 +86,7 @@ class Snapshot:
     items: Mapping[tuple[str, int], Json] = field(default_factory=dict)
     tallies: Mapping[str, Tally] = field(default_factory=dict)
     receipts: Mapping[tuple[str, str], Receipt | None] = field(default_factory=dict)
+    run_receipts: Mapping[str, RunReceipt | None] = field(default_factory=dict)
     void: Mapping[str, StateDoc] = field(default_factory=dict)
     page: int = 0
     meta_document: Mapping[str, Json] | None = None
@@ -130,9 +132,10 @@ class Changes:
     """Everything that one transaction writes, all or nothing. A transition fills it step by step.
 
     `meta_document` and `definition` are set for a new run, `packed` for an ended one; `meta` sets single fields.
-    `timers` maps a state to the server time at which the clock next looks at it; None removes the timer. `claims` maps
+    `timers` maps a state to the server time at which the clock next looks at it; None removes the timer. `sooner` only
+    brings such times forward, for states that were not watched: one that has ended meanwhile gets none. `claims` maps
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
-    `receipts` are older ones, by state and request.
+    `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -153,6 +156,7 @@ class Changes:
     events: list[Event] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     timers: dict[str, int | None] = field(default_factory=dict)
+    sooner: dict[str, int] = field(default_factory=dict)
     claims: dict[str, str | None] = field(default_factory=dict)
     opened: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
@@ -161,6 +165,7 @@ class Changes:
     dropped: list[str] = field(default_factory=list)
     results: dict[str, Json] = field(default_factory=dict)
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
+    run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     listed: bool = False
     assigned: tuple[str, ...] = ()
 
@@ -169,7 +174,7 @@ class Changes:
 
         `noted` is when it will look at the latest, None if it has not looked yet.
         """
-        times = [at for at in self.timers.values() if at is not None]
+        times = [at for at in self.timers.values() if at is not None] + list(self.sooner.values())
         if self.listed or self.notices or self.meta:
             times.append(now)
         first = min(times, default=None)

@@ -47,6 +47,8 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
         patch["finished_at"] = to_text(snapshot.now)
     if not request.close_open_states:
         patch["left_open"] = True
+    if snapshot.meta.is_paused:
+        patch["paused_at"] = None
     events = [*_closing_events(closed), Event(type="RunFinalized", data={"status": final.value})]
     return Decision(
         answer=Finalized(audit=audit),

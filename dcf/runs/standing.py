@@ -29,8 +29,9 @@ class StateView:
 
     `ready`: a lease on it could be granted now, and since `ready_since` if the documents tell. `agents` are the
     assigned ones; if empty, any agent may take it. `awaits_start`: it is ready but the run was not started, so no
-    agent was told. `told` says how its agents were notified of it, if that was read. `given` (the input) and `output`
-    are MISSING if there is no such document. A Parallel or Map may have a `tally` of what has ended inside.
+    agent was told. `is_paused`: it would be ready if the run were not paused. `told` says how its agents were notified
+    of it, if that was read. `given` (the input) and `output` are MISSING if there is no such document. A Parallel or
+    Map may have a `tally` of what has ended inside.
     """
 
     path: str
@@ -39,6 +40,7 @@ class StateView:
     agents: tuple[str, ...] = ()
     ready_since: int | None = None
     awaits_start: bool = False
+    is_paused: bool = False
     told: Told = NEVER_TOLD
     given: Json = MISSING
     output: Json = MISSING
@@ -54,6 +56,8 @@ class StateView:
         if self.ready:
             since = None if self.ready_since is None else to_text(self.ready_since)
             shown |= {"ready_since": since, "awaits_start": self.awaits_start, **self._told_as_json()}
+        if self.is_paused:
+            shown["paused"] = True
         if self.tally is not None:
             shown["tally"] = {"done": self.tally.done, "failed": self.tally.failed}
         return shown
@@ -103,6 +107,11 @@ class RunView:
         return self.meta.status
 
     @property
+    def word(self) -> str:
+        """The status for people: a run that is paused says so, though its status is running."""
+        return "paused" if self.meta.is_paused else self.meta.status.value
+
+    @property
     def planner_agent_id(self) -> str | None:
         """Id of the agent that planned the run, if the whole meta document was read."""
         found = self.document.get("planner_agent_id")
@@ -129,6 +138,7 @@ class RunSummary:
     states: int = 0
     created_at: str | None = None
     finished_at: str | None = None
+    paused_at: str | None = None
 
     def as_json(self) -> dict[str, Json]:
         """Return it as JSON."""
@@ -140,6 +150,7 @@ class RunSummary:
             "states": self.states,
             "created_at": self.created_at,
             "finished_at": self.finished_at,
+            "paused_at": self.paused_at,
         }
 
 
@@ -163,6 +174,7 @@ def view_of(snapshot: Snapshot, path: str, doc: StateDoc, meta: Meta) -> StateVi
         ready=ready,
         agents=meta.assigned(path),
         ready_since=_ready_since(path, doc, snapshot.states, meta) if ready else None,
+        is_paused=meta.is_paused and doc.is_claimable(snapshot.now),
         awaits_start=ready and not meta.is_started and doc.lease.epoch == from_text(meta.created_at),
         given=snapshot.inputs.get(path, MISSING),
         output=snapshot.outputs.get(path, MISSING),

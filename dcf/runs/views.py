@@ -194,6 +194,7 @@ class RunViews:
             states=len(found.states),
             created_at=meta.get("created_at"),
             finished_at=meta.get("finished_at"),
+            paused_at=meta.get("paused_at"),
         )
 
     def _inside(self, workflow_id: str, definition: Definition) -> list[str]:

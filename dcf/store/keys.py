@@ -12,7 +12,7 @@
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
-| `cp:wf:<id>:receipts` | hash | requests that displace another's receipt: what older requests were told | the run's retention |
+| `cp:wf:<id>:receipts` | hash | requests that displace another's receipt, and requests about the whole run: what older requests were told | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
 | `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
@@ -114,7 +114,7 @@ def decode_state(part: str) -> str:
 
 
 def receipt_field(path: str, request: str) -> str:
-    """Return the field of a request's receipt in the hash of receipts."""
+    """Return the field of a request's receipt in the hash of receipts; the path is empty for one about the run."""
     return f"{encode_state(path)}:{request}"
 
 

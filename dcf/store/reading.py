@@ -13,7 +13,8 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
-from dcf.core.model import Meta, Receipt, StateDoc, StateInput
+from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
 from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
@@ -35,6 +36,7 @@ _META_FIELDS: Final = {
         "definition_sha256",
         "created_at",
         "started_at",
+        "paused_at",
         "planner_agent_id",
         "created_by",
         "max_attempts",
@@ -296,6 +298,17 @@ def _receipts(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, str], ...]) -
     return understand
 
 
+def _run_receipts(asked: Asked, run: RunKeys, requests: tuple[str, ...]) -> Understand:
+    command: Command = ("HMGET", run.receipts, *(receipt_field("", request) for request in requests))
+    asked.add(command)
+
+    def understand(found: Replies) -> dict[str, RunReceipt | None]:
+        kept = zip(requests, found.of[command], strict=True)
+        return {request: None if reply is None else read_run_receipt(load(reply)) for request, reply in kept}
+
+    return understand
+
+
 READS: Final[Mapping[str, Ask]] = {
     "states": _states,
     "inputs": _documents(RunKeys.input),
@@ -307,6 +320,7 @@ READS: Final[Mapping[str, Ask]] = {
     "items": _items,
     "tallies": _tallies,
     "receipts": _receipts,
+    "run_receipts": _run_receipts,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 

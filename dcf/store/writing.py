@@ -11,7 +11,8 @@ from typing import Any, Final, TypeAlias
 
 from dcf.core import codec
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
-from dcf.core.model import Receipt, StateDoc, StateInput
+from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.operations import write_run_receipt
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
@@ -178,6 +179,11 @@ def _timers(packet: Packet, run: RunKeys, timers: Mapping[str, int | None]) -> N
         packet.others.append(("ZADD", run.timers, *due))
 
 
+def _sooner(packet: Packet, run: RunKeys, sooner: Mapping[str, int]) -> None:
+    due = [part for path, at in sooner.items() for part in (at, encode_state(path))]
+    packet.others.append(("ZADD", run.timers, "XX", "LT", *due))
+
+
 def _claims(packet: Packet, run: RunKeys, claims: Mapping[str, str | None]) -> None:
     for mark, path in claims.items():
         if path is None:
@@ -195,6 +201,11 @@ def _receipts(packet: Packet, run: RunKeys, receipts: Mapping[tuple[str, str], R
     for (path, request), receipt in receipts.items():
         text = dump_bytes(codec.write_receipt(receipt))
         packet.others.append(("HSET", run.receipts, receipt_field(path, request), text))
+
+
+def _run_receipts(packet: Packet, run: RunKeys, receipts: Mapping[str, RunReceipt]) -> None:
+    for request, receipt in receipts.items():
+        packet.others.append(("HSET", run.receipts, receipt_field("", request), dump_bytes(write_run_receipt(receipt))))
 
 
 def _listed(run: RunKeys, _: bool, now: int) -> Iterator[Command]:
@@ -228,9 +239,11 @@ WRITES: Final[Mapping[str, Writer]] = {
     "events": _events,
     "notices": _notices,
     "timers": _timers,
+    "sooner": _sooner,
     "claims": _claims,
     "sizes": _sizes,
     "receipts": _receipts,
+    "run_receipts": _run_receipts,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 

@@ -105,7 +105,7 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
     meta = (summary_of_run(run) if args.summary else dict(run.document)) if args.include_meta else None
     states = _states(app, args, named, Room(app.settings.max_result_bytes, meta))
     return ControlPlaneRead(
-        status=f"Run '{args.workflow_id}' is {run.status.value}.",
+        status=f"Run '{args.workflow_id}' is {run.word}.",
         workflow_id=args.workflow_id,
         meta=meta,
         states=states.documents,

@@ -87,6 +87,7 @@ def test_a_list_for_programs(dcf: Dcf, seed: Seed) -> None:
         "states_done": 0,
         "states": 1,
         "finished_at": None,
+        "paused_at": None,
     }
 
 

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,10 @@ from tests.lab.stories import (
 LATER = EPOCH + 50
 AGAIN = happening("LeaseAcquired", "Work_1", epoch=LATER, owner="bob", attempt=2)
 BOB = {"token": "lease-of-bob", "agent": "bob"}
+
+RESOLVED = happening("StateResolved", "Work_1", epoch=LATER, how="output", held_by="ann")
+BY_HAND: dict[str, Any] = {"agent": "operator", "state": "", "token": None, "content": {"request": "r1"}}
+ASKED = call("resolve", 3, agent="operator", token=None, content={"request": "r1", "how": "output"})
 
 
 PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
@@ -148,6 +153,46 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         replace(right(), expected=replace(right().expected, done=Counter({"Work_1": 1, "Mend_2": 1}))),
     ),
     (
+        rules.the_output_is_right,
+        "it is cancelled, which nobody asked for",
+        ended(status="cancelled"),
+    ),
+    (
+        rules.nobody_gets_a_lease_in_a_paused_run,
+        "a lease in a paused run",
+        with_happening(happening("RunPaused"), before="LeaseAcquired"),
+    ),
+    (
+        rules.nobody_gets_a_lease_in_a_paused_run,
+        "a lease after the end",
+        with_happening(happening("RunCancelled"), before="LeaseAcquired"),
+    ),
+    (
+        rules.nobody_gets_a_lease_in_a_paused_run,
+        "a state ends after the run",
+        with_happening(happening("RunCancelled"), before="StateSucceeded"),
+    ),
+    (
+        rules.no_stale_write,
+        "the holder's completion counts after its state was resolved",
+        with_happening(RESOLVED, before="StateSucceeded"),
+    ),
+    (
+        rules.an_operators_requests_take_effect_once,
+        "a state is resolved twice by one request",
+        with_happening(RESOLVED, RESOLVED, before="RunSucceeded", calls=(*right().calls, ASKED)),
+    ),
+    (
+        rules.an_operators_requests_take_effect_once,
+        "a resolution is gone",
+        with_call(ASKED),
+    ),
+    (
+        rules.an_applied_request_is_never_refused,
+        "the repetition of a pause is refused",
+        with_call(call("pause", 2, **BY_HAND), call("pause", 4, "run_over", **BY_HAND)),
+    ),
+    (
         rules.passing_faults_are_told_as_such,
         "a full memory is told as a foreign key",
         with_call(call("complete", 3.9, "store_unsuitable", content={"output": OUTPUT})),
@@ -194,6 +239,27 @@ def test_a_lease_that_was_taken_over_ends_with_its_new_holder() -> None:
         call("complete", 6, "lease_lost", content={"output": OUTPUT}),
     )
     assert judge(replace(right(), happenings=happenings, calls=calls)) == []
+
+
+def test_a_state_that_was_resolved_ends_without_its_holder_whose_result_is_refused() -> None:
+    happenings = numbered(
+        *right().happenings[:5], RESOLVED, happening("StateSucceeded", "Work_1", epoch=LATER), *right().happenings[8:]
+    )
+    calls = (right().calls[0], ASKED, call("complete", 5, "lease_lost", content={"output": OUTPUT}))
+    assert judge(replace(right(), happenings=happenings, calls=calls)) == []
+
+
+def test_a_run_that_an_operator_cancelled_may_end_so() -> None:
+    happenings = numbered(*right().happenings[:5], happening("RunCancelled"), *right().happenings[9:])
+    cancelled = {"status": "cancelled", "attempts": 1, "lease": {"epoch": EPOCH}}
+    story = replace(
+        ended(status="cancelled"),
+        happenings=happenings,
+        calls=(right().calls[0], call("cancel", 4, **BY_HAND)),
+        documents={"Work_1": cancelled},
+        documents_later={"Work_1": cancelled},
+    )
+    assert judge(story) == []
 
 
 def test_what_a_power_loss_may_take_back_need_not_be_there() -> None:

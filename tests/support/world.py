@@ -22,6 +22,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.histories import Histories
+from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.views import RunViews
 from dcf.store import keys
@@ -89,6 +90,7 @@ class World:
         self.due = DueRuns(self.connections)
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
+        self.lifecycle = Lifecycle(self.plane)
         self.outbox = Outbox(self.connections)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
