@@ -73,8 +73,6 @@ def wish_of(
     asked = [how for how, is_named in named.items() if is_named]
     if len(asked) > 1:
         raise InvalidArgument(f"A state is ended in one way, not by {asked[0]} and {asked[1]}.", "Name one of them.")
-    if not asked and not agents:
-        raise InvalidArgument("Nothing is asked for.", "Give an output, an error, skip, or agents to assign.")
     if error is None and (cause is not None or handled):
         raise InvalidArgument("cause and handled go with an error.", "Name the error, or leave them out.")
     return Resolve(

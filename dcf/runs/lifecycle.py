@@ -14,6 +14,7 @@ from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.refusals import unless_full
 from dcf.core.resolving import Resolve
+from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.transactions import Run
 from dcf.store.authors import current_account
@@ -62,6 +63,11 @@ class Lifecycle:
         """End a state by hand, or give it to other agents. Raise UnknownState or InvalidArgument."""
         place = self._plane.place(workflow_id, wish.state)
         wish = replace(wish, state=place.path)
+        if wish.how is None and not wish.agents:
+            raise InvalidArgument(
+                "Nothing is asked for: an epoch says only which visit of the state is meant.",
+                "Give an output, an error, skip, or agents to assign.",
+            )
         if wish.agents:
             tasks = set(self._plane.run(workflow_id).definition.skills)
             check_agents({place.name: list(wish.agents)}, tasks, name="agents")

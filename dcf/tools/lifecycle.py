@@ -117,7 +117,10 @@ class ResolveState(_OnRun):
         default=None, description='Agents that may take it from now on: ["agent-1"] (or JSON text).'
     )
     epoch: int | None = Field(
-        default=None, ge=0, description="Only if the state's lease has this epoch, as you read it; else conflict."
+        default=None,
+        ge=0,
+        le=2**53,
+        description="Only if the state's lease still has this epoch; else conflict.",
     )
 
 

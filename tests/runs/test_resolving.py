@@ -272,6 +272,11 @@ def test_a_state_that_has_moved_on_since_it_was_read_is_not_resolved(world: Worl
     done(resolve(world, run, "A", how="skip", epoch=world.doc(run, "A").lease.epoch))
 
 
+def test_a_wish_for_nothing_is_invalid(world: World) -> None:
+    with pytest.raises(InvalidArgument):
+        resolve(world, world.create(chain("A")), "A")
+
+
 def test_an_unknown_state_is_told(world: World) -> None:
     run = world.create(chain("A"))
     with pytest.raises(UnknownState):
@@ -281,14 +286,13 @@ def test_an_unknown_state_is_told(world: World) -> None:
 @pytest.mark.parametrize(
     "wish",
     [
-        {},
         {"output": 1, "skip": True},
         {"error": "E", "output": None},
         {"cause": "why"},
         {"handled": True, "skip": True},
     ],
 )
-def test_a_wish_that_says_nothing_or_contradicts_itself_is_invalid(wish: dict[str, Any]) -> None:
+def test_a_wish_that_contradicts_itself_is_invalid(wish: dict[str, Any]) -> None:
     with pytest.raises(InvalidArgument):
         wish_of("A", **wish)
 

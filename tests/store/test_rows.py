@@ -25,6 +25,7 @@ WANTED: dict[str, Any] = {
     "items": (("A", 0),),
     "tallies": ("A",),
     "receipts": (("A", "x"),),
+    "run_receipts": ("x",),
     "open_states": (0, 9),
     "claim": "token",
     "whole_meta": True,
