@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from benchmarks import workloads
+from benchmarks.beginnings import measure_beginnings
 from benchmarks.calls import measure_calls
 from benchmarks.clock import measure_clock
 from benchmarks.contention import measure_contention
@@ -103,6 +104,7 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
             *measure_graphs(app, probe, max(3, rounds // 100)),
             *measure_explaining(app, probe, max(3, rounds // 10)),
             *measure_calls(app),
+            *measure_beginnings(app, probe),
             *measure_language(app, probe, rounds),
             *measure_workforce(app, probe, max(3, rounds // 50)),
             *measure_contention(app, probe),

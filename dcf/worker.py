@@ -19,11 +19,12 @@ from dcf.asl.state_paths import name_of
 from dcf.errors import PASSING, DcfError, InvalidArgument
 from dcf.hands import Hands
 from dcf.renewals import Renewals
+from dcf.task_context import TaskContext, wants_context
 from dcf.values.json_text import Json, dump, parse
 
 log = logging.getLogger(__name__)
 
-TaskFunction: TypeAlias = Callable[[Json], Json]
+TaskFunction: TypeAlias = Callable[..., Json]
 Function = TypeVar("Function", bound=TaskFunction)
 
 _LONGEST_ERROR = 200
@@ -64,7 +65,8 @@ _PLACES: dict[str, str] = {}
 def task(state: str) -> Callable[[Function], Function]:
     """Register the function for the states of this name, wherever in the workflow they stand.
 
-    The function gets the state's input and returns its output, both JSON values. Raises InvalidArgument if the name
+    The function gets the state's input and returns its output, both JSON values; one with a parameter `context` gets a
+    `TaskContext` there. Raises InvalidArgument if the name
     is missing or other code has registered a function for it.
     """
     if not isinstance(state, str) or not state:
@@ -93,6 +95,8 @@ class Work:
     state: str
     token: str
     given: Json = field(compare=False)
+    attempt: int = field(default=1, compare=False)
+    epoch: int = field(default=0, compare=False)
 
 
 Results: TypeAlias = Sequence[tuple[Work, Mapping[str, Json]]]
@@ -195,7 +199,7 @@ class Worker:
         if answer.get("code") != "ok":
             log.info("%s/%s: %s", workflow_id, state, answer.get("error"))
             return None
-        return Work(workflow_id=workflow_id, state=state, token=token, given=answer.get("input"))
+        return _work(workflow_id, state, token, answer, answer.get("updated_state"))
 
     def carry_out(self, work: Work) -> Mapping[str, Json]:
         """Call the function, and keep the lease meanwhile; return the arguments that report its outcome."""
@@ -257,7 +261,7 @@ class Worker:
     def _result(self, work: Work) -> dict[str, Json]:
         """Call the function; return the arguments that report its outcome."""
         try:
-            output = _json_text(self._functions[name_of(work.state)](work.given))
+            output = _json_text(_call(self._functions[name_of(work.state)], work))
         except TaskFailed as failure:
             return _failure(failure.error, failure.cause)
         except InvalidArgument as error:
@@ -295,9 +299,7 @@ class Worker:
         )
 
     def _claimed(self, workflow_id: str, claimed: Mapping[str, Json]) -> Work | None:
-        work = Work(
-            workflow_id=workflow_id, state=claimed["state"], token=claimed["lease"]["token"], given=claimed["input"]
-        )
+        work = _work(workflow_id, claimed["state"], claimed["lease"]["token"], claimed, claimed)
         if name_of(work.state) in self._functions:
             return work
         self.give_back(work)
@@ -313,6 +315,27 @@ class Worker:
             reject_if_expired=False,
         )
         return None if answer.get("code") == "ok" else str(answer.get("error"))
+
+
+def _work(
+    workflow_id: str, state: str, token: str, granted: Mapping[str, Json], counted: Mapping[str, Json] | None
+) -> Work:
+    """Return the work that was granted; `counted` has the attempts of the state."""
+    return Work(
+        workflow_id=workflow_id,
+        state=state,
+        token=token,
+        given=granted.get("input"),
+        attempt=(counted or {}).get("attempts", 1),
+        epoch=(granted.get("lease") or {}).get("epoch", 0),
+    )
+
+
+def _call(function: TaskFunction, work: Work) -> Json:
+    if not wants_context(function):
+        return function(work.given)
+    context = TaskContext(workflow_id=work.workflow_id, state=work.state, attempt=work.attempt, epoch=work.epoch)
+    return function(work.given, context=context)
 
 
 def _to_send_again(results: Results, told: Sequence[Mapping[str, Json]]) -> Results:

@@ -9,7 +9,8 @@ from typing import Any
 from dcf.core.codec import whole_state
 from dcf.store import keys
 from dcf.store.event_fields import read_event
-from dcf.store.keys import RunKeys, decode_state
+from dcf.store.key_parts import decode_state
+from dcf.store.keys import RunKeys
 from lab.expectation import Expected
 from lab.recording import Call
 

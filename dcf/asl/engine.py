@@ -30,6 +30,41 @@ def start(machine: Machine, run_input: Json, context: Context, clock: Clock) -> 
     return run.advance()
 
 
+def enter(
+    machine: Machine,
+    name: str,
+    source: str | None,
+    raw: Json,
+    variables: Mapping[str, Json],
+    context: Context,
+    clock: Clock,
+) -> Advance:
+    """Start a run in another state than its first, as if the state at `source` had led there."""
+    run = EngineCall(machine=machine, context=context, clock=clock, visits={})
+    run.go(machine, "", name, source, raw, variables, None)
+    return run.advance()
+
+
+def reopen(
+    machine: Machine,
+    again: Mapping[str, Entry],
+    fresh: Sequence[tuple[str, int]],
+    visits: Visits,
+    context: Context,
+    clock: Clock,
+) -> Advance:
+    """Enter states of an ended run again, and begin branches or iterations of its scopes (path and index) anew.
+
+    `visits` has the scopes around all of them.
+    """
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
+    for owner, index in reversed(fresh):
+        run.begin_branch(owner, index)
+    for path, entry in reversed(list(again.items())):
+        run.again(_place(machine, path), entry)
+    return run.advance()
+
+
 def complete(machine: Machine, path: str, visits: Visits, result: Json, context: Context, clock: Clock) -> Advance:
     """Continue after the Task at `path` completed with `result`."""
     run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)

@@ -10,7 +10,7 @@ from typing import Final
 
 from dcf.asl import mapping
 from dcf.asl.branching import Live, opened_map, opened_parallel
-from dcf.asl.entering import opened_task, surroundings
+from dcf.asl.entering import Arrival, opened_task, surroundings
 from dcf.asl.limits import bounded
 from dcf.asl.machine import Machine
 from dcf.asl.pausing import endless, is_enough, recounted
@@ -50,18 +50,8 @@ from dcf.asl.surroundings import NOWHERE, Clock, Surroundings
 from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
 from dcf.values.json_text import Json
-from dcf.values.records import record
 
 EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Arrival:
-    """A state that is about to be entered."""
-
-    place: Place
-    source: str | None
-    entry: Entry
 
 
 @dataclass(slots=True, kw_only=True)
@@ -185,6 +175,16 @@ class EngineCall:
         scope = open_scope(owner, index)
         start, silent = state.processor.start_at, opened.entry.silent + 1
         self.go(state.processor, scope, start, None, raw, variables, (index, value), silent)
+
+    def begin_branch(self, owner: str, index: int) -> None:
+        """Start one branch of a Parallel, or one iteration of a Map."""
+        state = resolve(self.machine, owner).state
+        if not isinstance(state, Parallel):
+            self.open_iteration(owner, index)
+            return
+        opened, branch, scope = self.opened(owner), state.branches[index], open_scope(owner, index)
+        given, entry = opened.effective, opened.entry
+        self.go(branch, scope, branch.start_at, None, given, entry.variables, entry.item, entry.silent + 1)
 
     def joined(self, here: Place, entry: Entry, results: list[Json]) -> None:
         """Continue after all branches or iterations ended."""
@@ -371,12 +371,9 @@ class EngineCall:
         self.follow(here, entry, catcher.next, output, {**entry.variables, **sets}, entry.silent + 1)
 
     def _open_parallel(self, here: Place, state: Parallel, source: str | None, entry: Entry) -> None:
-        opened = opened_parallel(state, here.path, source, entry, self.around(here, entry))
-        self._open(opened)
-        given, variables, silent = opened.effective, entry.variables, entry.silent + 1
-        for index, branch in reversed(list(enumerate(state.branches))):
-            scope = open_scope(here.path, index)
-            self.go(branch, scope, branch.start_at, None, given, variables, entry.item, silent)
+        self._open(opened_parallel(state, here.path, source, entry, self.around(here, entry)))
+        for index in reversed(range(len(state.branches))):
+            self.begin_branch(here.path, index)
 
     def _enter_map(self, here: Place, state: Map, source: str | None, entry: Entry) -> None:
         around, needed = self.around(here, entry), self.wanted(here, source, entry)

@@ -19,21 +19,29 @@ from typer.core import TyperGroup
 from dcf import __version__
 from dcf.cli import (
     audit,
+    catalog,
     diagnosis,
     events,
+    exit_codes,
     export,
+    front_page,
     graphs,
+    init,
     keys,
     language,
     lifecycle,
     opening,
+    panels,
     reference,
+    retention,
     running,
     skills,
+    starting,
     stub,
     views,
+    watching,
 )
-from dcf.cli.language import EXIT_NOT_SUCCEEDED
+from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
 from dcf.values.json_text import Json
@@ -42,26 +50,6 @@ if TYPE_CHECKING:
     from dcf.application import Application
     from dcf.settings import Settings
 
-EXIT_USAGE = 2
-EXIT_NOT_FOUND = 3
-EXIT_UNAVAILABLE = 4
-EXIT_INTERRUPTED = 130
-EXIT_TERMINATED = 143
-
-_EXIT_CODES = {
-    "invalid_argument": EXIT_USAGE,
-    "invalid_definition": EXIT_USAGE,
-    "not_found": EXIT_NOT_FOUND,
-    "unknown_run": EXIT_NOT_FOUND,
-    "unknown_state": EXIT_NOT_FOUND,
-    "unknown_key": EXIT_NOT_FOUND,
-    "too_large": EXIT_USAGE,
-    "store_unavailable": EXIT_UNAVAILABLE,
-    "store_unsuitable": EXIT_UNAVAILABLE,
-    "server_unreachable": EXIT_UNAVAILABLE,
-    "unauthorized": EXIT_UNAVAILABLE,
-    "forbidden": EXIT_UNAVAILABLE,
-}
 _LAST_DELIVERIES_S = 60.0
 """How long `dcf pulse --once` waits for deliveries to an agent platform."""
 _MOST_FOR_PROGRAMS = 2_000
@@ -71,6 +59,7 @@ _GC_THRESHOLDS = (50_000, 20, 20)
 """Most of what is made at the start stays to the end: looking for garbage in it takes a tenth of a second, and so does
 looking once more when the process ends (`gc.freeze`)."""
 
+_PANEL = "rich_help_panel"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 log = logging.getLogger(__name__)
@@ -85,7 +74,17 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except DcfError as error:
             views.print_error(error)
-            raise typer.Exit(_exit_code(error)) from None
+            raise typer.Exit(exit_codes.of_error(error)) from None
+
+    def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # as above
+        """Return the names of the commands by group, in the order of the groups."""
+        for command in self.commands.values():
+            if not getattr(command, _PANEL, None):
+                setattr(command, _PANEL, panels.RUNS)
+        return sorted(super().list_commands(ctx), key=self._group_of)
+
+    def _group_of(self, name: str) -> int:
+        return panels.ORDER.index(getattr(self.commands[name], _PANEL))
 
 
 app = typer.Typer(
@@ -94,23 +93,12 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    help="""Run Amazon States Language workflows by choreography: agents coordinate themselves through Redis.
-
-    Try it:  dcf run workflows/order_processing.json --input workflows/order_processing/order.json
-
-    Then:  dcf ls  ·  dcf show RUN  ·  dcf graph RUN  ·  dcf events RUN  ·  dcf doctor
-
-    Without REDIS_URL an embedded Redis is started and shared by all dcf processes of yours; its data is kept in
-    DCF_DATA_DIR (default ~/.local/share/dcf).
-
-    Exit codes: 0 fine (run: the run succeeded), 1 the run did not succeed, 2 wrong arguments or files, 3 there is no
-    such run, 4 Redis or the server cannot be used, 130 interrupted.""",
+    help=front_page.HELP,
 )
 
 running.mount(app)
+catalog.mount(app)
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
-OptionalRun = Annotated[str | None, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
 Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
 
 
@@ -131,7 +119,7 @@ def main() -> NoReturn:
 
 def _terminate(*_: object) -> NoReturn:
     """Exit by an exception, so that the embedded Redis is stopped if this process is its last user."""
-    sys.exit(EXIT_TERMINATED)
+    sys.exit(exit_codes.TERMINATED)
 
 
 def _reach_loopback_directly() -> None:
@@ -139,10 +127,6 @@ def _reach_loopback_directly() -> None:
     known = os.environ.get("no_proxy") or os.environ.get("NO_PROXY") or ""
     names = [*filter(None, known.split(",")), *_LOOPBACK]
     os.environ["no_proxy"] = os.environ["NO_PROXY"] = ",".join(names)
-
-
-def _exit_code(error: DcfError) -> int:
-    return _EXIT_CODES.get(error.code, EXIT_NOT_SUCCEEDED)
 
 
 def _version(asked: bool) -> None:
@@ -160,7 +144,7 @@ def _options(
     """Options of `dcf` itself."""
 
 
-@app.command()
+@app.command(rich_help_panel=panels.SERVERS)
 def serve(
     transport: Annotated[str, typer.Option(help="stdio or http (Streamable HTTP, stateless).")] = "stdio",
     host: Annotated[str | None, typer.Option(help="Address to bind (http); default DCF_MCP_HOST or 127.0.0.1.")] = None,
@@ -195,7 +179,7 @@ def serve(
     serving.serve(transport, settings, fd, lambda ready: _print_line(ready) if as_json else None)
 
 
-@app.command()
+@app.command(rich_help_panel=panels.SERVERS)
 def worker(
     source: Annotated[
         str, typer.Argument(metavar="FUNCTIONS", help="Python file or module that registers task functions.")
@@ -259,7 +243,7 @@ def worker(
     )
 
 
-@app.command()
+@app.command(rich_help_panel=panels.SERVERS)
 def pulse(
     once: Annotated[bool, typer.Option("--once", help="One look at every live run, then exit.")] = False,
     as_json: JsonFlag = False,
@@ -278,20 +262,6 @@ def pulse(
             if done:
                 _print_done(done, as_json=as_json)
             time.sleep(found.settings.pulse_interval_s)
-
-
-@app.command("ls")
-def list_runs(
-    limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=1000)] = 20,
-    as_json: JsonFlag = False,
-) -> None:
-    """List runs, newest first; one line for each."""
-    with opening.application() as found:
-        rows = [one.as_json() for one in found.runs.newest(limit)]
-    if as_json:
-        _print_json(rows)
-    else:
-        views.print_runs(rows)
 
 
 @app.command()
@@ -325,7 +295,7 @@ def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
         return view.as_json() | {"findings": found.diagnosis.explain(workflow_id).as_json()["findings"]}
 
 
-@app.command()
+@app.command(rich_help_panel=panels.OPERATE)
 def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Mend the lists of runs, agents and API keys.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for a warning, too.")] = False,
@@ -387,5 +357,21 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (lifecycle, language, graphs, skills, stub, keys, audit, diagnosis, events, export, reference):
+for part in (
+    starting,
+    language,
+    graphs,
+    skills,
+    stub,
+    keys,
+    audit,
+    reference,
+    lifecycle,
+    retention,
+    diagnosis,
+    events,
+    export,
+    watching,
+    init,
+):
     part.mount(app)

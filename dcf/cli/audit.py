@@ -3,17 +3,19 @@
 import os
 import re
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, TextIO
 
 import typer
 from rich.text import Text
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
-from dcf.cli.views import console, say
+from dcf.cli.views import console, print_wrapped, say
 from dcf.core.access import KEY_CALLER
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text
@@ -31,12 +33,12 @@ _KEY_ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(audit)
+    app.command(rich_help_panel=panels.OPERATE)(audit)
 
 
 def audit(
     limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=_MOST)] = 50,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")] = False,
+    as_json: JsonFlag = False,
     key: Annotated[str | None, typer.Option(help="Only of this key (its id), or of local, the local user.")] = None,
     of_type: Annotated[
         str | None, typer.Option("--type", help="Only change, refusal or login, or one tool, such as json_set.")
@@ -70,16 +72,21 @@ def audit(
         return
     nothing = "Nothing was changed outside runs yet." if wanted == AuditFilter() else "There is no such entry."
     for line in [_line(entry) for entry in entries] or [Text(nothing)]:
-        console().print(line, soft_wrap=True)
+        print_wrapped(console(), line, indent=21)
 
 
 def _export(trail: "AuditTrail", to: Path, after: str | None, wanted: "AuditFilter") -> None:
     count, last = 0, after
-    with _opened(to) as out:
+    with _opened(to) as out, _told_of(to, lambda: count):
         for entry in trail.each(after, wanted):
             out.write(f"{json_text(entry.as_json())}\n")
             count, last = count + 1, entry.entry_id
     say(f"{count} entries exported" + ("" if last is None else f"; go on with --after {last}"))
+
+
+def _told_of(to: Path, count: Callable[[], int]) -> AbstractContextManager[None]:
+    """Show how many are exported, unless they are printed."""
+    return nullcontext() if to == _STDOUT else patience("entries exported:", count)
 
 
 @contextmanager

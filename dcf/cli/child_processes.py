@@ -187,12 +187,19 @@ def _manner(exit_code: int) -> str:
 
 
 def hold_leash() -> None:
-    """End this process with SIGTERM when the other end of its standard input is closed: its parent is gone."""
-    threading.Thread(target=_wait_for_parent, daemon=True).start()
+    """End this process with SIGTERM when the other end of its standard input is closed: its parent is gone.
+
+    For everybody else in this process standard input is empty, so that `input()` in a function fails and does not wait.
+    """
+    leash = os.dup(0)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    threading.Thread(target=_wait_for_parent, args=(leash,), daemon=True).start()
 
 
-def _wait_for_parent() -> None:
-    while os.read(0, 1024):
+def _wait_for_parent(leash: int) -> None:
+    while os.read(leash, 1024):
         pass
     os.kill(os.getpid(), signal.SIGTERM)
 

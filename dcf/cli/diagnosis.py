@@ -6,7 +6,8 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, status_text
 from dcf.values.json_text import Json
@@ -18,13 +19,13 @@ _HIDDEN: Final = ("root",)
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(why)
+    app.command(rich_help_panel=panels.RUNS)(why)
 
 
 def why(
-    workflow_id: Annotated[str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")],
+    workflow_id: RunArgument,
     state: Annotated[str | None, typer.Argument(help="Only this state, also one that waits for others.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Explain why a run, or one state of it, does not move, and what helps.
 

@@ -1,22 +1,51 @@
-"""Reads and parses the JSON that commands are given: in a file, as an argument, or on standard input."""
+"""Reads and parses the JSON that commands are given: in a file, as an argument, or on standard input.
 
+Every command that takes JSON reads it here, so that `-` and JSON text work wherever a file does, and so that what is
+wrong is told with its line.
+"""
+
+import json
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from dcf.data import find_file
-from dcf.errors import InvalidArgument, TooLarge
+from dcf.errors import InvalidArgument, InvalidDefinition, TooLarge
 from dcf.values.json_text import MAX_BYTES, Json, parse, parse_workflow
+
+if TYPE_CHECKING:
+    from dcf.cli.positions import Position
+    from dcf.core.definition import Definition
 
 MAX_WORKFLOW: Final = 1024 * 1024
 _BEGINNINGS: Final = tuple('{["')
 _MARK: Final = 4
 """Extra bytes to read: a byte order mark, and one to exceed the limit."""
 
+_STDIN: Final = "-"
+_STDIN_NAME: Final = "standard input"
+
+
+class InvalidDocument(InvalidDefinition):
+    """The workflow document of a command has problems; `places` has the line and column of each, by its path."""
+
+    def __init__(self, file: str, text: str, error: InvalidDefinition, *, prefix: str = "") -> None:
+        """Find the places; `prefix` is what stands in front of the paths but not in the text."""
+        from dcf.cli.positions import locate
+
+        super().__init__(error.problems)
+        self.file = file
+        within = {one.path: one.path.removeprefix(prefix) for one in error.problems}
+        found = locate(text, set(within.values()))
+        self.places: Mapping[str, Position] = {path: found[own] for path, own in within.items()}
+
 
 def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:
-    """Read a file, or the one of that name that dcf ships; a text over the limit is cut, but stays over it."""
+    """Read a file (`-`: standard input), or the one of that name that dcf ships; one over the limit is cut, over it."""
+    if str(file) == _STDIN:
+        return file, _read_stdin(max_bytes)
     found = find_file(file)
     if found is None:
         raise InvalidArgument(f"There is no file {file}.", "Check the path.")
@@ -28,23 +57,42 @@ def read_text(file: Path, max_bytes: int = MAX_WORKFLOW) -> tuple[Path, str]:
 
 
 def read_workflow(file: Path) -> Json:
-    """Read a file and parse it as a workflow document."""
-    return _parsed(read_text(file)[1], str(file), MAX_WORKFLOW, parse_workflow)
+    """Read a file, or standard input, and parse it as a workflow document."""
+    return parse_document(read_text(file)[1], file)
+
+
+def parse_document(text: str, file: Path) -> Json:
+    """Parse the text of a file as a workflow document."""
+    return _parsed(text, _name(file), MAX_WORKFLOW, parse_workflow)
+
+
+def read_definition_of(file: Path) -> "Definition":
+    """Read a workflow document, or a plain ASL machine, which gets the file's name; raise InvalidDocument for others.
+
+    Every command that runs a workflow reads it so.
+    """
+    from dcf.core.definition import read_definition
+
+    text = read_text(file)[1]
+    document = parse_document(text, file)
+    workflow = as_workflow(document, "workflow" if str(file) == _STDIN else file.stem)
+    try:
+        return read_definition(workflow)
+    except InvalidDefinition as error:
+        raise InvalidDocument(_name(file), text, error, prefix="" if workflow is document else "/asl") from None
 
 
 def read_json(file: Path, max_bytes: int = MAX_BYTES) -> Json:
-    """Read a file and parse it."""
-    return _parsed(read_text(file, max_bytes)[1], str(file), max_bytes)
+    """Read a file, or standard input, and parse it."""
+    return _parsed(read_text(file, max_bytes)[1], _name(file), max_bytes)
 
 
 def read_given(given: str, option: str) -> Json:
-    """Read the JSON of an option: a file, `-` for standard input, or JSON text, which begins with {, [ or a quote."""
-    if given == "-":
-        try:
-            return _parsed(sys.stdin.read(MAX_BYTES + _MARK), "standard input", MAX_BYTES)
-        except UnicodeDecodeError:
-            raise InvalidArgument("Standard input cannot be read as UTF-8 text.", "Pipe JSON into it.") from None
-    if given.lstrip()[:1] in _BEGINNINGS:
+    """Read the JSON of an option: a file, `-` for standard input, or JSON text. A file wins over a text like its name.
+
+    Text that begins with {, [ or a quote is JSON, never the name of a file.
+    """
+    if given.lstrip()[:1] in _BEGINNINGS or _is_scalar(given):
         return _parsed(given, option, MAX_BYTES)
     return read_json(Path(given))
 
@@ -56,10 +104,40 @@ def as_workflow(document: Json, name: str) -> Json:
     return document
 
 
+def _is_scalar(given: str) -> bool:
+    """Return True for a number, true, false or null, unless a file is called so."""
+    with suppress(ValueError):
+        return isinstance(json.loads(given), int | float | None) and find_file(Path(given)) is None
+    return False
+
+
+def _name(file: Path) -> str:
+    return _STDIN_NAME if str(file) == _STDIN else str(file)
+
+
+def _read_stdin(max_bytes: int) -> str:
+    if sys.stdin.isatty():
+        sys.stderr.write("dcf: reading JSON from the terminal; end it with Ctrl-D on a line of its own\n")
+    try:
+        return sys.stdin.read(max_bytes + _MARK).removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        raise InvalidArgument("Standard input cannot be read as UTF-8 text.", "Pipe JSON into it.") from None
+
+
 def _parsed(text: str, name: str, max_bytes: int, read: Callable[..., Json] = parse) -> Json:
     try:
         return read(text, name=name, max_bytes=max_bytes)
     except TooLarge:
         raise
     except InvalidArgument as error:
-        raise InvalidArgument(error.message, f"Correct {name}.") from None
+        raise InvalidArgument(_what_is_wrong(text, name, error), f"Correct {name}.") from None
+
+
+def _what_is_wrong(text: str, name: str, error: InvalidArgument) -> str:
+    """Return the sentence about a text that was refused, with line and column where it is no JSON."""
+    if not text.strip():
+        return f"{name} is not valid JSON: it is empty."
+    broken = error.__context__
+    if not isinstance(broken, json.JSONDecodeError):
+        return error.message
+    return f"{name} is not valid JSON: line {broken.lineno}, column {broken.colno}: {broken.msg}."

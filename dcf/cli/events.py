@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
+from dcf.cli.arguments import OptionalRun
 from dcf.cli.text import json_text
 from dcf.cli.views import print_event, say
 from dcf.errors import InvalidArgument
@@ -29,13 +30,11 @@ _WHEN = "a time such as 2026-11-22T09:00:00Z, or how long ago, such as 15m, 2h o
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(events)
+    app.command(rich_help_panel=panels.RUNS)(events)
 
 
 def events(
-    workflow_id: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")
-    ] = None,
+    workflow_id: OptionalRun = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run is over.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
     state: Annotated[

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
+from dcf.cli.arguments import OptionalRun
 from dcf.cli.text import json_text
 from dcf.cli.views import say
 from dcf.errors import InvalidArgument
@@ -29,13 +30,11 @@ _STDOUT: Final = Path("-")
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(export)
+    app.command(rich_help_panel=panels.RUNS)(export)
 
 
 def export(
-    workflow_id: Annotated[
-        str | None, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")
-    ] = None,
+    workflow_id: OptionalRun = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file; - is standard output.")] = _STDOUT,
     html: Annotated[bool, typer.Option("--html", help="An HTML page for people, which opens without network.")] = False,
     file: Annotated[Path | None, typer.Option(help="Of a JSON export in this file, for --html.")] = None,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Final, Literal
 
 import typer
 
-from dcf.cli import opening
-from dcf.cli.documents import read_workflow
+from dcf.cli import opening, panels
+from dcf.cli.documents import InvalidDocument, parse_document, read_text
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import run_word, say
 from dcf.data import find_file
@@ -29,7 +29,7 @@ _HINT: Final = "Check the path, or take the run's workflow_id from `dcf ls`."
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(graph)
+    app.command(rich_help_panel=panels.WORKFLOWS)(graph)
 
 
 def graph(
@@ -87,13 +87,15 @@ def render(
 
 def _file(path: Path) -> "Survey":
     from dcf.asl.parsing import parse_machine
+    from dcf.core.definition import asl_of, is_linear
     from dcf.runs.survey import Survey
 
-    document = read_workflow(path)
-    inside = isinstance(document, dict) and "asl" in document
-    machine, problems = parse_machine(document["asl"] if inside else document, "/asl" if inside else "")
+    text = read_text(path)[1]
+    document = parse_document(text, path)
+    inside = isinstance(document, dict) and ("asl" in document or is_linear(document))
+    machine, problems = parse_machine(asl_of(document) if inside else document, "/asl" if inside else "")
     if machine is None:
-        raise InvalidDefinition(problems)
+        raise InvalidDocument(str(path), text, InvalidDefinition(problems))
     name = document.get("workflow_name") if isinstance(document, dict) else None
     named = name if isinstance(name, str) and name else None
     meta = {"workflow_name": named, "title": named or path.name}

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from dcf.cli import exit_codes
 from dcf.cli.notes import span
 from dcf.cli.text import clean
 from dcf.cli.views import console
@@ -16,9 +17,6 @@ from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.application import Application
-
-EXIT_FAILING = 1
-EXIT_CALLS_FAIL = 4
 
 _MARKS: Final = {"ok": ("✔", "green"), "warning": ("!", "yellow"), "failing": ("✘", "red")}
 _NARROW: Final = 80
@@ -46,10 +44,10 @@ def examine(found: "Application", *, repair: bool = False) -> dict[str, Json]:
 
 
 def exit_code(report: Mapping[str, Json], *, strict: bool) -> int:
-    """Return 4 if calls fail, 1 if something else fails (if `strict`: or is worth a warning), else 0."""
+    """Return 4 if calls fail, 1 if something else fails (if `strict`: or is worth a warning), else exit_codes.OK."""
     if not report["ok"]:
-        return EXIT_CALLS_FAIL
-    return EXIT_FAILING if report["failing"] or (strict and report["warnings"]) else 0
+        return exit_codes.UNAVAILABLE
+    return exit_codes.NO if report["failing"] or (strict and report["warnings"]) else exit_codes.OK
 
 
 def print_report(report: Mapping[str, Json]) -> None:

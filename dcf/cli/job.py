@@ -4,9 +4,12 @@ import hashlib
 import re
 import secrets
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from dcf.core.definition import Definition
+from dcf.errors import InvalidArgument
+from dcf.values.identifiers import check_id
 from dcf.values.json_text import Json
 
 MOST_AT_ONCE = 10
@@ -18,29 +21,50 @@ class Job:
     """The workflow to run, its input, and the settings of the run.
 
     `copies` is the number of worker processes; with none, the functions run in this process. `direct` leaves out the
-    server: the tools are called in the process that needs them.
+    server: the tools are called in the process that needs them. `elsewhere` has the agents of Tasks that nobody works
+    on here, such as a person's; with no other Task there need be no `workers`.
     """
 
     definition: Definition
     run_input: Json
-    workers: str
+    workers: str | None
     run_id: str
     timeout_s: float
     lease_ttl_s: int
     copies: int = 1
     concurrency: int = 1
     direct: bool = False
+    elsewhere: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def states(self) -> tuple[str, ...]:
-        """The names of all Tasks, nested ones included."""
-        return tuple(self.definition.skills)
+        """The names of all Tasks that are worked on here, nested ones included."""
+        return tuple(name for name in self.definition.skills if name not in self.elsewhere)
+
+    @property
+    def agents(self) -> dict[str, list[str]]:
+        """Who may take each Task."""
+        return {name: list(self.elsewhere.get(name, self.agent_ids)) for name in self.definition.skills}
 
     @property
     def agent_ids(self) -> list[str]:
         """The agents of this run, who share all of its Tasks; named after its id, so that it can be continued."""
         first = f"worker-{hashlib.sha256(self.run_id.encode()).hexdigest()[:6]}"
         return [first, *(f"{first}-{copy}" for copy in range(2, self.copies + 1))]
+
+
+def read_assignments(given: Sequence[str], definition: Definition) -> dict[str, list[str]]:
+    """Return the agents of Tasks, from STATE=AGENT; several for one Task are a pool."""
+    pools: dict[str, list[str]] = {}
+    for one in given:
+        state, equals, agent = one.partition("=")
+        if not equals or state not in definition.skills:
+            known = ", ".join(definition.skills) or "none"
+            raise InvalidArgument(
+                f"--assign '{one[:80]}' names no Task of the workflow.", f"Write STATE=AGENT; the Tasks are: {known}."
+            )
+        pools.setdefault(state, []).append(check_id(agent, "--assign"))
+    return pools
 
 
 def new_run_id(definition: Definition) -> str:

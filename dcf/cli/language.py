@@ -11,18 +11,17 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from dcf.cli import exit_codes, panels
+from dcf.cli.arguments import JsonFlag
 from dcf.cli.documents import read_given, read_text, read_workflow
 from dcf.cli.text import clean, json_text
-from dcf.cli.views import console, print_error
+from dcf.cli.views import console, print_wrapped
 from dcf.data import find_directory
-from dcf.errors import DcfError
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.validation import Finding, Validation
 
-EXIT_NOT_SUCCEEDED: Final = 1
-EXIT_NO_JSON: Final = 4
 _LONGEST: Final = 1000
 _STAGES: Final = {
     "input": "not JSON",
@@ -33,13 +32,12 @@ _STAGES: Final = {
 }
 
 _File = Annotated[Path, typer.Argument(help="Workflow document or plain ASL machine (JSON); a shipped one by name.")]
-_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (validate, simulate):
-        app.command()(command)
+        app.command(rich_help_panel=panels.WORKFLOWS)(command)
 
 
 def validate(
@@ -53,32 +51,28 @@ def validate(
     skills_dir: Annotated[
         Path | None, typer.Option(help="Directory that skill_imports must lie below; default: DCF_MANIFESTS_DIR.")
     ] = None,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Check a workflow without running it: its form, its imports, the agents and skills it names, every ASL rule.
 
     Each problem is one line, FILE:LINE:COLUMN: code: what is wrong and what to do.
 
-    Exit codes: 0 valid, 1 form (JSON Schema), 2 imports or references, 3 language or graph, 4 no JSON.
+    Exit codes: 0 valid, 1 not valid, 2 the file cannot be read.
 
-    --json prints {file, ok, exit_code, schema_errors, resolution, graph, warnings, problems}; each problem has
-    path (JSON Pointer), line, column, code, message, hint and stage.
+    --json prints {file, ok, stage, schema_errors, resolution, graph, warnings, problems}; stage is the first that
+    found a problem: input (no JSON), schema (form), imports, references, graph (language). Each problem has path (JSON
+    Pointer), line, column, code, message, hint and stage.
     """
     from dcf.cli.positions import locate
 
-    try:
-        path, text = read_text(file)
-    except DcfError as error:
-        print_error(error)
-        raise typer.Exit(EXIT_NO_JSON) from None
+    path, text = read_text(file)
     verdict = _judge(text, imports_dir or path.parent, skills_dir)
     places = {} if verdict.stage == "input" else locate(text, {one.path for one in verdict.problems})
     if as_json:
-        problems = [one.as_json() | _place(places, one) for one in verdict.problems]
-        typer.echo(json_text({"file": str(file)} | verdict.as_json() | {"problems": problems}, indent=2))
+        _print_json(file, verdict, places)
     else:
         _print_verdict(file, verdict, places)
-    raise typer.Exit(verdict.exit_code)
+    raise typer.Exit(exit_codes.OK if verdict.ok else exit_codes.NO)
 
 
 def simulate(
@@ -90,7 +84,7 @@ def simulate(
         str | None,
         typer.Option("--mocks", help='What each Task answers, call by call: {"Task": [{"output": …}, {"error": …}]}.'),
     ] = None,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Run a workflow here with mocked Tasks and virtual time, and show every state that was entered and left.
 
@@ -107,7 +101,7 @@ def simulate(
         typer.echo(json_text(result, indent=2))
     else:
         _print_run(result)
-    raise typer.Exit(0 if result["status"] == "SUCCEEDED" else EXIT_NOT_SUCCEEDED)
+    raise typer.Exit(exit_codes.OK if result["status"] == "SUCCEEDED" else exit_codes.NO)
 
 
 def _judge(text: str, imports_dir: Path, skills_dir: Path | None) -> "Validation":
@@ -131,15 +125,22 @@ def _place(places: Mapping[str, tuple[int, int]], finding: "Finding") -> dict[st
     return {"line": line, "column": column}
 
 
+def _print_json(file: Path, verdict: "Validation", places: Mapping[str, tuple[int, int]]) -> None:
+    found = {name: value for name, value in verdict.as_json().items() if name not in {"ok", "exit_code"}}
+    problems = [one.as_json() | _place(places, one) for one in verdict.problems]
+    head: dict[str, Json] = {"file": str(file), "ok": verdict.ok, "stage": verdict.stage}
+    typer.echo(json_text(head | found | {"problems": problems}, indent=2))
+
+
 def _print_verdict(file: Path, verdict: "Validation", places: Mapping[str, tuple[int, int]]) -> None:
     out = console()
     for one in verdict.problems:
         place = ":".join(str(number) for number in places.get(one.path, ()))
         where = f"{clean(str(file))}:{place}:" if place else f"{clean(str(file))}:"
         told = f"{one.code}: {one.message} {one.hint}"
-        out.print(Text.assemble((where, "bold"), f" {clean(told, _LONGEST)}"), soft_wrap=True)
+        print_wrapped(out, Text.assemble((where, "bold"), f" {clean(told, _LONGEST)}"), indent=4)
     for warning in verdict.warnings:
-        out.print(Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), soft_wrap=True)
+        print_wrapped(out, Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), indent=4)
     if verdict.stage is None:
         out.print(Text(f"✔ {clean(str(file))} is valid", style="green"), soft_wrap=True)
         return

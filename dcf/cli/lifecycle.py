@@ -4,7 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Final, NoReturn
 
 import typer
 
-from dcf.cli import opening
+from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
 from dcf.cli.text import clean, json_text
 from dcf.errors import ToolCallFailed
@@ -18,14 +19,12 @@ if TYPE_CHECKING:
     from dcf.runs.notifications import Target
     from dcf.values.refusal import Refusal
 
-Run = Annotated[str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).")]
 State = Annotated[str, typer.Argument(metavar="STATE", help="Name of the state, or its path, as in Each/17/Score.")]
 Reason = Annotated[str | None, typer.Option("--reason", help="Why; it stands in the run's history.")]
 RequestId = Annotated[
     str | None, typer.Option("--request-id", help="An id of your own: repeated with it, the command is applied once.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
 _COMMANDS: Final = {
     "resume_run": "resume",
@@ -39,11 +38,11 @@ _NOBODY: Final = "no agent is assigned to it"
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
     for command in (cancel, pause, resume, resolve, release, notify):
-        app.command()(command)
+        app.command(rich_help_panel=panels.OPERATE)(command)
 
 
 def cancel(
-    run: Run, reason: Reason = None, request_id: RequestId = None, yes: Yes = False, as_json: AsJson = False
+    run: RunArgument, reason: Reason = None, request_id: RequestId = None, yes: Yes = False, as_json: JsonFlag = False
 ) -> None:
     """End a run at once: open states are cancelled, holders are told to stop, late results are refused.
 
@@ -54,7 +53,7 @@ def cancel(
         _print(run, "cancelled", found.lifecycle.cancel(run, reason=reason, request_id=request_id), as_json=as_json)
 
 
-def pause(run: Run, reason: Reason = None, request_id: RequestId = None, as_json: AsJson = False) -> None:
+def pause(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
     """Hold a run: nobody gets new work in it until `dcf resume`; what agents work on they may finish.
 
     Timeouts, retry times and Waits go on.
@@ -63,14 +62,14 @@ def pause(run: Run, reason: Reason = None, request_id: RequestId = None, as_json
         _print(run, "paused", found.lifecycle.pause(run, reason=reason, request_id=request_id), as_json=as_json)
 
 
-def resume(run: Run, reason: Reason = None, request_id: RequestId = None, as_json: AsJson = False) -> None:
+def resume(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
     """Let a paused run go on, and tell the agents of all states that can be taken."""
     with opening.application() as found, _by_the_local_user():
         _print(run, "resumed", found.lifecycle.resume(run, reason=reason, request_id=request_id), as_json=as_json)
 
 
 def resolve(
-    run: Run,
+    run: RunArgument,
     state: State,
     output: Annotated[
         str | None, typer.Option("--output", help="It succeeds with this JSON: text, a file, or - for standard input.")
@@ -90,7 +89,7 @@ def resolve(
     reason: Reason = None,
     request_id: RequestId = None,
     yes: Yes = False,
-    as_json: AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """End one state of a run by hand, or give it to other agents: where its agent cannot finish it.
 
@@ -120,7 +119,7 @@ def resolve(
         _print(run, "resolved", answer, as_json=as_json)
 
 
-def release(run: Run, state: State, yes: Yes = False, as_json: AsJson = False) -> None:
+def release(run: RunArgument, state: State, yes: Yes = False, as_json: JsonFlag = False) -> None:
     """End the lease on a state, whoever holds it, so that another agent can take it; its late result is refused.
 
     It asks before; --yes skips the question.
@@ -144,9 +143,9 @@ def release(run: Run, state: State, yes: Yes = False, as_json: AsJson = False) -
 
 
 def notify(
-    run: Run,
+    run: RunArgument,
     state: Annotated[str | None, typer.Argument(metavar="[STATE]", help="Tell the agents of this state again.")] = None,
-    as_json: AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Tell agents of work: without STATE start the run and tell who comes first; with it tell its agents again."""
     with opening.application() as found, _by_the_local_user():

@@ -1,4 +1,4 @@
-"""Shows the progress of `dcf run` while it runs."""
+"""Shows the progress of a run while it runs, for `dcf run` and `dcf watch`."""
 
 import logging
 import sys
@@ -13,7 +13,7 @@ from rich.text import Text
 
 from dcf.asl.state_paths import ancestors, name_of
 from dcf.cli import views
-from dcf.cli.notes import counts
+from dcf.cli.notes import counts, duration, elapsed
 from dcf.cli.text import clean
 from dcf.runs.insides import pick
 from dcf.runs.views import EACH
@@ -28,13 +28,16 @@ _LONGEST = 1000
 class LiveProgress:
     """Called with each reading of the run: updates a live table on a terminal, prints a line per change otherwise."""
 
-    def __init__(self, *, quiet: bool) -> None:
-        """Print only lines if `quiet` is set, even on a terminal."""
-        console = views.console(stderr=True)
-        self._live = None if quiet or not _is_screen(console) else _live(console)
+    def __init__(self, *, quiet: bool, stderr: bool = True) -> None:
+        """Print only lines if `quiet` is set, even on a terminal; on standard output if not `stderr`."""
+        console = views.console(stderr=stderr)
+        # With FORCE_COLOR rich takes a file, too, for something whose cursor can be moved.
+        is_screen = (sys.stderr if stderr else sys.stdout).isatty() and console.is_interactive
+        self._live = None if quiet or not is_screen else _live(console)
+        self._line = views.say if stderr else views.print_line
+        self._is_paused = False
         self._seen: dict[str, tuple[str, int]] = {}
         self._announced = False
-        self._word = ""
 
     def __enter__(self) -> Self:
         if self._live is not None:
@@ -55,6 +58,11 @@ class LiveProgress:
             if isinstance(handler, logging.StreamHandler) and handler.stream is before:
                 handler.setStream(sys.stderr)
 
+    @property
+    def is_live(self) -> bool:
+        """True if a table is drawn in place, which is gone at the end."""
+        return self._live is not None
+
     def __call__(self, found: Mapping[str, Json]) -> None:
         """Show the current state of the run."""
         if self._live is not None:
@@ -67,26 +75,35 @@ class LiveProgress:
         if self._live is None:
             views.say(sentence)
         else:
-            self._live.console.print(Text(f"dcf: {clean(sentence, _LONGEST)}"), soft_wrap=True)
+            views.print_wrapped(self._live.console, Text(f"dcf: {clean(sentence, _LONGEST)}"), indent=5)
 
     def _tell(self, found: Mapping[str, Json]) -> None:
         """Print the changes of the workflow's own states; for the states inside them only the number that ended."""
         own = {path: doc for path, doc in found["states"].items() if "/" not in path}
         if not self._announced:
-            views.say(f"run {found['meta']['workflow_id']}: {len(own)} {'state' if len(own) == 1 else 'states'}")
+            self._line(f"run {found['meta']['workflow_id']}: {len(own)} {'state' if len(own) == 1 else 'states'}")
             self._announced = True
+        ended = 0
         for path, doc in own.items():
+            ended += doc["status"] not in {"pending", "running"}
             status = f"{doc['status']} (attempt {doc['attempts']})" if doc["attempts"] > 1 else str(doc["status"])
             # For a Map with many items, print a line for each tenth of them.
             now = (status, _tenth(doc))
             if self._seen.get(path, ("pending", 0)) != now:
-                told = counts(doc)
-                views.say(f"{clean(name_of(path))}: {status}{f', {told}' if told else ''}")
+                took = duration(doc, datetime.now(UTC)) if doc.get("finished_at") else ""
+                told = ", ".join(filter(None, (status, counts(doc), took)))
+                self._line(f"{clean(name_of(path))}: {told}")
             self._seen[path] = now
-        word = views.run_word(found["meta"])
-        if word != self._word and (word != "running" or self._word == "paused"):
-            views.say("run resumed" if word == "running" else f"run {word}")
-        self._word = word
+        self._tell_of_the_run(found["meta"], f"{ended} of {len(own)} {'state' if len(own) == 1 else 'states'}")
+
+    def _tell_of_the_run(self, meta: Mapping[str, Json], ended: str) -> None:
+        is_paused = bool(meta.get("paused_at"))
+        if is_paused is not self._is_paused:
+            self._line(f"run {'paused' if is_paused else 'resumed'}, {ended}")
+        self._is_paused = is_paused
+        if meta["status"] != "running":
+            took = elapsed(meta, datetime.now(UTC))
+            self._line(f"run {meta['status']}, {ended}{f', {took}' if took else ''}")
 
 
 def _view(found: Mapping[str, Json], height: int) -> RenderableType:
@@ -109,8 +126,3 @@ def _tenth(doc: Mapping[str, Json]) -> int:
 def _live(console: Console) -> Live:
     """Return a table that is redrawn in place and removed at the end: the result is printed after it."""
     return Live("dcf: starting", console=console, transient=True, auto_refresh=False)
-
-
-def _is_screen(console: Console) -> bool:
-    """Return True if the cursor can be moved; with FORCE_COLOR rich would say so of a file too."""
-    return sys.stderr.isatty() and console.is_interactive

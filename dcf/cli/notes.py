@@ -27,11 +27,25 @@ def duration(doc: Mapping[str, Json], now: datetime) -> str:
     """Return how long a state took, or has been worked on until now."""
     if not doc.get("started_at") or not (doc.get("finished_at") or doc["status"] == "running"):
         return ""
-    end = datetime.fromisoformat(doc["finished_at"]) if doc.get("finished_at") else now
-    seconds = max(0.0, (end - datetime.fromisoformat(doc["started_at"])).total_seconds())
-    if seconds >= _MINUTE_S or doc["status"] == "running":
-        return span(seconds)
-    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1000:.0f} ms"
+    return _between(doc["started_at"], doc.get("finished_at"), now)
+
+
+def elapsed(meta: Mapping[str, Json], now: datetime) -> str:
+    """Return how long a run took, or takes until now, from its creation."""
+    return _between(meta["created_at"], meta.get("finished_at"), now) if meta.get("created_at") else ""
+
+
+def _between(start: str, end: str | None, now: datetime) -> str:
+    until = now if end is None else datetime.fromisoformat(end)
+    took = max(0.0, (until - datetime.fromisoformat(start)).total_seconds())
+    return span(took) if end is None else seconds(took)
+
+
+def seconds(took: float) -> str:
+    """Return a duration, with its parts of a second if it is short."""
+    if took >= _MINUTE_S:
+        return span(took)
+    return f"{took:.1f} s" if took >= 1 else f"{took * 1000:.0f} ms"
 
 
 def note(doc: Mapping[str, Json], now: datetime) -> str:

@@ -68,13 +68,12 @@ def _left_open(job: Job) -> Iterator[None]:
 
 
 def _begin(job: Job, planner: Planner) -> None:
-    ids = job.agent_ids
     created = planner.call(
         "create_workflow_control_plane",
         workflow_json=dict(job.definition.document),
         workflow_id=job.run_id,
         input_json=dump(job.run_input),
-        agents_map_json=dict.fromkeys(job.states, ids if len(ids) > 1 else ids[0]),
+        agents_map_json={state: ids if len(ids) > 1 else ids[0] for state, ids in job.agents.items()},
     )
     if created.get("code") != "ok":
         raise _refusal(created)

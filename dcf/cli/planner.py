@@ -37,6 +37,20 @@ class Crew(Protocol):
         """Count from now on how often one ends in vain: the run made progress."""
 
 
+class Nobody:
+    """The crew of a run whose Tasks are all worked on elsewhere."""
+
+    def check(self) -> None:
+        """Do nothing: nobody can end."""
+
+    def deaths(self) -> str | None:
+        """Return None: nobody ends."""
+        return None
+
+    def forgive(self) -> None:
+        """Do nothing: nothing is counted."""
+
+
 class RunPlace:
     """Where one run is carried out: its deadline, the directory of its logs, Redis, and what keeps it waiting."""
 
@@ -46,7 +60,7 @@ class RunPlace:
     def __init__(self, logs: Path, deadline: float, say: Callable[[str], None]) -> None:
         self.logs = logs
         self.deadline = deadline
-        self._say = say
+        self.say = say
 
     def open(self, stack: ExitStack) -> "Application":
         """Connect to Redis, or start it, until the stack is closed; raise at once when it cannot be used.
@@ -57,7 +71,7 @@ class RunPlace:
         from dcf.settings import read_settings
 
         self.found = stack.enter_context(open_application(read_settings()))
-        self.obstacle = Obstacle(self.found.health, self._say)
+        self.obstacle = Obstacle(self.found.health, self.say)
         return self.found
 
 
@@ -69,11 +83,20 @@ class Planner:
         self._crew = crew
         self._place = place
         self._ended = 0
+        self._deaths: str | None = None
 
     def check(self) -> None:
         """Raise when those who work cannot be kept alive; tell the user when Redis keeps the run waiting."""
         self._crew.check()
+        self._tell_of_deaths()
         self._place.obstacle.tell()
+
+    def _tell_of_deaths(self) -> None:
+        """Tell the user at once of each process that ended by itself and was started again."""
+        deaths = self._crew.deaths()
+        if deaths is not None and deaths != self._deaths:
+            self._place.say(f"{deaths}. It was started again.")
+        self._deaths = deaths
 
     def deaths(self) -> str | None:
         """Return a sentence about who of them ended most often by itself; None if none did."""

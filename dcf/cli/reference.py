@@ -1,15 +1,20 @@
 """The command `dcf tools`: prints the reference of all tools. It does not import the MCP SDK."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
+from rich.text import Text
 
+from dcf.cli import panels
 from dcf.cli.text import json_text
+from dcf.cli.views import console, print_wrapped
+
+_COLUMN: Final = 40
 
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(tools)
+    app.command(rich_help_panel=panels.AGENTS)(tools)
 
 
 def tools(
@@ -30,5 +35,7 @@ def tools(
     elif markdown:
         typer.echo(markdown_of(specs), nl=False)
     else:
+        out = console()
         for spec in specs:
-            typer.echo(f"{spec.scope:<8} {spec.name:<30} {spec.description.partition('. ')[0].rstrip('.')}")
+            line = f"{spec.scope:<8} {spec.name:<30} {spec.description.partition('. ')[0].rstrip('.')}"
+            print_wrapped(out, Text(line), indent=_COLUMN)

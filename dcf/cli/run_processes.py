@@ -96,13 +96,17 @@ def start_without_server(job: Job, place: RunPlace, stack: ExitStack) -> Planner
 
 def _try_out(job: Job, crew: ChildProcesses, place: RunPlace) -> None:
     """Import the task functions in a process of their own, and check that every Task has one."""
+    if job.workers is None:
+        return
     command = ["worker", "--check", "--agent-id", "nobody", *_states(job), "--", job.workers]
     crew.try_out("functions", command, max(1.0, place.deadline - time.monotonic()))
 
 
 def _start_workers(job: Job, crew: ChildProcesses, *more: str, environment: Mapping[str, str] | None = None) -> None:
+    if job.workers is None:
+        return
     options = ["--lease-ttl", str(job.lease_ttl_s), "--concurrency", str(job.concurrency), *_states(job), *more]
-    for agent_id in job.agent_ids if job.states else ():
+    for agent_id in job.agent_ids:
         command = ["worker", "--leash", "--agent-id", agent_id, *options, "--", job.workers]
         crew.start(agent_id, command, environment=environment)
 

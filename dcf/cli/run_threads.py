@@ -14,7 +14,7 @@ from typing import Self
 from dcf.cli.child_processes import MOST_DEATHS, ProcessFailed
 from dcf.cli.functions import load_functions
 from dcf.cli.job import Job
-from dcf.cli.planner import PATIENCE_S, Planner, RunPlace
+from dcf.cli.planner import PATIENCE_S, Nobody, Planner, RunPlace
 from dcf.cli.text import clean
 from dcf.errors import DcfError
 from dcf.worker import Worker
@@ -79,10 +79,12 @@ class WorkerThreads:
 def start_here(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
     """Load the functions and serve them in this process, until the stack is closed."""
     stack.enter_context(printed_beside())
-    functions = load_functions(job.workers, job.states)
+    functions = {} if job.workers is None else load_functions(job.workers, job.states)
     from dcf.tools.direct import DirectTools, control_plane_here
 
     here = stack.enter_context(control_plane_here(place.open(stack)))
+    if not functions:
+        return Planner(DirectTools(here, PATIENCE_S), Nobody(), place)
     (agent_id,) = job.agent_ids
     worker = Worker(DirectTools(here), agent_id, functions, lease_ttl_s=job.lease_ttl_s, concurrency=job.concurrency)
     crew = stack.enter_context(WorkerThreads(worker, agent_id))

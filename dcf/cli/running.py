@@ -3,24 +3,28 @@
 What carries a run out is imported when there is a run to carry out: `dcf --help` imports this module too.
 """
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from dcf.cli import exit_codes, panels
+from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import json_text
 from dcf.errors import DcfError
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
-    from dcf.cli.job import Job
+    from collections.abc import Sequence
 
-_NOT_SUCCEEDED = 1
+    from dcf.cli.job import Job
+    from dcf.cli.live_progress import LiveProgress
 
 
 def mount(app: typer.Typer) -> None:
     """Add the command to an application."""
-    app.command()(run)
+    app.command(rich_help_panel=panels.RUNS)(run)
 
 
 def run(
@@ -31,6 +35,12 @@ def run(
     workers: Annotated[
         str | None,
         typer.Option(help="Python file or module with the task functions; default: the workflow's name with .py."),
+    ] = None,
+    assign: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="STATE=AGENT: nobody works on this Task here, but an agent elsewhere, or a person with `dcf resolve`."
+        ),
     ] = None,
     run_id: Annotated[
         str | None, typer.Option("--id", help="Id of this run; default: a new one. The same id again continues it.")
@@ -52,7 +62,7 @@ def run(
     direct: Annotated[
         bool, typer.Option("--direct", help="Start no server: the functions run here, beside the control plane.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker process for all Tasks.
 
@@ -67,13 +77,16 @@ def run(
     finished_at}} (of Parallel and Map also type, scope and tally). If there is no result, because the run
     could not begin or its processes failed, status is null, error a code and cause a sentence.
     """
+    began = time.monotonic()
     try:
-        job = _job(workflow, run_input, workers, run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
+        files = (workflow, run_input, workers)
+        job = _job(*files, assign or [], run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
         run_id = job.run_id
         from dcf.cli.live_progress import LiveProgress
         from dcf.cli.pipeline import execute
 
         with LiveProgress(quiet=as_json) as show:
+            _announce(job, show)
             result, logs = execute(job, show, show.say)
     except DcfError as error:
         if as_json:
@@ -89,14 +102,24 @@ def run(
     else:
         from dcf.cli import views
 
-        views.print_result(result, logs)
-    raise typer.Exit(0 if result["status"] == "succeeded" else _NOT_SUCCEEDED)
+        views.print_result(result, logs, time.monotonic() - began)
+    raise typer.Exit(exit_codes.of_run(result["status"]))
+
+
+def _announce(job: "Job", show: "LiveProgress") -> None:
+    """Name the run before anything is started, and say who does what nobody does here."""
+    if not show.is_live:
+        show.say(f"starting run {job.run_id}")
+    for state, agents in job.elsewhere.items():
+        by_hand = f"`dcf resolve {job.run_id} {state} --output JSON` ends it by hand"
+        show.say(f"{state} is left to {' or '.join(agents)}; {by_hand}.")
 
 
 def _job(
     workflow: Path,
     run_input: str | None,
     workers: str | None,
+    assign: "Sequence[str]",
     run_id: str | None,
     timeout: float,
     lease_ttl: int,
@@ -107,13 +130,15 @@ def _job(
 ) -> "Job":
     """Read the files and check everything that can be checked before a process is started."""
     from dcf.cli import functions
-    from dcf.cli.documents import as_workflow, read_given, read_workflow
-    from dcf.cli.job import MOST_AT_ONCE, Job, new_run_id
-    from dcf.core.definition import read_definition
+    from dcf.cli.documents import read_definition_of, read_given
+    from dcf.cli.job import MOST_AT_ONCE, Job, new_run_id, read_assignments
     from dcf.values.identifiers import check_id
 
-    definition = read_definition(as_workflow(read_workflow(workflow), workflow.stem))
-    source = functions.default_source(workflow) if workers is None else functions.check_source(workers)
+    definition = read_definition_of(workflow)
+    elsewhere = read_assignments(assign, definition)
+    source = None if workers is None else functions.check_source(workers)
+    if source is None and definition.skills.keys() - elsewhere.keys():
+        source = functions.default_source(workflow)
     return Job(
         definition=definition,
         run_input={} if run_input is None else read_given(run_input, "--input"),
@@ -124,6 +149,7 @@ def _job(
         copies=copies or (0 if direct else 1),
         concurrency=concurrency or min(MOST_AT_ONCE, max(1, len(definition.skills))),
         direct=direct,
+        elsewhere=elsewhere,
     )
 
 

@@ -10,9 +10,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli import opening
+from dcf.cli import exit_codes, opening, panels
+from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import clean, json_text
-from dcf.cli.views import console
+from dcf.cli.views import console, print_wrapped
 from dcf.data import find_directory
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
@@ -22,13 +23,11 @@ if TYPE_CHECKING:
     from dcf.authoring.output import Output
     from dcf.settings import Settings
 
-EXIT_PROBLEMS: Final = 1
 _LONGEST: Final = 1000
 
 _Source = Annotated[
     Path | None, typer.Argument(metavar="[SOURCE]", help="Directory of sources; default DCF_SKILLS_SRC_DIR.")
 ]
-_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
 skills = typer.Typer(
     name="skills",
@@ -42,7 +41,7 @@ skills = typer.Typer(
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    app.add_typer(skills)
+    app.add_typer(skills, rich_help_panel=panels.WORKFLOWS)
 
 
 @skills.command()
@@ -53,7 +52,7 @@ def generate(
         typer.Option(help="Write below this directory: manifests/, catalogs/, stub/. Default: where the settings say."),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit code 1 if files would change.")] = False,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written.
 
@@ -81,7 +80,7 @@ def generate(
         _print_generation(
             found, f"{len(written)} files written" if not check else "nothing written", changed if check else []
         )
-    raise typer.Exit(0 if good else EXIT_PROBLEMS)
+    raise typer.Exit(0 if good else exit_codes.NO)
 
 
 @skills.command()
@@ -89,7 +88,7 @@ def validate(
     path: Annotated[
         Path | None, typer.Argument(help="Directory of sources, or one manifest (JSON); default DCF_SKILLS_SRC_DIR.")
     ] = None,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Check sources, or one manifest, without writing anything. Each problem is one line with its place.
 
@@ -102,17 +101,17 @@ def validate(
             typer.echo(json_text(summary, indent=2))
         else:
             _print_judgement(chosen, summary)
-        raise typer.Exit(0 if summary["ok"] else EXIT_PROBLEMS)
+        raise typer.Exit(0 if summary["ok"] else exit_codes.NO)
     found = _generation(chosen)
     if as_json:
         typer.echo(json_text(_summary(found), indent=2))
     else:
         _print_generation(found, "valid", [])
-    raise typer.Exit(0 if found.ok else EXIT_PROBLEMS)
+    raise typer.Exit(0 if found.ok else exit_codes.NO)
 
 
 @skills.command("list")
-def list_skills(as_json: _AsJson = False) -> None:
+def list_skills(as_json: JsonFlag = False) -> None:
     """List the generated manifests that planners can choose from (DCF_MANIFESTS_DIR)."""
     from dcf.skills.library import Library
     from dcf.skills.listing import list_directory
@@ -190,24 +189,26 @@ def _print_judgement(path: Path, summary: dict[str, Json]) -> None:
     out = console()
     for one in summary["problems"]:
         told = f"{path}: {one['path'] or '/'}: {one['code']}: {one['message']} {one['hint']}"
-        out.print(Text(clean(told, _LONGEST)), soft_wrap=True)
+        print_wrapped(out, Text(clean(told, _LONGEST)), indent=4)
     _print_warnings(summary["warnings"])
     good = summary["ok"]
     words = "is valid" if good else "is not valid"
-    out.print(Text(f"{'✔' if good else '✘'} {clean(path)} {words}", style="green" if good else "red"), soft_wrap=True)
+    print_wrapped(
+        out, Text(f"{'✔' if good else '✘'} {clean(path)} {words}", style="green" if good else "red"), indent=4
+    )
 
 
 def _print_generation(found: "Generation", done: str, changed: list[str]) -> None:
     out = console()
     for one in found.problems:
-        out.print(Text(clean(one, _LONGEST)), soft_wrap=True)
+        print_wrapped(out, Text(clean(one, _LONGEST)), indent=4)
     _print_warnings(found.warnings)
     if not found.ok:
         count = "1 problem" if len(found.problems) == 1 else f"{len(found.problems)} problems"
         out.print(Text(f"✘ {count}; nothing was written", style="red"))
         return
     for name in changed:
-        out.print(Text(f"would change: {clean(name, _LONGEST)}"), soft_wrap=True)
+        print_wrapped(out, Text(f"would change: {clean(name, _LONGEST)}"), indent=4)
     tools = list(found.config.tools)
     cases = sum(len(one.cases) for one in tools)
     counts = f"{len(found.manifests)} skills, {len(tools)} tools, {cases} cases"
@@ -217,4 +218,4 @@ def _print_generation(found: "Generation", done: str, changed: list[str]) -> Non
 
 def _print_warnings(warnings: "tuple[str, ...] | list[str]") -> None:
     for warning in warnings:
-        console().print(Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), soft_wrap=True)
+        print_wrapped(console(), Text(f"warning: {clean(warning, _LONGEST)}", style="yellow"), indent=4)

@@ -1,7 +1,7 @@
 """What the commands print for people. Text from runs is untrusted: markup and control characters are neutralized."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +9,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dcf.cli.notes import attempts, duration, note
+from dcf.cli.documents import InvalidDocument
+from dcf.cli.notes import attempts, duration, elapsed, note, seconds
 from dcf.cli.text import clean, json_text
 from dcf.errors import DcfError, InvalidDefinition, StoreUnavailable
 from dcf.runs.insides import tree
@@ -30,10 +31,17 @@ _WIDE = 500
 
 _LONGEST = 5000
 _USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside it is
-_GAP = 2
-_ALWAYS = 2  # columns of `dcf ls` shown on any terminal: the run and its status
-_EXAMPLE = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
-_FACTS = ("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
+_INDENT = 5
+_HINTS = {
+    "unknown_run": "`dcf ls` lists the runs.",
+    "unknown_state": "`dcf show RUN` lists the states of a run; one inside a Parallel or Map is named by its path.",
+}
+"""What a person at a command line does next, where the error says what a caller of tools does."""
+
+_FACTS = (
+    *("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id"),
+    *("tags", "rerun_of", "reruns", "retried"),
+)
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -60,21 +68,26 @@ def print_error(error: DcfError) -> None:
     if isinstance(error, InvalidDefinition):
         _print_problems(out, error)
         return
-    _line(out, f"dcf: {clean(error.code)}: {clean(error.message, _LONGEST)}", "red")
-    if isinstance(error, StoreUnavailable) and error.place is not None:
-        _line(out, f"     It was looked for at {clean(error.place, _LONGEST)}.")
-    _line(out, f"     {clean(error.hint, _LONGEST)}")
-    for noted in notes_of(error):
-        _line(out, f"     {clean(noted, _LONGEST)}")
+    _line(out, f"dcf: {clean(error.code)}: {clean(error.message, _LONGEST)}", "red", _INDENT)
+    at = error.place if isinstance(error, StoreUnavailable) else None
+    found = None if at is None else f"It was looked for at {at}."
+    hint = _HINTS.get(error.code, error.hint)
+    for told in filter(None, (found, hint, *notes_of(error))):
+        _line(out, f"     {clean(told, _LONGEST)}", indent=_INDENT)
 
 
 def _print_problems(out: Console, error: InvalidDefinition) -> None:
     """List what is wrong with a workflow, each problem once."""
     count = "a problem" if len(error.problems) == 1 else f"{len(error.problems)} problems"
-    _line(out, f"dcf: {clean(error.code)}: The workflow has {count}:", "red")
+    places = error.places if isinstance(error, InvalidDocument) else {}
+    file = clean(error.file) if isinstance(error, InvalidDocument) else "The workflow"
+    _line(out, f"dcf: {clean(error.code)}: {file} has {count}:", "red")
     for problem in error.problems:
-        _line(out, clean(f"     {problem.path or '/'}: {problem.code}: {problem.message} {problem.hint}", _LONGEST))
-    _line(out, "     `dcf validate FILE` tells the lines.")
+        at = places.get(problem.path)
+        place = "" if at is None else f" (line {at.line}, column {at.column})"
+        told = f"{problem.code}: {problem.message} {problem.hint}"
+        _line(out, clean(f"     {problem.path or '/'}{place}: {told}", _LONGEST), indent=2 * _INDENT)
+    _line(out, "     Mend the workflow; `dcf validate FILE` checks it without running it.")
 
 
 def notes_of(error: BaseException) -> list[str]:
@@ -84,14 +97,23 @@ def notes_of(error: BaseException) -> list[str]:
 
 def say(sentence: str) -> None:
     """Print a sentence on standard error, beside the result."""
-    _line(console(stderr=True), f"dcf: {clean(sentence, _LONGEST)}")
+    _line(console(stderr=True), f"dcf: {clean(sentence, _LONGEST)}", indent=_INDENT)
+
+
+def print_line(sentence: str) -> None:
+    """Print a line on standard output and flush it, for those who follow."""
+    _line(console(), clean(sentence, _LONGEST))
+    sys.stdout.flush()
 
 
 def run_view(
     meta: Mapping[str, Json], states: Mapping[str, Json], now: datetime, more: Mapping[str, int] | None = None
 ) -> RenderableType:
     """Show a run as a heading and a table of states; `more` counts the rows left out, by Parallel or Map."""
-    names = f"  {clean(meta.get('workflow_id'))}  {clean(meta.get('workflow_name'))}"
+    own = [doc for path, doc in states.items() if "/" not in path]
+    ended = sum(doc["status"] not in {"pending", "running"} for doc in own)
+    facts = (meta.get("workflow_id"), f"{ended} of {len(own)} done", elapsed(meta, now), meta.get("workflow_name"))
+    names = "".join(f"  {clean(fact)}" for fact in facts if fact)
     heading = Text.assemble(status_text(run_word(meta)), names, no_wrap=True, overflow="ellipsis")
     return Group(heading, states_table(states, now, more))
 
@@ -115,11 +137,13 @@ def states_table(states: Mapping[str, Json], now: datetime, more: Mapping[str, i
     return table
 
 
-def print_result(result: Mapping[str, Json], logs: Path | None) -> None:
+def print_result(result: Mapping[str, Json], logs: Path | None, took_s: float) -> None:
     """Print the end of `dcf run`: the outcome, the duration of each state, and where to look further."""
     out = console()
     run_id = clean(result["workflow_id"])
-    out.print(Text.assemble(status_text(result["status"]), f"  {run_id}"), soft_wrap=True)
+    done = sum(doc["status"] not in {"pending", "running"} for doc in result["states"].values())
+    told = f"  {run_id}  {done} of {len(result['states'])} done  {seconds(took_s)}"
+    out.print(Text.assemble(status_text(result["status"]), told), soft_wrap=True)
     out.print(states_table(result["states"], datetime.now(UTC)))
     if result["status"] == "succeeded":
         print_document(out, result["output"])
@@ -138,9 +162,9 @@ def _print_why(out: Console, about: Mapping[str, Json]) -> None:
 
 
 def print_document(out: Console, document: Json) -> None:
-    """Print indented JSON."""
+    """Print indented JSON; a long line of it stays one line, which can be copied."""
     for line in json_text(document, indent=2).split("\n"):
-        _line(out, line)
+        out.print(Text(line), soft_wrap=True)
 
 
 def print_run(document: Mapping[str, Json]) -> None:
@@ -152,27 +176,17 @@ def print_run(document: Mapping[str, Json]) -> None:
     out.print(run_view(meta, document["states"], now, document["more"]))
     for name in _FACTS:
         if meta.get(name) is not None:
-            _line(out, f"{name}: {clean(meta[name], _LONGEST)}")
+            value = ", ".join(meta[name]) if isinstance(meta[name], list) else meta[name]
+            _line(out, f"{name}: {clean(value, _LONGEST)}")
+    print_outcome(meta)
+
+
+def print_outcome(meta: Mapping[str, Json]) -> None:
+    """Print the error of a run, or its output if it succeeded."""
+    out = console()
     _print_why(out, meta)
     if meta.get("status") == "succeeded":
         print_document(out, meta.get("output"))
-
-
-def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
-    """Print the runs for `dcf ls`, one line each."""
-    out = console()
-    if not rows:
-        _line(out, "No runs yet. Try:")
-        _line(out, f"  {_EXAMPLE}")
-        return
-    columns = {
-        "run": [Text(clean(row["workflow_id"])) for row in rows],
-        "status": [status_text(run_word(row)) for row in rows],
-        "states": [Text(f"{row['states_done']}/{row['states']}") for row in rows],
-        "created": [Text(clean(row["created_at"], 20)[:19].replace("T", " ")) for row in rows],
-        "workflow": [Text(clean(row["workflow_name"], 40)) for row in rows],
-    }
-    out.print(_fitting(columns, out.width))
 
 
 def print_event(event: Mapping[str, Json]) -> None:
@@ -184,25 +198,23 @@ def print_event(event: Mapping[str, Json]) -> None:
     sys.stdout.flush()
 
 
-def _fitting(columns: Mapping[str, Sequence[Text]], width: int) -> Table:
-    """Return a table of as many columns, from the first, as fit the width; two always do on a usual terminal."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    shown: list[Sequence[Text]] = []
-    for name, cells in columns.items():
-        width -= max(len(name), *(cell.cell_len for cell in cells)) + (_GAP if shown else 0)
-        if width < 0 and len(shown) >= _ALWAYS:
-            break
-        table.add_column(name, no_wrap=True)
-        shown.append(cells)
-    for row in zip(*shown, strict=True):
-        table.add_row(*row)
-    return table
-
-
 def _cell(text: str) -> Text:
     """Return a cell that is shortened instead of wrapped."""
     return Text(text, no_wrap=True, overflow="ellipsis")
 
 
-def _line(out: Console, text: str, style: str = "") -> None:
-    out.print(Text(text, style=style), soft_wrap=True)
+def print_wrapped(out: Console, text: Text, indent: int = 0) -> None:
+    """Print a sentence: on a terminal broken between words, all lines but the first indented; elsewhere on one line."""
+    if out.width >= _WIDE or text.cell_len <= out.width:
+        out.print(text, soft_wrap=True)
+        return
+    first, *_ = text.wrap(out, out.width)
+    rest = text[len(first.plain) :]
+    out.print(first, soft_wrap=True)
+    rest = rest[len(rest.plain) - len(rest.plain.lstrip()) :]
+    for line in rest.wrap(out, max(1, out.width - indent)):
+        out.print(Text(" " * indent) + line, soft_wrap=True)
+
+
+def _line(out: Console, text: str, style: str = "", indent: int = 0) -> None:
+    print_wrapped(out, Text(text, style=style), indent)

@@ -296,6 +296,7 @@ def _write_scope(scope: ScopeBounds) -> dict[str, Json]:
     rare = {
         "tolerated_count": tolerance.count,
         "tolerated_percentage": tolerance.percentage,
+        "done": [list(one) for one in scope.done] or None,
     }
     return written | {name: value for name, value in rare.items() if value is not None}
 
@@ -307,6 +308,7 @@ def _read_scope(found: Json) -> ScopeBounds | None:
         size=_count(found.get("size")),
         concurrency=_count(found.get("concurrency")) or 1,
         tolerance=Tolerance(count=found.get("tolerated_count"), percentage=found.get("tolerated_percentage")),
+        done=tuple((_count(first), _count(last)) for first, last in found.get("done") or ()),
     )
 
 

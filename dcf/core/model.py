@@ -121,11 +121,15 @@ class RunReceipt:
 
 @record(frozen=True, slots=True, kw_only=True)
 class ScopeBounds:
-    """Limits of an open Parallel or Map: branches or iterations in all, at once, and that may fail."""
+    """Limits of an open Parallel or Map: branches or iterations in all, at once, and that may fail.
+
+    `done` are ranges (first and last) of those that had succeeded when it was reopened by `retry_run`.
+    """
 
     size: int
     concurrency: int
     tolerance: Tolerance = field(default_factory=Tolerance)
+    done: tuple[tuple[int, int], ...] = ()
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Every refusal of a well-formed request by the control plane, with its code and a hint what to do next.
 
     terminal             run_closed, state_terminal    the run or the state has ended
-    run_over             run_over                      the run has ended, so it cannot be operated
+    run_over             run_over, run_being_deleted   the run has ended, so it cannot be operated
     run_paused           run_paused                    no new leases until the run is resumed
     not_ready            goes_by_itself, not_due, not_ready, not_reached  too early, or no work for an agent
     owner_mismatch       owner_mismatch                the state is assigned to another agent
@@ -14,7 +14,11 @@
     attempts_exhausted   attempts_exhausted            leased as often as the run allows
     invalid_transition   invalid_transition, is_a_scope, has_no_worker  what cannot be done to such a state
     nothing_ready        nothing_ready                 no state that this agent can take now
-    conflict             conflict, request_id_used, run_request_id_used, moved_on  not what the caller knew
+    conflict             conflict, request_id_used, run_request_id_used, definition_differs, moved_on  not so any more
+    cannot_rerun         cannot_rerun                  what the run recorded is not enough to go on from there
+    cannot_retry         cannot_retry                  the run did not fail, or cannot go on
+    run_live             run_live                      only a run that is over is deleted
+    on_hold              run_on_hold                   the run must be kept
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
 
 They are in one place so that codes stay stable and texts consistent.
@@ -27,6 +31,7 @@ from dcf.core.answers import AlreadyCompleted, StateRefusal
 from dcf.core.model import Meta, Receipt, RunStatus, StateDoc
 from dcf.core.quotas import Account
 from dcf.values.instants import seconds, to_text
+from dcf.values.names import escaped
 from dcf.values.refusal import Refusal
 
 
@@ -271,6 +276,52 @@ def conflict(message: str) -> Refusal:
         code="conflict",
         message=message,
         hint="Use a new workflow_id for a different workflow or input; a definition and a run are two things.",
+    )
+
+
+def definition_differs(name: str, version: str, kept: str, given: str) -> Refusal:
+    """Refuse because another document is kept under this name and version."""
+    return Refusal(
+        code="conflict",
+        message=f"'{escaped(name)}@{escaped(version)}' is another document (kept {kept}, given {given}).",
+        hint="Give a changed workflow a new version, or start the kept one by its name and version.",
+    )
+
+
+def cannot_rerun(message: str, hint: str) -> Refusal:
+    """Refuse because the run cannot be repeated from that state."""
+    return Refusal(code="cannot_rerun", message=message, hint=hint)
+
+
+def cannot_retry(message: str, hint: str) -> Refusal:
+    """Refuse because there is nothing in the run that could be tried again."""
+    return Refusal(code="cannot_retry", message=message, hint=hint)
+
+
+def run_live(workflow_id: str) -> Refusal:
+    """Refuse to delete a run that is not over."""
+    return Refusal(
+        code="run_live",
+        message=f"Run '{workflow_id}' is running; only runs that are over are deleted.",
+        hint=f"Cancel it first (cancel_run, or `dcf cancel {workflow_id}`), or wait until it is over.",
+    )
+
+
+def run_on_hold(workflow_id: str) -> Refusal:
+    """Refuse to delete a run that must be kept."""
+    return Refusal(
+        code="on_hold",
+        message=f"Run '{workflow_id}' is on hold and is kept.",
+        hint=f"An operator releases the hold: hold_run with hold=false, or `dcf hold {workflow_id} --release`.",
+    )
+
+
+def run_being_deleted(workflow_id: str) -> Refusal:
+    """Refuse because the run's keys are being removed."""
+    return Refusal(
+        code="run_over",
+        message=f"Run '{workflow_id}' is being deleted.",
+        hint="It is gone in a moment; start another.",
     )
 
 

@@ -4,17 +4,16 @@ This module decides nothing and sends no Redis command: `transactions` carries t
 the work that it left. States are given by name or, inside Parallel and Map, by path.
 """
 
-import random
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from dcf.asl.places import Place
 from dcf.asl.state_paths import name_of
 from dcf.asl.states import Wait
-from dcf.core import attention, batch, claim, creation, finalization, healing, kickoff, lease, needs, progress, receipts
+from dcf.core import attention, batch, creation, finalization, healing, kickoff, lease, needs, progress, receipts
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.batch import Answers
 from dcf.core.decision import Decision, More, Reads, Snapshot
@@ -25,6 +24,7 @@ from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
+from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps
 from dcf.runs.transactions import Run, Transactions
 from dcf.store.authors import current_account
@@ -35,9 +35,6 @@ from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
 Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, progress.Update)
-
-_PAGES = (4, 32, 128)
-"""Open states that a claim reads per round trip. Ready states usually come first, so the first page is small."""
 
 _ALL = 1_000_000
 _NO_ITEMS = NoItems()
@@ -62,6 +59,7 @@ class ControlPlane:
         self._index = index
         self.transactions = Transactions(store)
         self.follow_ups = FollowUps(self.transactions, items)
+        self._claims = Claims(self.transactions, self.acquire)
 
     def hand_over_to(self, hand_over: Callable[[str], object]) -> None:
         """From now on call this with a run's id whenever a commit owes notifications; it must return at once.
@@ -165,20 +163,7 @@ class ControlPlane:
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
         """Claim: lease the next ready state that this agent may take."""
-        wish = replace(wish, claims=True)
-        offset, page = 0, 0
-        while True:
-            length = _PAGES[min(page, len(_PAGES) - 1)]
-            reads = Reads(open_states=(offset, length), claim=wish.token)
-            answer = self.transactions.on_run(workflow_id, reads, _Claiming(wish)).answer
-            if isinstance(answer, _Expired):
-                taken = self.acquire(workflow_id, replace(wish, state=answer.state))
-                if isinstance(taken, Leased):
-                    return taken
-                continue  # another agent was faster: read again
-            if not isinstance(answer, NothingReady) or answer.examined < length:
-                return answer
-            offset, page = offset + length, page + 1
+        return self._claims.claim(workflow_id, wish)
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
         """Apply a lease holder's write. A completion also enters the next states, in the same transaction."""
@@ -369,27 +354,3 @@ def _joined(answer: Updated | Refusal, joined: Joined) -> Updated | Refusal:
 def _at(path: str, request: Request) -> Request:
     """Return the request with its state named by path."""
     return request if path == request.state else replace(request, state=path)
-
-
-@dataclass(frozen=True, slots=True)
-class _Expired:
-    """Returned in place of an answer: the state to lease is held by an expired lease, and its input was not read."""
-
-    state: str
-
-
-class _Claiming:
-    """Claims a state. If another agent took it first, tries again from a random one, so that many agents spread out."""
-
-    def __init__(self, wish: lease.Acquire) -> None:
-        self._wish = wish
-        self._tried = False
-
-    def __call__(self, snapshot: Snapshot) -> Decision[Leased | NothingReady | Refusal | _Expired]:
-        start = random.getrandbits(16) if self._tried else 0  # nosec B311 - an order, no secret
-        self._tried = True
-        decision = claim.claim(snapshot, self._wish, start)
-        answer = decision.answer
-        if isinstance(answer, Leased) and decision.changes is not None and answer.state not in snapshot.inputs:
-            return Decision(answer=_Expired(answer.state))
-        return Decision(answer=answer, changes=decision.changes)

@@ -5,7 +5,7 @@ It is computed from the documents that were read, here and nowhere else. Formatt
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, Literal
+from typing import Final
 
 from dcf.asl.state_paths import ancestors, split, split_scope
 from dcf.core.decision import Snapshot, Tally
@@ -122,36 +122,6 @@ class RunView:
         outputs = {path: state.output for path, state in self.states.items() if state.output is not MISSING}
         states = {path: state.as_json() for path, state in self.states.items()}
         return {"meta": dict(self.document), "states": states, "outputs": outputs, "more": dict(self.more)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
-    """One line of the list of runs. `unreadable` is a run whose documents are damaged.
-
-    Only the workflow's own states are counted, since the number of states inside a Map is not known beforehand.
-    """
-
-    workflow_id: str
-    status: RunStatus | Literal["unreadable"]
-    workflow_name: str | None = None
-    states_done: int = 0
-    states: int = 0
-    created_at: str | None = None
-    finished_at: str | None = None
-    paused_at: str | None = None
-
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {
-            "workflow_id": self.workflow_id,
-            "workflow_name": self.workflow_name,
-            "status": str(self.status),
-            "states_done": self.states_done,
-            "states": self.states,
-            "created_at": self.created_at,
-            "finished_at": self.finished_at,
-            "paused_at": self.paused_at,
-        }
 
 
 def summary_of_run(run: RunView) -> dict[str, Json]:

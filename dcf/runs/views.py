@@ -14,11 +14,10 @@ from dcf.core import codec, needs
 from dcf.core.decision import Reads
 from dcf.core.definition import Definition
 from dcf.core.scopes import fenced, with_scopes
-from dcf.errors import InvalidArgument, NotFound, StoreUnsuitable
+from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.insides import members, pick
-from dcf.runs.standing import RunSummary, RunView, StateView, view_of
-from dcf.store.index import RunIndex
+from dcf.runs.standing import RunView, StateView, view_of
 from dcf.store.runs import RunStore
 from dcf.store.told import NEVER_TOLD, ToldRecords
 
@@ -38,16 +37,10 @@ _CHUNK: Final = 200
 class RunViews:
     """Reads the status of runs."""
 
-    def __init__(self, plane: ControlPlane, store: RunStore, index: RunIndex, told: ToldRecords) -> None:
+    def __init__(self, plane: ControlPlane, store: RunStore, told: ToldRecords) -> None:
         self._plane = plane
         self._store = store
-        self._index = index
         self._told = told
-
-    def newest(self, limit: int) -> list[RunSummary]:
-        """Return summaries of the newest runs, newest first. Index entries without a run are left out."""
-        found = map(self._summary, self._index.newest(limit))
-        return [one for one in found if one is not None]
 
     def read(
         self, workflow_id: str, states: Sequence[str] = (), *, whole_meta: bool = True, with_data: bool = True
@@ -173,29 +166,6 @@ class RunViews:
     def input_key(self, workflow_id: str, path: str) -> str:
         """Return the key of a state's input."""
         return self._store.keys(workflow_id).input(path)
-
-    def _summary(self, workflow_id: str) -> RunSummary | None:
-        """Return one line of the list. A run with damaged keys must not hide the others."""
-        try:
-            paths = self._plane.run(workflow_id).definition.paths
-            found = self._store.read(workflow_id, Reads(states=paths, whole_meta=True))
-        except NotFound:
-            return None
-        except StoreUnsuitable:
-            return RunSummary(workflow_id=workflow_id, status="unreadable")
-        if found.meta is None:
-            return None
-        meta = found.meta_document or {}
-        return RunSummary(
-            workflow_id=workflow_id,
-            status=found.meta.status,
-            workflow_name=meta.get("workflow_name"),
-            states_done=sum(doc.status.is_terminal for doc in found.states.values()),
-            states=len(found.states),
-            created_at=meta.get("created_at"),
-            finished_at=meta.get("finished_at"),
-            paused_at=meta.get("paused_at"),
-        )
 
     def _inside(self, workflow_id: str, definition: Definition) -> list[str]:
         """Return the open states inside Parallel and Map, in the order in which they next need attention."""

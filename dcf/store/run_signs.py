@@ -11,7 +11,8 @@ from dcf.core.decision import Reads, Snapshot
 from dcf.core.vitals import PlatformTrouble, Trouble
 from dcf.store import keys
 from dcf.store.connection import Connections
-from dcf.store.keys import decode_state, keys_of
+from dcf.store.key_parts import decode_state
+from dcf.store.keys import keys_of
 from dcf.store.reading import Reading
 from dcf.store.told import Told, read_told, told_fields
 from dcf.store.vitals import checked_sign, platform_trouble, refusal_of, write_probe

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from dcf.store.connection import Command, Connections, Reply
-from dcf.store.keys import RunKeys, encode_state
+from dcf.store.key_parts import encode_state
+from dcf.store.keys import RunKeys
 from dcf.values.json_text import dump, load
 
 _SENT: Final = "sent:"

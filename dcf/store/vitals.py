@@ -25,7 +25,8 @@ from dcf.core.vitals import (
 from dcf.store import faults, keys
 from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
-from dcf.store.keys import RunKeys, decode_state
+from dcf.store.key_parts import decode_state
+from dcf.store.keys import RunKeys
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json, load
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from dcf.core import codec
+from dcf.core import catalog, codec
+from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import write_run_receipt
@@ -17,7 +18,8 @@ from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_event
-from dcf.store.keys import RunKeys, encode_state, receipt_field
+from dcf.store.key_parts import encode_state, receipt_field
+from dcf.store.keys import RunKeys
 from dcf.store.state_texts import write_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
@@ -25,6 +27,9 @@ from dcf.values.json_text import Json, dump, dump_bytes
 _ASSIGNED_LIFE_S: Final = 30 * 24 * 3600
 
 _ADD: Final = "HINCRBY"
+
+_FACETED: Final = frozenset({"status", "agents", "tags"})
+"""Fields of meta that change while a run exists, and under which it is listed."""
 
 
 @dataclass(slots=True)
@@ -61,13 +66,22 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
 
 def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Command]:
     """Return the commands that add the run to indexes; `seen` is what the changes were decided by."""
-    commands: list[Command] = []
+    commands = [*_faceted(run, changes, seen)] if changes.meta_document or changes.meta else []
     for row, announce in ANNOUNCES.items():
         found = getattr(changes, row)
         if found:
             commands += announce(run, found, seen.now)
+    mark = stuck_mark(seen.states, changes)
+    if mark is not None:
+        commands.append(_stuck_command(run, seen, is_stuck=mark))
     at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)
     return commands if at is None else [*commands, due_command(run, at)]
+
+
+def facet_commands(run: RunKeys, meta: Mapping[str, Json], at: int) -> Iterator[Command]:
+    """Yield the commands that list a run, created at this time, under what these fields of its meta say."""
+    for facet, value in catalog.facets_of(meta):
+        yield ("ZADD", keys.runs_by(facet, value), at, run.workflow_id)
 
 
 def due_command(run: RunKeys, at: int) -> Command:
@@ -125,6 +139,10 @@ def _deleted(key: Callable[[RunKeys, str], str]) -> Writer:
         packet.deleted += [key(run, path) for path in paths]
 
     return write
+
+
+def _forgotten(packet: Packet, run: RunKeys, paths: Sequence[str]) -> None:
+    packet.deleted += [key(path) for path in paths for key in (run.state, run.input, run.entry, run.output)]
 
 
 def _packed(packet: Packet, run: RunKeys, packed: Packed) -> None:
@@ -208,6 +226,23 @@ def _run_receipts(packet: Packet, run: RunKeys, receipts: Mapping[str, RunReceip
         packet.others.append(("HSET", run.receipts, receipt_field("", request), dump_bytes(write_run_receipt(receipt))))
 
 
+def _faceted(run: RunKeys, changes: Changes, seen: Snapshot) -> Iterator[Command]:
+    if changes.meta_document is not None:
+        yield from facet_commands(run, changes.meta_document, seen.now)
+    elif not _FACETED.isdisjoint(changes.meta):
+        yield from facet_commands(run, changes.meta, _created_at(seen))
+
+
+def _stuck_command(run: RunKeys, seen: Snapshot, *, is_stuck: bool) -> Command:
+    return (
+        ("ZADD", keys.STUCK, _created_at(seen), run.workflow_id) if is_stuck else ("ZREM", keys.STUCK, run.workflow_id)
+    )
+
+
+def _created_at(seen: Snapshot) -> int:
+    return catalog.listed_at("" if seen.meta is None else seen.meta.created_at, seen.now)
+
+
 def _listed(run: RunKeys, _: bool, now: int) -> Iterator[Command]:
     yield ("ZADD", keys.RUNS, "NX", now, run.workflow_id)  # NX: a listed run keeps its place
     yield ("ZADD", keys.LIVE, now, run.workflow_id)
@@ -225,6 +260,7 @@ ANNOUNCES: Final[Mapping[str, Announcer]] = {"listed": _listed, "assigned": _ass
 WRITES: Final[Mapping[str, Writer]] = {
     "opened": _deleted(RunKeys.join),
     "dropped": _deleted(RunKeys.output),
+    "forgotten": _forgotten,
     "meta_document": _document(lambda run: run.meta),
     "definition": _document(lambda run: run.definition),
     "packed": _packed,

@@ -12,6 +12,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     agents,
     assignment,
     authoring,
+    catalog,
     completion,
     diagnosis,
     execution,
@@ -22,7 +23,9 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     notification,
     planning,
     redis_json,
+    retention,
     skills,
+    starting,
     validation,
 )
 from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec

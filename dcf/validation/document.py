@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from dcf.core.definition import check_names
-from dcf.errors import InvalidArgument
+from dcf.core.definition import asl_of, check_names, is_linear
+from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.validation.graph import check_graph
 from dcf.validation.imports import Imported, load_imports
 from dcf.validation.references import References, check_references, tasks_of
@@ -19,7 +19,13 @@ from dcf.values.open_tasks import open_tasks_warning
 
 MAX_DOCUMENT: Final = 1024 * 1024
 _MARKS_OF_A_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "af_imports", "skill_imports"})
-_NAMES_OF_A_MACHINE: Final = frozenset({"asl", "workflow_id", "workflow_name"})
+_ABOUT_A_MACHINE: Final = frozenset(
+    {
+        *("asl", "workflow_id", "workflow_name", "version", "workflow_schema_version"),
+        *("description", "author", "tags", "created_at", "updated_at"),
+    }
+)
+_OF_EVERY_DOCUMENT: Final = frozenset({"asl", "workflow_id", "workflow_name", "version"})
 _BINDING: Final = "AgentBinding"
 _EMBEDDED: Final = "af_v2_entities"
 _SEND_JSON: Final = "Give a JSON object, or UTF-8 text that holds one."
@@ -94,7 +100,7 @@ def is_document(definition: Json) -> bool:
 
 
 def _binds_agents(document: Json) -> bool:
-    if not isinstance(document, dict) or _MARKS_OF_A_DOCUMENT.isdisjoint(document):
+    if not isinstance(document, dict) or is_linear(document) or _MARKS_OF_A_DOCUMENT.isdisjoint(document):
         return False
     return not _is_named_machine(document) or _has_binding(document["asl"])
 
@@ -114,10 +120,18 @@ def _has_binding(machine: Json) -> bool:
 
 
 def _is_named_machine(document: Mapping[str, Json]) -> bool:
-    return "asl" in document and document.keys() <= _NAMES_OF_A_MACHINE
+    """Return True for a machine with some facts about it, but not all that a document has, and nothing imported."""
+    return "asl" in document and document.keys() <= _ABOUT_A_MACHINE and not document.keys() >= _OF_EVERY_DOCUMENT
 
 
 def _machine_verdict(machine: Json) -> Validation:
+    if is_linear(machine):
+        try:
+            own = {name: machine[name] for name in ("workflow_id", "workflow_name") if name in machine}
+            machine = own | {"asl": asl_of(machine)}
+        except InvalidDefinition as error:
+            problems = [found("static", one.path, one.code, one.message, one.hint) for one in error.problems]
+            return Validation(problems=tuple(problems))
     is_named = isinstance(machine, dict) and _is_named_machine(machine)
     problems, doubts, summary = check_graph(machine["asl"], "/asl") if is_named else check_graph(machine)
     names = _names(machine) if is_named else []

@@ -186,6 +186,7 @@ def test_run_says_what_it_waits_for_and_goes_on_when_it_is_over(own: World, hell
     options = ["--json", "--input", json.dumps(str(tmp_path))]
     with _started("run", str(hello), *options, REDIS_URL=url(own)) as process:
         assert process.stderr is not None
+        assert process.stderr.readline().startswith("dcf: starting run hello-")
         assert process.stderr.readline() == WAITING
         own.ask("CONFIG", "SET", "maxmemory", "0")
         result, said = process.communicate(timeout=90)

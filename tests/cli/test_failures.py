@@ -93,7 +93,9 @@ def test_an_input_that_is_no_json(dcf: Dcf, file: File, command: tuple[str, ...]
     told(dcf(*command, "--input", broken), 2, "order.json is not valid JSON", f"Correct {broken}.")
     told(dcf(*command, "--input", "nowhere.json"), 2, "There is no file nowhere.json")
     told(dcf(*command, "--input", '{"a": '), 2, "--input is not valid JSON", "Correct --input.")
-    told(dcf(*command, "--input", "-"), 2, "standard input is not valid JSON", "Correct standard input.")
+    told(dcf(*command, "--input", "-"), 2, "standard input is not valid JSON: it is empty.")
+    lines = file("lines.json", '{\n "a": 1,\n "b" 2}')
+    told(dcf(*command, "--input", lines), 2, "lines.json is not valid JSON: line 3, column 6: Expecting ':' delimiter.")
 
 
 def test_a_file_with_a_byte_order_mark_is_read(dcf: Dcf, file: File) -> None:
@@ -103,8 +105,9 @@ def test_a_file_with_a_byte_order_mark_is_read(dcf: Dcf, file: File) -> None:
 def test_every_problem_of_a_definition_is_listed(dcf: Dcf, file: File) -> None:
     states = {"A": {"Type": "Task", "Next": "Nowhere"}, "B": {"Type": "Strange"}, "C": {"Type": "Pass"}}
     text = json.dumps({"asl": {"StartAt": "Missing", "States": states}})
-    result = dcf("run", file("w.json", text))
-    told(result, 2, "invalid_definition: The workflow has ", "dcf validate FILE")
+    path = file("w.json", text)
+    result = dcf("run", path)
+    told(result, 2, f"invalid_definition: {path} has ", "dcf validate FILE")
     for place in ("/asl/States/A", "/asl/States/B", "/asl/States/C", "/asl/StartAt"):
         lines = [line for line in result.stderr.splitlines() if line.startswith(f"     {place}")]
         assert lines

@@ -5,11 +5,13 @@ import json
 import re
 import shlex
 import tomllib
+from itertools import chain
 from typing import Any, get_args
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from letta_client.types import CreateStdioMcpServerParam, CreateStreamableHTTPMcpServerParam
+from packaging.requirements import Requirement
 from pydantic import SecretStr
 from typer.testing import CliRunner
 
@@ -84,6 +86,28 @@ def test_what_letta_is_sent_is_what_its_client_takes(kind: str, form: Any) -> No
     (block,) = [block for block in BLOCKS if block.get("config", {}).get("mcp_server_type") == kind]
     assert block["server_name"] == "dcf"
     assert form.__required_keys__ <= set(block["config"]) <= form.__required_keys__ | form.__optional_keys__
+
+
+# The package
+
+
+def test_an_older_python_finds_no_dependency_to_look_for_before_it_is_refused() -> None:
+    extras = PROJECT["optional-dependencies"]
+    found = [Requirement(text) for text in [*PROJECT["dependencies"], *chain(*extras.values())]]
+    assert len(found) > 20
+    for version, is_wanted in (("3.10", False), ("3.11", True), ("3.14", True)):
+        markers = [one.marker for one in found]
+        assert {marker is None or marker.evaluate({"python_version": version}) for marker in markers} == {is_wanted}
+    assert PROJECT["requires-python"] == ">=3.11"
+
+
+def test_the_licence_is_shipped_and_is_the_one_that_is_named() -> None:
+    assert PROJECT["license"] == "Apache-2.0"
+    assert "Apache License\n                           Version 2.0" in (ROOT / "LICENSE").read_text("utf-8")
+
+
+def test_type_checkers_are_told_that_dcf_is_typed() -> None:
+    assert (ROOT / "dcf" / "py.typed").exists()
 
 
 # server.json

@@ -140,6 +140,13 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
     (rules.the_run_ends_once, "the run stands still", ended(status="running")),
     (rules.the_run_ends_once, "the run is gone", replace(right(), meta={})),
     (rules.the_run_ends_once, "the run ends twice", with_happening(happening("RunFailed"), before="RunFinalized")),
+    (
+        rules.the_run_ends_once,
+        "the run ends twice after it was retried",
+        with_happening(
+            happening("RunFailed"), happening("RunRetried"), happening("RunCancelled"), before="RunSucceeded"
+        ),
+    ),
     (rules.the_output_is_right, "another output", ended(output={"n": 3})),
     (rules.the_output_is_right, "another status", ended(status="failed", error="Broken")),
     (
@@ -276,3 +283,19 @@ def test_how_far_a_scope_that_breaks_comes_is_not_judged() -> None:
 def test_an_unused_token_of_a_stranger_is_no_matter() -> None:
     tried = (call("acquire", 2, "owner_mismatch", token="t2"), call("write", 2, "lease_lost", token="t3"))
     assert judge(with_call(*tried)) == []
+
+
+def test_a_run_that_was_retried_ends_once_more_and_its_states_are_documents_of_a_later_epoch() -> None:
+    failed = document("failed", epoch=EPOCH - 1, last_error="Broken")
+    story = with_happening(
+        happening("LeaseAcquired", "Work_1", epoch=EPOCH - 1, owner="bob", attempt=1),
+        happening("StateFailed", "Work_1", epoch=EPOCH - 1, error="Broken"),
+        happening("RunFailed", "Work_1"),
+        happening("RunRetried", epoch=EPOCH - 1),
+        happening("StateEntered", "Work_1", epoch=EPOCH - 1),
+        before="NotificationSent",
+        observed=({"Work_1": failed},),
+    )
+    assert judge(story) == []
+    same_epoch = replace(story, observed=({"Work_1": document("failed", epoch=EPOCH, last_error="Broken")},))
+    assert "terminal_documents_do_not_change" in {name for name, _ in judge(same_epoch)}

@@ -227,6 +227,47 @@ def test_a_plain_machine_runs_as_well_with_its_input_on_the_command_line(site: S
     assert runs(site)[0]["workflow_name"] == "hello"
 
 
+APPROVED = {
+    "StartAt": "Greet",
+    "States": {"Greet": {"Type": "Task", "Next": "Approve"}, "Approve": {"Type": "Task", "End": True}},
+}
+
+
+@pytest.mark.parametrize("options", [(), ("--direct",)], ids=["server", "direct"])
+def test_a_task_may_be_left_to_somebody_elsewhere(site: Site, options: tuple[str, ...]) -> None:
+    """Its function is not asked for; an agent elsewhere, or a person, is waited for."""
+    started = hello(site, TASK + " return 'hi'", "--assign", "Approve=anna", "--id", "a", *options, workflow=APPROVED)
+    wait_until(lambda: "dcf: Greet: succeeded" in site.said(started), LONG)
+    assert "dcf: Approve is left to anna; `dcf resolve a Approve --output JSON` ends it by hand." in site.said(started)
+    assert started.poll() is None
+    (site.folder / "anna.py").write_text(TASK.replace("Greet", "Approve") + " return [given, 'approved']")
+    site.dcf("worker", str(site.folder / "anna.py"), "--agent-id", "anna", "--direct")
+    result, code = result_of(started)
+    assert (code, result["output"]) == (0, ["hi", "approved"])
+
+
+def test_with_all_tasks_left_to_others_no_function_is_needed(site: Site) -> None:
+    (site.folder / "left.json").write_text(json.dumps(HELLO))
+    (site.folder / "anna.py").write_text(TASK + " return 'by anna'")
+    site.dcf("worker", str(site.folder / "anna.py"), "--agent-id", "anna", "--direct")
+    for options in ((), ("--direct",)):
+        started = site.dcf("run", str(site.folder / "left.json"), "--json", "--assign", "Greet=anna", *options)
+        assert result_of(started)[0]["output"] == "by anna"
+
+
+def test_an_assignment_of_no_task_is_refused(site: Site) -> None:
+    for wrong in ("anna", "Nobody=anna", "Greet=two words"):
+        result, code = result_of(hello(site, TASK + " ...", "--assign", wrong))
+        assert (code, result["error"]) == (2, "invalid_argument")
+        assert "--assign" in result["cause"]
+
+
+def test_a_function_that_asks_a_person_fails_at_once_and_does_not_wait_unseen(site: Site) -> None:
+    result, code = result_of(hello(site, TASK + " return input('Approve? ')"))
+    assert (code, result["status"], result["error"]) == (1, "failed", "States.TaskFailed")
+    assert "EOFError" in result["cause"]
+
+
 FALLS = TASK + " import os\n print('it fell over', flush=True)\n os._exit(7)"
 
 
@@ -239,6 +280,9 @@ def test_a_worker_that_dies_each_time_ends_the_command_with_its_own_words(site: 
         "ended 5 times (exit code 7): it fell over",
     )
     assert "Run falling is not over: the same command with --id falling continues it." in site.said(started)
+    assert re.search(
+        r"dcf: worker-\w+ ended once \(exit code 7\): it fell over\. It was started again\.", site.said(started)
+    ), "it is told when it happens, not after the fifth time"
     assert "nothing was changed" not in site.said(started)
     result, code = result_of(hello(site, TASK + " return 'up'", "--id", "falling"))
     assert (code, result["output"]) == (0, "up")

@@ -55,6 +55,23 @@ def commands(pid: int) -> list[str]:
     return [command for command in children(pid).values() if "redis-server" not in command]
 
 
+def test_functions_are_told_which_call_they_are(site: Site) -> None:
+    """The first lease comes with an event, the second along with the completion before it."""
+    functions = (
+        "def work(given, context):\n"
+        "    return [*given, [context.workflow_id, context.state, context.attempt, context.epoch]]\n"
+        "task('A')(work)\n"
+        "task('B')(work)\n"
+    )
+    result, code = result_of(
+        started(site, "calls", chain("A", "B"), functions, "--direct", "--id", "c", "--input", "[]")
+    )
+    assert code == 0, result
+    first, second = result["output"]
+    assert (first[:3], second[:3]) == (["c", "A", 1], ["c", "B", 1])
+    assert 0 < first[3] < second[3]
+
+
 def test_a_direct_run_starts_no_process_but_redis(site: Site) -> None:
     site.hook("ValidateOrder.hold")
     run = site.run("--workers", str(HOOKED), "--direct", "--id", "direct")

@@ -5,7 +5,7 @@ import pytest
 from dcf.core.findings import Cause, RunFinding
 from dcf.core.model import RunStatus
 from dcf.errors import UnknownRun, UnknownState
-from dcf.store import keys
+from dcf.store import key_parts, keys
 from dcf.store.agents import AgentRecord
 from dcf.values.instants import SECOND, from_text, to_text
 from tests.support.ahead import now
@@ -55,7 +55,7 @@ def overdue(world: World, run: str, state: str) -> None:
     """As if the clock had had to look at this state long ago."""
     put(world, run, state, "not_before", f'"{LONG_AGO}"')
     world.make_due(run, state)
-    world.ask("ZADD", world.store.keys(run).timers, from_text(LONG_AGO) or 0, keys.encode_state(state))
+    world.ask("ZADD", world.store.keys(run).timers, from_text(LONG_AGO) or 0, key_parts.encode_state(state))
 
 
 def make_due(world: World, run: str, state: str) -> None:
@@ -293,7 +293,7 @@ def test_a_parallel_that_has_been_open_for_long_does_not_make_the_clock_late(wor
 def test_a_parallel_that_nobody_joins_is_the_clocks(world: World) -> None:
     run = started(world, workflow({"Both": parallel({"L": task()}, {"R": task()})}))
     for path in ("Both/0/L", "Both/1/R"):
-        world.ask("ZREM", world.store.keys(run).timers, keys.encode_state(path))
+        world.ask("ZREM", world.store.keys(run).timers, key_parts.encode_state(path))
     assert found(world, run) == []
     world.ask("ZADD", world.store.keys(run).timers, 1, "Both")
     assert only(world, run, Cause.CLOCK_LATE).evidence["state"] == "Both"

@@ -260,6 +260,24 @@ class Agents(RuleBasedStateMachine):
         self.is_paused = False
         self.look(closing=status is RunStatus.RUNNING)
 
+    @precondition(lambda self: not self.is_running())
+    @rule()
+    def retry(self) -> None:
+        before = dict(self.docs)
+        can = self.over is None and self.world.run_status(self.run) is not RunStatus.SUCCEEDED
+        answer = self.asks(lambda asked: self.world.retrying.retry(self.run, request_id=asked))
+        assert isinstance(answer, RunAnswer) is can
+        self.look(closing=can)
+        if not can:
+            return
+        self.is_paused = False
+        (state,) = answer.answer["states"]  # type: ignore[union-attr]
+        assert (self.docs[state].status, self.docs[state].attempts) == (Status.PENDING, 0)
+        assert self.docs[state].lease.epoch > max(doc.lease.epoch for doc in before.values())
+        kept = {name: doc for name, doc in before.items() if doc.status is Status.SUCCEEDED}
+        assert all(self.docs[name] == doc for name, doc in kept.items()), "what succeeded is kept"
+        assert not [name for name, doc in self.docs.items() if doc.status is Status.SKIPPED]
+
     @rule(
         state=states,
         how=st.sampled_from(["output", "output", "skip", "error"]),
@@ -379,7 +397,7 @@ class Agents(RuleBasedStateMachine):
                     told = [event for agent in self.pools[state] for event in self.world.messages(agent)]
                     assert any(event["target_state"] == state for event in told) or doc.attempts >= MAX_ATTEMPTS
             elif self.over is None:
-                assert [event["type"] for event in self.world.messages("boss")] == ["run_finished"]
+                assert {event["type"] for event in self.world.messages("boss")} == {"run_finished"}
             assert (
                 not [doc for doc in self.docs.values() if doc.status in OPEN and not doc.is_ready] or self.is_running()
             )

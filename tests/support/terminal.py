@@ -42,6 +42,10 @@ class Terminal:
     def interrupt(self) -> int:
         """Press Ctrl-C and wait for the end; the exit code."""
         self._process.send_signal(signal.SIGINT)
+        return self.end()
+
+    def end(self) -> int:
+        """Read until the command has ended; the exit code."""
         while self._read():
             pass
         return self._process.wait()
@@ -73,8 +77,15 @@ class Terminal:
 @contextmanager
 def on_a_terminal(*command: str, **environment: str) -> Iterator[Terminal]:
     """Run a command on a terminal of 30 lines and 100 columns while the context lasts."""
+    with on_a_terminal_of(100, *command, **environment) as found:
+        yield found
+
+
+@contextmanager
+def on_a_terminal_of(columns: int, *command: str, **environment: str) -> Iterator[Terminal]:
+    """Run a command on a terminal of 30 lines and so many columns while the context lasts."""
     ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
     process = subprocess.Popen(
         command, stdin=theirs, stdout=theirs, stderr=theirs, env={**os.environ, "TERM": "xterm", **environment}
     )

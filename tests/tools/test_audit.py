@@ -16,7 +16,7 @@ pytestmark = pytest.mark.anyio
 Replica = Callable[..., Application]
 IN_HISTORY = {"planning", "execution", "notification"}
 """Toolsets whose changes are events of a run (`test_authors.py`)."""
-ON_RUNS = {"dcf.tools.lifecycle"}
+ON_RUNS = {"dcf.tools.lifecycle", "dcf.tools.starting"}
 """Modules of tools of the toolset "operations" whose changes are events of a run."""
 
 

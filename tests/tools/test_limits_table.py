@@ -133,7 +133,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         DEFAULTS["max_result_bytes"].default,
         test_limits.test_a_page_is_cut_between_states_where_it_would_grow_too_large,
     ),
-    "states or skills of one page": (LIMIT["maximum"], test_a_page_has_a_thousand_states_at_most),
+    "states, skills or runs of one page": (LIMIT["maximum"], test_a_page_has_a_thousand_states_at_most),
     "open states that `dcf why` looks at": (
         run_signs.MOST,
         test_diagnosis_reads.test_of_very_many_open_states_the_first_are_looked_at_and_the_others_counted,

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
+from dcf.task_context import TaskContext
 from dcf.worker import FUNCTIONS, Worker, task
 from tests.support.worker_tools import RUN, TIMEOUT, Answer, FakeTools, Inbox, claimed, event, message, serve, worker
 
@@ -51,6 +52,34 @@ def test_the_decorator_registers_by_state_name(monkeypatch: pytest.MonkeyPatch) 
     tools = FakeTools(acquire_state_lease={"input": 5})
     Worker(tools, "me").handle(event("Registered"))
     assert tools.arguments("update_workflow_control_plane")[0]["output_json"] == "[5]"
+
+
+# The context of a call
+
+
+def test_a_function_that_asks_for_it_is_told_which_call_it_is() -> None:
+    seen: list[TaskContext] = []
+
+    def work(given: Any, context: TaskContext) -> Any:
+        seen.append(context)
+        return given
+
+    granted = {"input": 1, "lease": {"epoch": 41}, "updated_state": {"attempts": 2}}
+    claims: list[Answer] = [{"claimed": claimed("B") | {"lease": {"token": "t", "epoch": 42}, "attempts": 3}}, {}]
+    tools = FakeTools(acquire_state_lease=granted, update_workflow_control_plane=lambda **_: claims.pop(0))
+    worker(tools, {"A": work, "B": work}).handle(event())
+    assert seen == [
+        TaskContext(workflow_id=RUN, state="A", attempt=2, epoch=41),
+        TaskContext(workflow_id=RUN, state="B", attempt=3, epoch=42),
+    ]
+
+
+@pytest.mark.parametrize("function", [lambda given, more=7: [given, more], lambda given, *rest: [given, 7], print])
+def test_a_function_that_does_not_ask_for_it_gets_the_input_alone(function: Any) -> None:
+    tools = FakeTools(acquire_state_lease={"input": 1, "lease": {"epoch": 41}})
+    worker(tools, {"A": function}).handle(event())
+    written = tools.arguments("update_workflow_control_plane")[0]
+    assert written["output_json"] == ("null" if function is print else "[1,7]")
 
 
 # The next state's lease, brought along by a completion

@@ -162,7 +162,7 @@ class MemoryRun:
         assert not isinstance(answer, More), "everything is read"
         return answer
 
-    def claim(self, token: str, owner: str = "ann") -> Leased | NothingReady | Refusal:
+    def claim(self, token: str, owner: str = "ann") -> Leased | claim.MaybeExpired | NothingReady | Refusal:
         wish = lease.Acquire(state="", owner=owner, token=token, ttl_s=TTL, claims=True)
         return self.commit(claim.claim(self.snapshot(), wish))
 

@@ -1,0 +1,93 @@
+"""The same exit code means the same, whatever the command."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from dcf import errors
+from dcf.cli import exit_codes
+from dcf.cli.front_page import HELP
+from tests.cli.conftest import Dcf, Seed
+
+README = (Path(__file__).parents[2] / "README.md").read_text("utf-8")
+NOWHERE = "redis://127.0.0.1:1/0"
+PASS = '{"StartAt": "A", "States": {"A": {"Type": "Pass", "End": true}}}'
+FAIL = '{"StartAt": "A", "States": {"A": {"Type": "Fail", "Error": "No"}}}'
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("ls",), 0),
+        (("validate", "pass.json"), 0),
+        (("validate", "wrong.json"), 1),
+        (("validate", "broken.json"), 1),
+        (("validate", "nowhere.json"), 2),
+        (("simulate", "pass.json"), 0),
+        (("simulate", "fail.json"), 1),
+        (("simulate", "broken.json"), 2),
+        (("graph", "pass.json"), 0),
+        (("graph", "broken.json"), 2),
+        (("graph", "nobody"), 3),
+        (("run", "nowhere.json"), 2),
+        (("run", "wrong.json"), 2),
+        (("show", "nobody"), 3),
+        (("events", "nobody"), 3),
+        (("keys", "show", "0123456789ab"), 3),
+        (("keys", "revoke", "0123456789ab"), 3),
+        (("skills", "validate", "nowhere"), 2),
+        (("audit", "--since", "yesterday"), 2),
+        (("tools", "--profile", "nobody"), 2),
+        (("stub", "--config", "nowhere.json"), 2),
+        (("worker", "nowhere.py", "--agent-id", "me"), 2),
+        (("serve", "--transport", "smoke"), 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_a_command_ends_with_the_code_of_the_table(
+    dcf: Dcf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = {"pass": PASS, "fail": FAIL, "wrong": PASS.replace('"StartAt": "A"', '"StartAt": "B"'), "broken": "{"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.json").write_text(text)
+    assert dcf(*arguments).exit_code == code
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("ls",), ("show", "x"), ("events", "x"), ("doctor",), ("pulse", "--once"), ("audit",), ("keys", "list")],
+    ids=" ".join,
+)
+def test_every_command_that_needs_redis_ends_with_4_without_it(dcf: Dcf, arguments: tuple[str, ...]) -> None:
+    assert dcf(*arguments, REDIS_URL=NOWHERE).exit_code == exit_codes.UNAVAILABLE
+
+
+def test_every_code_of_the_table_is_in_the_help_and_in_the_readme() -> None:
+    (paragraph,) = re.findall(r"Exit codes[^\n]*:(?:.+\n)+", README)
+    for code in exit_codes.MEANINGS:
+        assert re.search(rf"\b{code}\b", HELP)
+        assert re.search(rf"\b{code}\b", paragraph)
+
+
+def test_what_is_not_there_has_one_code_and_what_cannot_be_used_another() -> None:
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.DcfError)]
+    for kind in kinds:
+        made = errors.DcfError("x")
+        made.code = kind.code
+        if issubclass(kind, errors.NotFound):
+            assert exit_codes.of_error(made) == exit_codes.NOT_FOUND
+        if issubclass(kind, errors.StoreUnavailable | errors.StoreUnsuitable):
+            assert exit_codes.of_error(made) == exit_codes.UNAVAILABLE
+        if issubclass(kind, errors.InvalidArgument):
+            assert exit_codes.of_error(made) == exit_codes.USAGE
+
+
+def test_a_run_that_is_over_ends_a_command_with_0_only_if_it_succeeded(seed: Seed) -> None:
+    assert {status: exit_codes.of_run(status) for status in ("succeeded", "failed", "cancelled", "partial")} == {
+        "succeeded": 0,
+        "failed": 1,
+        "cancelled": 1,
+        "partial": 1,
+    }
