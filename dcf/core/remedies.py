@@ -20,10 +20,10 @@ def start(run: str) -> Remedy:
 def assign(run: str, state: str) -> Remedy:
     """Assign an agent; until then any agent may take the state by itself."""
     return Remedy(
-        sentence="Have an agent take it (claim_ready_state needs no assignment), or assign one.",
+        sentence="Assign an agent, or have one take it by itself (claim_ready_state).",
         command=command("resolve", run, state, "--assign", "AGENT"),
-        tool="claim_ready_state",
-        arguments={"workflow_id": run, "owner_agent_id": "AGENT"},
+        tool="resolve_state",
+        arguments={"workflow_id": run, "state": state, "assign_json": ["AGENT"]},
     )
 
 

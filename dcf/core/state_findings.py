@@ -6,7 +6,7 @@ from typing import Final
 from dcf.core import remedies
 from dcf.core.findings import Cause, Remedy, RunFinding
 from dcf.core.model import Operation, StateDoc
-from dcf.core.run_facts import NAMED, PATIENCE, Facts, lasting, listed, moment, ready_since, sighting, text
+from dcf.core.run_facts import NAMED, PATIENCE, Facts, Telling, lasting, listed, moment, ready_since, sighting, text
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -161,8 +161,8 @@ class _Untaken:
 
 def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
     agents, told, run = facts.meta.assigned(path), facts.told(path), facts.workflow_id
-    times = told.times - (doc.lease.token is not None)  # the holder's own notification is not one to take over
-    evidence: dict[str, Json] = {"agents": list(agents[:NAMED]), "told_times": max(0, times)}
+    times = told.times if doc.lease.token is None else _told_since(ready_since(doc), told, doc.reminders)
+    evidence: dict[str, Json] = {"agents": list(agents[:NAMED]), "told_times": times}
     if not agents:
         why = "nobody is assigned, so that nobody is told"
         return _Untaken(cause=Cause.NOBODY_ASSIGNED, why=why, remedy=remedies.assign(run, path), evidence=evidence)
@@ -173,7 +173,7 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
         why = f"{told.failed_agent_id or agents[0]} could not be told: {error.rstrip('.')}"
         remedy = remedies.make_agents(run) if told.failure == "unknown_agent" else remedies.mend_delivery(run, path)
         return _Untaken(cause=Cause.DELIVERY_FAILED, why=why, remedy=remedy, evidence=evidence)
-    if not told.times:
+    if not times:
         why = f"{listed(agents[:NAMED])} {'was' if len(agents) == 1 else 'were'} not told"
         if doc.lease.token is not None and facts.is_clock_silent:
             why += ", which a clock does, and no clock looks"
@@ -183,6 +183,11 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
     last = "" if told.at is None else f", last at {moment(told.at)}"
     why = f"{told.agent_id or agents[0]} was told {_often(times)}{last}, and did not take it; {', '.join(known)}"
     return _Untaken(cause=Cause.NOT_TAKEN, why=why, remedy=remedies.run_worker(run, path, agents[0]), evidence=evidence)
+
+
+def _told_since(expired: int, told: Telling, reminders: int) -> int:
+    """Return how often agents were told since a lease expired, as far as it is known."""
+    return max(1, reminders) if told.at is not None and told.at >= expired else 0
 
 
 def _often(times: int) -> str:

@@ -1,7 +1,8 @@
-"""What a diagnosis advises exists: every tool call has right arguments, and every command is one of dcf's."""
+"""What a diagnosis advises exists, and clears the cause: the very command that `dcf why` prints is run."""
 
 import inspect
 import shlex
+from collections.abc import Callable
 from typing import Final
 
 import pytest
@@ -12,6 +13,19 @@ from dcf.core import remedies
 from dcf.core.findings import Remedy
 from dcf.tools import profiles  # noqa: F401 - importing it registers all tools
 from dcf.tools.registry import TOOLS
+from tests.cli.conftest import Dcf
+from tests.cli.test_why import (
+    clock_is_late,
+    holder_hangs,
+    holder_vanished,
+    never_started,
+    nobody_assigned,
+    nobody_notified,
+    worker_fails,
+    worker_missing,
+)
+from tests.runs.test_diagnosis import clock_looked
+from tests.support.world import World
 
 GIVEN: Final = {"run": "order-42", "state": "Each/17/It's done", "agent_id": "a-1", "advice": "Free memory."}
 
@@ -29,7 +43,7 @@ TO_COME: Final = frozenset(
 
 @pytest.mark.parametrize("remedy", ALL.values(), ids=ALL)
 def test_the_advised_call_is_a_call_of_a_tool(remedy: Remedy) -> None:
-    if remedy.tool is None or (remedy.tool in TO_COME and remedy.tool not in TOOLS):
+    if remedy.tool is None:
         return
     TOOLS[remedy.tool].arguments.model_validate(dict(remedy.arguments))
 
@@ -41,7 +55,61 @@ def test_the_advised_command_is_a_command_with_these_arguments(remedy: Remedy) -
     dcf, name, *words = shlex.split(remedy.command)
     assert dcf == "dcf"
     found = typer.main.get_command(app).commands.get(name)  # type: ignore[attr-defined]
-    if found is None and name in TO_COME:
-        return
     assert found is not None, name
     found.make_context(name, words)
+
+
+def paused(world: World) -> str:
+    run = worker_missing(world)
+    world.lifecycle.pause(run, reason=None, request_id=None)
+    return run
+
+
+def nothing_open(world: World) -> str:
+    run = worker_missing(world)
+    world.ask("ZREM", world.store.keys(run).timers, "A")
+    return run
+
+
+CLEARED: dict[Callable[[World], str], tuple[str, str | None]] = {
+    never_started: ("not_started", "not_taken"),
+    nobody_notified: ("not_notified", "not_taken"),
+    nobody_assigned: ("nobody_assigned", "not_notified"),
+    holder_hangs: ("lease_held", "not_notified"),
+    clock_is_late: ("clock_late", "not_finalized"),
+    paused: ("paused", "not_taken"),
+    nothing_open: ("nothing_open", "not_finalized"),
+}
+"""Runs by what happened to them: the cause, and what is found once the advised command was run."""
+
+
+@pytest.mark.parametrize("case", CLEARED, ids=lambda case: case.__name__)
+def test_the_advised_command_clears_the_cause(dcf: Dcf, world: World, case: Callable[[World], str]) -> None:
+    clock_looked(world)
+    run, (cause, after) = case(world), CLEARED[case]
+    (finding,) = world.diagnosis.explain(run).findings
+    assert finding.cause == cause
+    assert finding.remedy.command is not None
+    _, *words = shlex.split(finding.remedy.command.replace("AGENT", "a-1"))
+    done = dcf(*words, *(["--yes"] if words[0] in {"release", "cancel"} else []))
+    assert done.exit_code == 0, done.output
+    assert [one.cause for one in world.diagnosis.explain(run).findings] == [after]
+
+
+def test_the_errors_of_a_worker_that_keeps_failing_are_what_the_advised_command_prints(dcf: Dcf, world: World) -> None:
+    clock_looked(world)
+    (finding,) = world.diagnosis.explain(worker_fails(world)).findings
+    _, *words = shlex.split(finding.remedy.command or "")
+    assert dcf(*words).stdout.count("Broken") == 2
+
+
+def test_an_expired_lease_is_taken_over_once_its_agents_were_told(dcf: Dcf, world: World) -> None:
+    clock_looked(world)
+    run = holder_vanished(world)
+    (finding,) = world.diagnosis.explain(run).findings
+    _, *words = shlex.split(finding.remedy.command or "")
+    assert dcf(*words).exit_code == 0
+    (finding,) = world.diagnosis.explain(run).findings
+    assert finding.evidence["told_times"] == 1
+    world.acquire(run, "A", "a-1")
+    assert [one.cause for one in world.diagnosis.explain(run).findings] == ["lease_held"]

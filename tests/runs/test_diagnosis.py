@@ -79,7 +79,7 @@ def test_a_run_that_was_created_and_not_started(world: World) -> None:
 def test_a_ready_state_that_nobody_is_assigned_to(world: World) -> None:
     run = started(world, chain("A", "B"))
     finding = only(world, run, Cause.NOBODY_ASSIGNED)
-    assert (finding.state, finding.remedy.tool) == ("A", "claim_ready_state")
+    assert (finding.state, finding.remedy.tool) == ("A", "resolve_state")
     world.claim(run, "somebody")
     assert only(world, run, Cause.LEASE_HELD).evidence["owner_agent_id"] == "somebody"
 
@@ -252,11 +252,12 @@ def test_a_wait_that_is_not_over(world: World) -> None:
 
 def test_a_run_that_is_paused(world: World) -> None:
     run = started(world, chain("A"), agents={"A": "a-1"})
-    world.ask("JSON.SET", world.store.keys(run).meta, "$.paused_at", f'"{LONG_AGO}"')
+    world.lifecycle.pause(run, reason="a look at it", request_id=None)
     finding = only(world, run, Cause.PAUSED)
-    assert (to_text(finding.since or 0), finding.remedy.tool) == (LONG_AGO, "resume_run")
+    assert finding.since == from_text(world.meta(run)["paused_at"])
+    assert finding.remedy.tool == "resume_run"
     assert world.diagnosis.explain(run).as_json()["run_status"] == "paused"
-    world.ask("JSON.DEL", world.store.keys(run).meta, "$.paused_at")
+    world.lifecycle.resume(run, reason=None, request_id=None)
     only(world, run, Cause.NOT_TAKEN)
 
 

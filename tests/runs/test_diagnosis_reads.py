@@ -7,6 +7,7 @@ import pytest
 
 from dcf.core.findings import Cause
 from dcf.errors import StoreUnavailable
+from dcf.store.run_signs import MOST
 from tests.runs.test_diagnosis import clock_looked, found, only, put, started
 from tests.store.test_faults import TROUBLES, Trouble, on, server_for
 from tests.support.counting import CountingPool
@@ -37,9 +38,10 @@ def test_a_redis_that_refuses_writes_is_the_only_finding(tmp_path: Path, trouble
         own.connections.close()
 
 
-@pytest.mark.parametrize(
-    "document", [numbered_chain(1000), workflow({"Each": each({"S": task()}, MaxConcurrency=1000)})]
-)
+LARGE = [numbered_chain(1000), workflow({"Each": each({"S": task()}, MaxConcurrency=1000)})]
+
+
+@pytest.mark.parametrize("document", LARGE, ids=["chain", "Map"])
 def test_a_run_of_a_thousand_states_is_explained_in_four_round_trips_at_most(
     worlds: Callable[..., World], counting: CountingPool, document: Document
 ) -> None:
@@ -51,6 +53,15 @@ def test_a_run_of_a_thousand_states_is_explained_in_four_round_trips_at_most(
             finding = only(fresh, run, Cause.NOT_TAKEN)
         assert len(packets) <= most, packets
     assert finding.count in {1, 1000}
+
+
+def test_of_very_many_open_states_the_first_are_looked_at_and_the_others_counted(real: World) -> None:
+    clock_looked(real)
+    run = started(real, LARGE[1], run_input=list(range(1000)), agents={"S": "s-1"})
+    explained = real.diagnosis.explain(run)
+    assert explained.unread == 1, "1,000 iterations and the Map itself"
+    assert explained.as_json()["unread_states"] == 1
+    assert explained.findings[0].count >= MOST - 1
 
 
 def test_the_end_of_a_map_that_was_never_reached_is_not_searched(

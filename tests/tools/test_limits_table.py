@@ -13,12 +13,13 @@ import redis
 from dcf.application import Application
 from dcf.asl import parsing, pausing
 from dcf.core.access import Scope
+from dcf.runs import histories
 from dcf.settings import Settings
-from dcf.store import audit_trail, inbox, keys
+from dcf.store import audit_trail, inbox, keys, run_signs
 from dcf.tools import notification
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
-from tests.runs import test_long_chains
+from tests.runs import test_diagnosis_reads, test_histories, test_long_chains
 from tests.store import test_audit_trail, test_fair_inbox
 from tests.tools import test_bodies, test_connections, test_floods, test_http, test_limits, test_quotas
 from tests.tools.calls import Tools, new_run
@@ -133,6 +134,14 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         test_limits.test_a_page_is_cut_between_states_where_it_would_grow_too_large,
     ),
     "states, skills or runs of one page": (LIMIT["maximum"], test_a_page_has_a_thousand_states_at_most),
+    "open states that `dcf why` looks at": (
+        run_signs.MOST,
+        test_diagnosis_reads.test_of_very_many_open_states_the_first_are_looked_at_and_the_others_counted,
+    ),
+    "entries of a history that one page looks through": (
+        histories.MOST_EXAMINED,
+        test_histories.test_a_page_that_few_events_belong_to_reads_a_bounded_number_and_says_where_to_go_on,
+    ),
     "the payload of a notification": (
         notification.MAX_PAYLOAD,
         test_floods.test_a_payload_beyond_four_kibibytes_is_refused_and_nobody_is_told,
