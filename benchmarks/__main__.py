@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from benchmarks import workloads
+from benchmarks.beginnings import measure_beginnings
 from benchmarks.calls import measure_calls
 from benchmarks.clock import measure_clock
 from benchmarks.contention import measure_contention
+from benchmarks.explaining import measure_explaining
 from benchmarks.figures import Row, Timed
 from benchmarks.language import measure_language
 from benchmarks.measuring import Probe
@@ -100,7 +102,9 @@ def measure(fsync: Literal["everysec", "always"], rounds: int) -> list[Row]:
         return [
             *measure_operations(app, probe, rounds),
             *measure_graphs(app, probe, max(3, rounds // 100)),
+            *measure_explaining(app, probe, max(3, rounds // 10)),
             *measure_calls(app),
+            *measure_beginnings(app, probe),
             *measure_language(app, probe, rounds),
             *measure_workforce(app, probe, max(3, rounds // 50)),
             *measure_contention(app, probe),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.core.retention import RetentionPolicy
 from dcf.core.vitals import Expected
 from dcf.data import find_directory, find_file
 from dcf.errors import InvalidArgument
@@ -14,12 +15,20 @@ from dcf.files.tree import FileTree
 from dcf.ports import AgentPlatform, Deliverer
 from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
+from dcf.runs.catalog import RunList
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.editing import JsonDocuments
+from dcf.runs.export import Exports
 from dcf.runs.health import Health
+from dcf.runs.histories import Histories
+from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.retention import Retention
+from dcf.runs.retrying import RunRetrying
+from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
 from dcf.settings import Settings
@@ -27,13 +36,15 @@ from dcf.skills.library import Library
 from dcf.skills.manifest import SCHEMA_NAME
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
-from dcf.store import embedded
 from dcf.store.access_keys import AccessKeys
 from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecords
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.audit_trail import AuditTrail
-from dcf.store.connection import Connections, open_async_client, open_pool
+from dcf.store.catalog import Catalog
+from dcf.store.connection import Connections, open_async_client
+from dcf.store.definitions import KeptDefinitions
+from dcf.store.deletion import Deletion
 from dcf.store.deliveries import SharedDeliveries
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
@@ -44,9 +55,11 @@ from dcf.store.inbox_waits import InboxReader
 from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
+from dcf.store.opening import opened
 from dcf.store.outbox import Outbox
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
+from dcf.store.run_signs import RunSignsReader
 from dcf.store.runs import RunStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
@@ -64,16 +77,23 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on runs, and `runs` reads their status. `workers` creates and deletes the agents
-    of runs on `platform`, `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents`
-    and `files` are what tools may change outside runs; the `audit` trail records such changes, and `refusals` what was
-    refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is,
-    and `activity` notes who calls.
+    `control_plane` has the operations on states, `lifecycle` those on whole runs; `starting` begins runs, `retrying`
+    lets ended ones go on. `runs` reads their status, `run_list` lists them, `exports` explains and exports them, and
+    `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
+    `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what
+    tools may change outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep`
+    repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is, and `activity`
+    notes who calls.
     """
 
     settings: Settings
     control_plane: ControlPlane
+    lifecycle: Lifecycle
+    starting: Starting
+    retrying: RunRetrying
     runs: RunViews
+    run_list: RunList
+    retention: Retention
     platform: AgentPlatform
     workers: Workers
     equipment: Equipment
@@ -87,6 +107,7 @@ class Application:
     health: Health
     activity: Activity
     history: History
+    exports: Exports
     keys: AccessKeys
     usage: QuotaUsage
     audit: AuditTrail
@@ -97,59 +118,62 @@ class Application:
     server: ServerFacts
     redis_url: str
 
+    @property
+    def diagnosis(self) -> Diagnosis:
+        """Tells why a run does not move."""
+        return self.exports.diagnosis
+
+    @property
+    def histories(self) -> Histories:
+        """The histories of runs, in pages."""
+        return self.exports.histories
+
 
 @contextmanager
 def open_application(settings: Settings) -> Iterator[Application]:
     """Connect to the configured Redis, or start or join the embedded one, for the duration of the `with` block."""
-    if settings.redis_url is not None:
-        url = settings.redis_url.get_secret_value()
-        yield from _connected(settings, url, Connections(open_pool(url)))
-        return
-    with embedded.start(settings.data_dir, appendfsync=settings.appendfsync, maxmemory=settings.maxmemory) as server:
-        yield from _connected(settings, server.url, Connections(open_pool(server.url), server.revive))
+    url = None if settings.redis_url is None else settings.redis_url.get_secret_value()
+    fsync, most = settings.appendfsync, settings.maxmemory
+    with opened(url, settings.data_dir, appendfsync=fsync, maxmemory=most) as (found, connections):
+        yield from _connected(settings, found, connections)
 
 
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
-        resources.callback(connections.close)
-        facts = inspect_server(connections)
-        items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
-        replicas = settings.wait_replicas
-        store = RunStore(connections, wait_replicas=replicas)
-        index, history, told = RunIndex(connections), History(connections), ToldRecords(connections)
-        plane = ControlPlane(store, index, items)
-        runs = RunViews(plane, store, index, history, told)
+        facts, parts = inspect_server(connections), _parts_of_runs(settings, connections)
+        plane, replicas = parts.plane, settings.wait_replicas
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
-        edits = Edits(connections, wait_replicas=replicas, keep_s=settings.json_life_s)
-        equipment = open_equipment(settings, platform, documents)
-        library = _open_library(settings)
-        outbox = Outbox(connections)
+        equipment, library = open_equipment(settings, platform, documents), _open_library(settings)
         breaker = Breaker() if platform.is_remote else None
-        together = platform.deliver_all if isinstance(platform, Mailbox) else None
-        notifications = Notifications(plane, outbox, told, _guarded(platform, breaker), together)
         activity = Activity(ActivityRecords(connections), breaker)
-        access = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
-        audit = AuditTrail(connections)
+        notifications = _notifications(parts, platform, breaker)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
+        access, audit = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas), AuditTrail(connections)
         yield Application(
             settings=settings,
             control_plane=plane,
-            runs=runs,
+            lifecycle=Lifecycle(plane),
+            starting=Starting(plane.transactions, plane.follow_ups, parts.definitions),
+            retrying=RunRetrying(plane),
+            runs=parts.views,
+            run_list=RunList(Catalog(connections)),
             platform=platform,
-            workers=Workers(platform, RosterDocuments(documents), store, assignments, equipment),
+            workers=Workers(platform, RosterDocuments(documents), parts.run_store, assignments, equipment),
             equipment=equipment,
-            desk=Desk(runs, plane, assignments, equipment, records, library),
+            desk=Desk(parts.views, plane, assignments, equipment, records, library),
             library=library,
-            documents=JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes),
+            documents=_json_documents(settings, connections, plane),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
-            clock=RunClock(plane, index, DueRuns(connections), outbox, deliveries, ServerTime(connections), activity),
+            retention=parts.retention,
+            clock=_clock(parts, deliveries, activity, connections),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes)),
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
-            history=history,
+            history=parts.history,
+            exports=_exports(settings, parts, connections),
             keys=access,
             usage=QuotaUsage(connections),
             audit=audit,
@@ -160,6 +184,68 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             server=facts,
             redis_url=url,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _PartsOfRuns:
+    """What reads and writes runs, before there are agents to tell."""
+
+    run_store: RunStore
+    run_index: RunIndex
+    outbox: Outbox
+    told: ToldRecords
+    history: History
+    due: DueRuns
+    definitions: KeptDefinitions
+    plane: ControlPlane
+    views: RunViews
+    retention: Retention
+
+
+def _parts_of_runs(settings: Settings, connections: Connections) -> _PartsOfRuns:
+    replicas = settings.wait_replicas
+    policy = RetentionPolicy(finalize_after_s=settings.finalize_after_s, keep_s=settings.retention_s)
+    store, index = RunStore(connections, wait_replicas=replicas), RunIndex(connections)
+    outbox, told = Outbox(connections), ToldRecords(connections)
+    items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
+    plane = ControlPlane(store, index, items)
+    return _PartsOfRuns(
+        run_store=store,
+        run_index=index,
+        outbox=outbox,
+        told=told,
+        history=History(connections),
+        due=DueRuns(connections, policy),
+        definitions=KeptDefinitions(connections, wait_replicas=replicas),
+        plane=plane,
+        views=RunViews(plane, store, told),
+        retention=Retention(plane, store, outbox, Deletion(connections), policy),
+    )
+
+
+def _notifications(parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None) -> Notifications:
+    together = platform.deliver_all if isinstance(platform, Mailbox) else None
+    return Notifications(parts.plane, parts.outbox, parts.told, _guarded(platform, breaker), together)
+
+
+def _clock(parts: _PartsOfRuns, deliveries: DeliveryThreads, activity: Activity, connections: Connections) -> RunClock:
+    time = ServerTime(connections)
+    return RunClock(parts.plane, parts.run_index, parts.due, parts.outbox, parts.retention, deliveries, time, activity)
+
+
+def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:
+    edits = Edits(connections, wait_replicas=settings.wait_replicas, keep_s=settings.json_life_s)
+    return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
+
+
+def _exports(settings: Settings, parts: _PartsOfRuns, connections: Connections) -> Exports:
+    return Exports(
+        plane=parts.plane,
+        store=parts.run_store,
+        views=parts.views,
+        histories=Histories(parts.plane, parts.history),
+        diagnosis=Diagnosis(parts.plane, RunSignsReader(connections), settings.pulse_interval_s),
+    )
 
 
 def _open_library(settings: Settings) -> Library:

@@ -9,6 +9,7 @@
     ├── RateLimited            rate_limited         this caller calls too often or too much at once
     ├── NotFound
     │   ├── UnknownRun         unknown_run
+    │   ├── UnknownDefinition  unknown_definition
     │   ├── UnknownState       unknown_state
     │   ├── AgentUnknown       unknown_agent
     │   ├── SkillUnknown       unknown_skill
@@ -131,6 +132,16 @@ class UnknownRun(NotFound):
 
     def __init__(self, workflow_id: str) -> None:
         super().__init__(f"There is no run '{workflow_id}'.")
+
+
+class UnknownDefinition(NotFound):
+    """No definition is kept under this name, version or hash."""
+
+    code = "unknown_definition"
+    default_hint = "Start a run from the document itself: that keeps it, and it can be started by its name afterwards."
+
+    def __init__(self, reference: str) -> None:
+        super().__init__(f"No definition '{reference}' is kept.")
 
 
 class UnknownState(NotFound):

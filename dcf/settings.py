@@ -170,6 +170,12 @@ class Settings(BaseModel):
     max_concurrency: int = Field(
         default=64, ge=1, le=10_000, description="calls of one API key that one server answers at the same time"
     )
+    finalize_after_s: int = Field(
+        default=604_800, ge=0, le=315_360_000, description="seconds until an ended run finalizes itself; 0: never"
+    )
+    retention_s: int = Field(
+        default=0, ge=0, le=315_360_000, description="seconds that a finalized run is kept; 0: for ever"
+    )
     pulse_interval_s: float = Field(default=1.0, gt=0, le=60, description="seconds between two looks of the clock")
     server_url: str = Field(
         default="http://127.0.0.1:8337/mcp",

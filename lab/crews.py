@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 _CONTEXT: Final = get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["lab.worker", "lab.clock", "lab.packets", "lab.serving"])
+_CONTEXT.set_forkserver_preload(["lab.worker", "lab.clock", "lab.operating", "lab.packets", "lab.serving"])
 
 _CRASH: Final = "=== crashed ==="
 

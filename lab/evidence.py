@@ -9,7 +9,8 @@ from typing import Any
 from dcf.core.codec import whole_state
 from dcf.store import keys
 from dcf.store.event_fields import read_event
-from dcf.store.keys import RunKeys, decode_state
+from dcf.store.key_parts import decode_state
+from dcf.store.keys import RunKeys
 from lab.expectation import Expected
 from lab.recording import Call
 
@@ -34,6 +35,9 @@ NO_TASKS = (
 ENDINGS = ("StateSucceeded", "StateFailed", "StateRetried")
 BY_THE_CLOCK = ("States.Timeout", "States.HeartbeatTimeout", "DCF.AttemptsExhausted")
 """Errors of states that no holder ended."""
+
+FREE = ("cancel", "skip", "error")
+"""What an operator does to a run after which its end is not determined."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +106,18 @@ class Story:
     @cached_property
     def endings(self) -> Mapping[tuple[str, int], list["Happening"]]:
         """What ended each lease, by its state and epoch: its holder's completion, as far as the history tells."""
-        return _endings(self.happenings)
+        return _endings(self.happenings, self.resolved)
+
+    @cached_property
+    def is_free(self) -> bool:
+        """True if an operator may have done what leaves open how the run ends."""
+        return any(call.op in FREE and not call.is_refused for call in self.calls)
+
+    @cached_property
+    def resolved(self) -> frozenset[tuple[str, int]]:
+        """The states that an operator ended by hand, each with the epoch of that end."""
+        found = (one for one in self.of("StateResolved") if one.data.get("how") != "assign")
+        return frozenset((one.state, one.epoch) for one in found)
 
     def of(self, *types: str) -> Iterator[Happening]:
         """Return the entries of these types."""
@@ -134,13 +149,17 @@ def _grants(calls: tuple[Call, ...]) -> Iterator[Grant]:
             yield Grant(state=found["state"], token=found["token"], epoch=found["epoch"], call=call)
 
 
-def _endings(happenings: tuple[Happening, ...]) -> dict[tuple[str, int], list[Happening]]:
+def _endings(
+    happenings: tuple[Happening, ...], by_hand: frozenset[tuple[str, int]]
+) -> dict[tuple[str, int], list[Happening]]:
     """Attribute each ending to the lease held then, or last: the epoch of a completion in a scope is another."""
     lease: dict[str, int] = {}
     found: dict[tuple[str, int], list[Happening]] = {}
     for happening in happenings:
         if happening.type == "LeaseAcquired":
             lease[happening.state] = happening.epoch
+        elif (happening.state, happening.epoch) in by_hand:
+            continue
         elif happening.type in ENDINGS and happening.data.get("error") not in BY_THE_CLOCK and is_task(happening.state):
             found.setdefault((happening.state, lease.get(happening.state, 0)), []).append(happening)
     return found

@@ -11,9 +11,12 @@ from dcf.adapters.mailbox import Mailbox
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.retention import Retention
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, open_pool
+from dcf.store.deletion import Deletion
 from dcf.store.due import DueRuns
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
@@ -44,6 +47,7 @@ class Dcf:
 
     connections: Connections
     plane: ControlPlane
+    lifecycle: Lifecycle
     notifications: Notifications
     clock: RunClock
     inbox: Inbox
@@ -63,14 +67,16 @@ def opened(place: Place) -> Iterator[Dcf]:
     plane = ControlPlane(store, index)
     platform = Mailbox(inbox, AgentRecords(connections))
     notifications = Notifications(plane, outbox, ToldRecords(connections), platform, platform.deliver_all)
+    retention = Retention(plane, store, outbox, Deletion(connections))
     deliveries = DeliveryThreads(notifications.deliver_all)
     plane.hand_over_to(deliveries.hand_over)
     try:
         yield Dcf(
             connections=connections,
             plane=plane,
+            lifecycle=Lifecycle(plane),
             notifications=notifications,
-            clock=RunClock(plane, index, DueRuns(connections), outbox, deliveries, ServerTime(connections)),
+            clock=RunClock(plane, index, DueRuns(connections), outbox, retention, deliveries, ServerTime(connections)),
             inbox=inbox,
         )
     finally:

@@ -14,6 +14,8 @@ Rule: TypeAlias = Callable[[Story], Iterator[str]]
 
 _BY_HOLDER = ("LeaseRenewed", "LeaseReleased", "StateUpdated")
 _WRITES = ("complete", "write", "renew")
+_BY_OPERATOR = ("pause", "resume", "cancel", "resolve", "skip", "error")
+_ENDS = ("RunSucceeded", "RunFailed", "RunCancelled")
 _TERMINAL = ("succeeded", "failed", "skipped", "cancelled")
 
 
@@ -56,6 +58,8 @@ def no_stale_write(story: Story) -> Iterator[str]:
             holder[found.state] = found.epoch
         elif found.type in _BY_HOLDER and holder.get(found.state) != found.epoch:
             yield f"{found.told()}, while epoch {holder.get(found.state)} held the state"
+        elif (found.state, found.epoch) in story.resolved:
+            holder[found.state] = None
         elif _is_by_holder(found) and holder.get(found.state) is None:
             yield f"{found.told()}, while nobody held the state"
         if found.type in {*ENDINGS, "LeaseReleased", "StateCancelled"}:
@@ -104,7 +108,8 @@ def no_early_start(story: Story) -> Iterator[str]:
         elif found.type in {"StateSucceeded", "StateFailed", "StateCancelled"}:
             is_open[found.state] = False
     for call in story.calls:
-        if call.op == "acquire" and call.is_ok and call.given not in story.expected.inputs.get(call.state, []):
+        is_odd = call.op == "acquire" and call.is_ok and not story.is_free
+        if is_odd and call.given not in story.expected.inputs.get(call.state, []):
             yield f"an input that no run of the workflow gives this state ({call.given}): {call.told()}"
 
 
@@ -157,7 +162,7 @@ def one_effective_completion_per_attempt(story: Story) -> Iterator[str]:
 def an_applied_request_is_never_refused(story: Story) -> Iterator[str]:
     """Whoever repeats a request that took effect hears so, whatever came between."""
     applied: dict[tuple[str, str, str | None, str], Call] = {}
-    for call in _kept(story, "complete", "write", "release"):
+    for call in _kept(story, "complete", "write", "release", *_BY_OPERATOR):
         applied.setdefault(_request(call), call)
     for call in story.calls:
         first = applied.get(_request(call))
@@ -204,7 +209,7 @@ def agents_are_told(story: Story) -> Iterator[str]:
         if not is_task(entered.state):
             continue
         after = [found for found in story.happenings if found.state == entered.state and found.epoch >= entered.epoch]
-        known = {"NotificationSent", "LeaseAcquired", "StateCancelled", "StateFailed"}
+        known = {"NotificationSent", "LeaseAcquired", "StateCancelled", "StateFailed", "StateResolved"}
         if not any(found.type in known for found in after) and story.meta.get("status") == "succeeded":
             yield f"nobody was told, and nobody took it: {entered.told()}"
     if story.meta.get("status") != "running" and "run_finished" not in story.planner_told:
@@ -212,21 +217,23 @@ def agents_are_told(story: Story) -> Iterator[str]:
 
 
 def the_run_ends_once(story: Story) -> Iterator[str]:
-    """The run ends, in time, once."""
+    """The run ends, in time, once; once more after each time that it was retried."""
     status = story.meta.get("status")
     if status is None:
         yield "the run is gone"
     elif status == "running":
         yield "the run stands still, or takes far too long"
-    ends = [found.type for found in story.of("RunSucceeded", "RunFailed")]
-    if len(ends) > 1:
-        yield f"the run ended {len(ends)} times: {ends}"
+    ends: list[str] = []
+    for found in story.of(*_ENDS, "RunRetried"):
+        ends = [] if found.type == "RunRetried" else [*ends, found.type]
+        if len(ends) > 1:
+            yield f"the run ended {len(ends)} times: {ends}"
 
 
 def the_output_is_right(story: Story) -> Iterator[str]:
     """The run ends as the lab computed it, and every state completed as often as it should."""
     expected, meta = story.expected, story.meta
-    if meta.get("status") in {None, "running"}:
+    if meta.get("status") in {None, "running"} or story.is_free:
         return
     if meta.get("status") != expected.status:
         yield f"it is {meta.get('status')}, not {expected.status}: {meta.get('error')} {meta.get('cause')}"
@@ -236,6 +243,36 @@ def the_output_is_right(story: Story) -> Iterator[str]:
     if expected.status == "failed" and meta.get("error") != expected.error:
         yield f"its error is {meta.get('error')}, not {expected.error}"
     yield from _wrong_counts(story)
+
+
+def nobody_gets_a_lease_in_a_paused_run(story: Story) -> Iterator[str]:
+    """Between the pause and the resumption of a run nothing is leased, and nothing at all after its end."""
+    stopped = ""
+    for found in story.happenings:
+        if found.type in {"RunPaused", *_ENDS}:
+            stopped = found.type
+        elif found.type in {"RunResumed", "RunRetried"}:
+            stopped = ""
+        elif found.type == "LeaseAcquired" and stopped:
+            yield f"leased after {stopped}: {found.told()}"
+        elif found.type in {*ENDINGS, "StateResolved"} and stopped in _ENDS:
+            yield f"ended after {stopped}: {found.told()}"
+
+
+def an_operators_requests_take_effect_once(story: Story) -> Iterator[str]:
+    """Whatever was resolved or cancelled has a request of its own; what a request was told to have done is there."""
+    for ops, type_ in ((("resolve", "skip", "error"), "StateResolved"), (("cancel",), "RunCancelled")):
+        asked = {_asked(call) for call in story.calls if call.op in ops and not call.is_refused}
+        done = sum(1 for _ in story.of(type_))
+        if done > len(asked):
+            yield f"{done} times {type_}, by {len(asked)} requests"
+        told = {_asked(call) for call in _kept(story, *ops)}
+        if done < len(told) and type_ == "StateResolved":
+            yield f"{done} times {type_}, and {len(told)} requests were told to have done it"
+
+
+def _asked(call: Call) -> str:
+    return str(call.content.get("request"))
 
 
 def _wrong_counts(story: Story) -> Iterator[str]:
@@ -276,6 +313,8 @@ RULES: tuple[Rule, ...] = (
     agents_are_told,
     the_run_ends_once,
     the_output_is_right,
+    nobody_gets_a_lease_in_a_paused_run,
+    an_operators_requests_take_effect_once,
     passing_faults_are_told_as_such,
     nothing_is_left_over,
 )

@@ -20,7 +20,7 @@ from dcf.core.finalization import Finalize
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
-from lab import clock, worker
+from lab import clock, operating, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
     PLANNER,
@@ -113,6 +113,7 @@ class Batch:
                 self._over.set()
                 striker.join()
                 self._kind.heal(self._crew)
+                self._resume_all(dcf)
                 self._wait_while_they_go_on(dcf)
                 stories = self._finish(dcf)
             finally:
@@ -136,6 +137,10 @@ class Batch:
         for number in range(2):
             self._crew.start(f"clock {number}", clock.main, place)
         seeds = {run: workflow.seed for run, workflow in self._workflows.items()}
+        by_hand = operating.OperatorDuty(
+            place=place, calls=self._folder / "operator.jsonl", seeds=seeds, number=self._seeds.start
+        )
+        self._crew.start("operator", operating.main, by_hand)
         claimed = tuple(run for run, seed in seeds.items() if seed % 3 == 0)
         for number, agent in enumerate(AGENTS):
             duty = worker.Duty(
@@ -174,6 +179,15 @@ class Batch:
             except UnknownRun:  # a power loss took it back
                 continue
             return
+
+    def _resume_all(self, dcf: Dcf) -> None:
+        """Let runs go on that the operator paused; it does nothing any more."""
+        self._crew.end("operator")
+        by_hand = operating.Operations(dcf.lifecycle, Recorder(self._folder / "resumed.jsonl", "the lab"))
+        for run in self._workflows:
+            meta = patiently(lambda run=run: dcf.plane.read(run, ()).meta)  # type: ignore[misc]
+            if meta.is_paused:
+                by_hand.surely(lambda run=run: by_hand.resume(run, f"at the end of {run}"))  # type: ignore[misc]
 
     def _strike(self) -> None:
         luck = random.Random(f"strikes {self._kind.name} {self._seeds.start}")

@@ -187,27 +187,27 @@ class Recorded:
         """Take a state, or any."""
         taker = agent or self.agent
         note = {"state": state, "token": token, "content": taker}
-        return self._call("acquire", run, note, lambda: self.verbs.acquire(run, state, taker, token, ttl_s))
+        return self.noted("acquire", run, note, lambda: self.verbs.acquire(run, state, taker, token, ttl_s))
 
     def renew(self, run: str, state: str, token: str) -> Heard:
         """Extend the lease."""
         note = {"state": state, "token": token}
-        return self._call("renew", run, note, lambda: self.verbs.renew(run, state, token))
+        return self.noted("renew", run, note, lambda: self.verbs.renew(run, state, token))
 
     def release(self, run: str, state: str, token: str) -> Heard:
         """Give the state back."""
         note = {"state": state, "token": token}
-        return self._call("release", run, note, lambda: self.verbs.release(run, state, token))
+        return self.noted("release", run, note, lambda: self.verbs.release(run, state, token))
 
     def write(self, run: str, state: str, token: str, part: Any, request_id: str) -> Heard:
         """Write a part of the output."""
         note = {"state": state, "token": token, "content": [request_id, part]}
-        return self._call("write", run, note, lambda: self.verbs.write(run, state, token, part, request_id))
+        return self.noted("write", run, note, lambda: self.verbs.write(run, state, token, part, request_id))
 
     def complete(self, run: str, state: str, token: str, content: Content, claim_ttl_s: int | None = None) -> Heard:
         """Write the result."""
         note = {"state": state, "token": token, "content": content}
-        return self._call("complete", run, note, lambda: self.verbs.complete(run, state, token, content, claim_ttl_s))
+        return self.noted("complete", run, note, lambda: self.verbs.complete(run, state, token, content, claim_ttl_s))
 
     def complete_all(self, run: str, hand: Hand, claim_ttl_s: int) -> list[Heard]:
         """Write several results at once; each is noted as a call of its own."""
@@ -226,7 +226,7 @@ class Recorded:
 
     def tell(self, run: str, state: str) -> Heard:
         """Tell the agents of the states after this one."""
-        return self._call("tell", run, {"state": state}, lambda: self.verbs.tell(run, state))
+        return self.noted("tell", run, {"state": state}, lambda: self.verbs.tell(run, state))
 
     def surely(self, call: Callable[[], Heard], patience_s: float = 15.0) -> Heard:
         """Repeat a call until its outcome is known, or patience ends."""
@@ -237,7 +237,8 @@ class Recorded:
                 return heard
             time.sleep(0.02)
 
-    def _call(self, op: str, run: str, note: dict[str, Any], call: Callable[[], Heard]) -> Heard:
+    def noted(self, op: str, run: str, note: dict[str, Any], call: Callable[[], Heard]) -> Heard:
+        """Make a call, and note that it begins and what it was answered."""
         number = self.recorder.begin(op, run, **note)
         heard = _heard(call)
         answer = {"code": heard.code, "epoch": heard.epoch, "repeated": heard.repeated, "given": heard.given}

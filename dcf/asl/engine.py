@@ -14,7 +14,7 @@ from dcf.asl.interpreter import EngineCall
 from dcf.asl.machine import Machine
 from dcf.asl.places import Place, resolve
 from dcf.asl.states import Map, Parallel, Task, Wait
-from dcf.asl.steps import Advance, Entry, NeedItems, OpenScope, Visit
+from dcf.asl.steps import Advance, Ended, Entry, NeedItems, OpenScope, Visit
 from dcf.asl.surroundings import Clock
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
@@ -27,6 +27,41 @@ def start(machine: Machine, run_input: Json, context: Context, clock: Clock) -> 
     """Start a run."""
     run = EngineCall(machine=machine, context=context, clock=clock, visits={})
     run.go(machine, "", machine.start_at, None, run_input, {}, None)
+    return run.advance()
+
+
+def enter(
+    machine: Machine,
+    name: str,
+    source: str | None,
+    raw: Json,
+    variables: Mapping[str, Json],
+    context: Context,
+    clock: Clock,
+) -> Advance:
+    """Start a run in another state than its first, as if the state at `source` had led there."""
+    run = EngineCall(machine=machine, context=context, clock=clock, visits={})
+    run.go(machine, "", name, source, raw, variables, None)
+    return run.advance()
+
+
+def reopen(
+    machine: Machine,
+    again: Mapping[str, Entry],
+    fresh: Sequence[tuple[str, int]],
+    visits: Visits,
+    context: Context,
+    clock: Clock,
+) -> Advance:
+    """Enter states of an ended run again, and begin branches or iterations of its scopes (path and index) anew.
+
+    `visits` has the scopes around all of them.
+    """
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
+    for owner, index in reversed(fresh):
+        run.begin_branch(owner, index)
+    for path, entry in reversed(list(again.items())):
+        run.again(_place(machine, path), entry)
     return run.advance()
 
 
@@ -58,6 +93,28 @@ def fail(
         run.close(path, error, cause)
     else:
         run.failed(here, _entry(visits, path), error, cause)
+    return run.advance()
+
+
+def skip(machine: Machine, path: str, visits: Visits, context: Context, clock: Clock) -> Advance:
+    """Continue after the Task at `path` as if it were not there: its raw input is its output.
+
+    That is what a null ResultPath does. Nothing is assigned, since there is no result.
+    """
+    here, entry = _place(machine, path, Task), _entry(visits, path)
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
+    run.steps.append(Ended(path=path, output=entry.raw))
+    run.follow(here, entry, here.state.next, entry.raw, entry.variables, 0)
+    return run.advance()
+
+
+def break_off(
+    machine: Machine, path: str, visits: Visits, error: str | None, cause: str | None, context: Context, clock: Clock
+) -> Advance:
+    """Fail the state at `path` for good: its Retriers and Catchers do not apply, those of scopes around it do."""
+    here = _place(machine, path)
+    run = EngineCall(machine=machine, context=context, clock=clock, visits=visits)
+    run.broke(here, error, cause)
     return run.advance()
 
 

@@ -9,6 +9,16 @@ from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Chance, Clock, Context, Surroundings
 from dcf.asl.waiting import timeouts
 from dcf.values.json_text import Json
+from dcf.values.records import record
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Arrival:
+    """A state that is about to be entered."""
+
+    place: Place
+    source: str | None
+    entry: Entry
 
 
 def surroundings(here: Place, entry: Entry, given: Mapping[str, Json], clock: Clock, turn: int) -> Surroundings:

@@ -10,7 +10,7 @@ from typing import Final
 
 from dcf.asl import mapping
 from dcf.asl.branching import Live, opened_map, opened_parallel
-from dcf.asl.entering import opened_task, surroundings
+from dcf.asl.entering import Arrival, opened_task, surroundings
 from dcf.asl.limits import bounded
 from dcf.asl.machine import Machine
 from dcf.asl.pausing import endless, is_enough, recounted
@@ -50,18 +50,8 @@ from dcf.asl.surroundings import NOWHERE, Clock, Surroundings
 from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
 from dcf.values.json_text import Json
-from dcf.values.records import record
 
 EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
-
-
-@record(frozen=True, slots=True, kw_only=True)
-class Arrival:
-    """A state that is about to be entered."""
-
-    place: Place
-    source: str | None
-    entry: Entry
 
 
 @dataclass(slots=True, kw_only=True)
@@ -125,14 +115,14 @@ class EngineCall:
             return
         self.steps.append(Ended(path=here.path, output=output))
         silent = 0 if state.is_leased else entry.silent + 1
-        self._follow(here, entry, state.next, output, variables, silent)
+        self.follow(here, entry, state.next, output, variables, silent)
 
     def waited(self, here: Place, entry: Entry) -> None:
         """Continue after a Wait."""
         try:
             self._through(Arrival(place=here, source=None, entry=entry), ended=True)
         except StateError as error:
-            self._broke(here, error.error, error.cause)
+            self.broke(here, error.error, error.cause)
 
     def failed(self, here: Place, entry: Entry, error: str | None, cause: str | None) -> None:
         """Handle a failure of a state: retry it, catch it, or fail the scope around it.
@@ -147,7 +137,7 @@ class EngineCall:
             case Catcher() as catcher:
                 self._catch(here, entry, catcher, told, cause)
             case None:
-                self._broke(here, told, cause)
+                self.broke(here, told, cause)
 
     def close(self, owner: str, error: str | None, cause: str | None) -> None:
         """Close a scope because a branch failed: everything in it is cancelled, and its state fails."""
@@ -185,6 +175,16 @@ class EngineCall:
         scope = open_scope(owner, index)
         start, silent = state.processor.start_at, opened.entry.silent + 1
         self.go(state.processor, scope, start, None, raw, variables, (index, value), silent)
+
+    def begin_branch(self, owner: str, index: int) -> None:
+        """Start one branch of a Parallel, or one iteration of a Map."""
+        state = resolve(self.machine, owner).state
+        if not isinstance(state, Parallel):
+            self.open_iteration(owner, index)
+            return
+        opened, branch, scope = self.opened(owner), state.branches[index], open_scope(owner, index)
+        given, entry = opened.effective, opened.entry
+        self.go(branch, scope, branch.start_at, None, given, entry.variables, entry.item, entry.silent + 1)
 
     def joined(self, here: Place, entry: Entry, results: list[Json]) -> None:
         """Continue after all branches or iterations ended."""
@@ -229,7 +229,7 @@ class EngineCall:
         why_not = endless(entry, self.work)
         if why_not is not None:
             self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
-            self._broke(here, RUNTIME, why_not)
+            self.broke(here, RUNTIME, why_not)
             return
         if is_enough(self.work) and not here.state.ends_chain:
             self.steps.append(Paused(path=here.path, source=arrival.source, entry=entry, kind=here.state.kind()))
@@ -276,7 +276,7 @@ class EngineCall:
             wrong = "States.QueryEvaluationError" if state.flow.jsonata else RUNTIME
             raise StateError(wrong, "The Error and the Cause of a Fail state must be strings.")
         self.steps.append(Entered(path=here.path, source=arrival.source, entry=entry))
-        self._broke(here, words[0], words[1])
+        self.broke(here, words[0], words[1])
 
     def _through(self, arrival: Arrival, *, ended: bool = False) -> None:
         """Execute a state that has no worker, and continue; `ended` means that it was entered in an earlier call."""
@@ -287,9 +287,9 @@ class EngineCall:
             self.steps.append(Ended(path=here.path, output=output))
         else:
             self.steps.append(Passed(path=here.path, source=arrival.source, input=entry.raw, output=output))
-        self._follow(here, entry, following, output, {**entry.variables, **sets}, entry.silent + 1)
+        self.follow(here, entry, following, output, {**entry.variables, **sets}, entry.silent + 1)
 
-    def _follow(
+    def follow(
         self,
         here: Place,
         entry: Entry,
@@ -298,6 +298,7 @@ class EngineCall:
         variables: Mapping[str, Json],
         silent: int,
     ) -> None:
+        """Go from a state that has ended to the next one, or end its branch or the run."""
         if following is not None:
             self.go(here.machine, here.scope, following, here.path, output, variables, entry.item, silent)
         elif not here.scope:
@@ -322,7 +323,8 @@ class EngineCall:
             del self.live[owner]
             self.joined(resolve(self.machine, owner), live.opened.entry, live.results)
 
-    def _broke(self, here: Place, error: str | None, cause: str | None) -> None:
+    def broke(self, here: Place, error: str | None, cause: str | None) -> None:
+        """Fail a state, and with it the run or its branch, whatever Retriers and Catchers it has."""
         self.steps.append(Broke(path=here.path, error=error, cause=cause))
         if not here.scope:
             self.outcome = Failed(state=here.path, error=error, cause=cause)
@@ -353,10 +355,8 @@ class EngineCall:
         except StateError:
             # The input of the work cannot be worked out now; the retry enters the state again and tries again.
             task = None
-        not_before = self.clock.micros + wait
-        self.steps.append(
-            Retried(path=here.path, entry=entry, task=task, not_before=not_before, error=error, cause=cause)
-        )
+        due = self.clock.micros + wait
+        self.steps.append(Retried(path=here.path, entry=entry, task=task, not_before=due, error=error, cause=cause))
 
     def _catch(self, here: Place, entry: Entry, catcher: Catcher, error: str | None, cause: str | None) -> None:
         around = self.around(here, entry)
@@ -364,19 +364,16 @@ class EngineCall:
         try:
             output, sets = caught_output(here.state.flow, catcher, entry.raw, told, around)
         except StateError as failure:
-            self._broke(here, failure.error, failure.cause)
+            self.broke(here, failure.error, failure.cause)
             return
         following = join(here.scope, catcher.next)
         self.steps.append(Caught(path=here.path, error=error, cause=cause, output=output, next=following))
-        self._follow(here, entry, catcher.next, output, {**entry.variables, **sets}, entry.silent + 1)
+        self.follow(here, entry, catcher.next, output, {**entry.variables, **sets}, entry.silent + 1)
 
     def _open_parallel(self, here: Place, state: Parallel, source: str | None, entry: Entry) -> None:
-        opened = opened_parallel(state, here.path, source, entry, self.around(here, entry))
-        self._open(opened)
-        given, variables, silent = opened.effective, entry.variables, entry.silent + 1
-        for index, branch in reversed(list(enumerate(state.branches))):
-            scope = open_scope(here.path, index)
-            self.go(branch, scope, branch.start_at, None, given, variables, entry.item, silent)
+        self._open(opened_parallel(state, here.path, source, entry, self.around(here, entry)))
+        for index in reversed(range(len(state.branches))):
+            self.begin_branch(here.path, index)
 
     def _enter_map(self, here: Place, state: Map, source: str | None, entry: Entry) -> None:
         around, needed = self.around(here, entry), self.wanted(here, source, entry)

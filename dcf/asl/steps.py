@@ -106,7 +106,8 @@ class OpenScope:
 
     `effective` is what the branches get, or what the ItemSelector of a Map reads. `items` are the Map's items; a
     stored visit needs only the one that may be opened next. At most `concurrency` run at once: when the iteration
-    at an index ends, the one at index + `concurrency` is opened.
+    at an index ends, the one at index + `concurrency` is opened, or the next one after it that is not in `done`: ranges
+    (first and last) of those that had ended when the scope was reopened.
     """
 
     path: str
@@ -118,6 +119,7 @@ class OpenScope:
     size: int
     concurrency: int
     tolerance: Tolerance
+    done: tuple[tuple[int, int], ...] = ()
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -280,4 +282,6 @@ def exceeds(tolerance: Tolerance, failed: int, total: int) -> bool:
 def next_item(opened: OpenScope, index: int) -> int | None:
     """Return the iteration that may start when iteration `index` is over; None if there is none."""
     following = index + opened.concurrency
+    while opened.done and any(first <= following <= last for first, last in opened.done):
+        following += opened.concurrency
     return following if opened.kind == "Map" and following < opened.size else None

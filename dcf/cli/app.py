@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -18,22 +19,29 @@ from typer.core import TyperGroup
 from dcf import __version__
 from dcf.cli import (
     audit,
+    catalog,
+    diagnosis,
+    events,
     exit_codes,
+    export,
     front_page,
     graphs,
     init,
     keys,
     language,
+    lifecycle,
     opening,
     panels,
     reference,
+    retention,
     running,
     skills,
+    starting,
     stub,
     views,
     watching,
 )
-from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli.arguments import JsonFlag, OptionalRun
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
 from dcf.values.json_text import Json
@@ -89,6 +97,7 @@ app = typer.Typer(
 )
 
 running.mount(app)
+catalog.mount(app)
 
 Leash = Annotated[bool, typer.Option(hidden=True, help="End when standard input ends: for `dcf run`.")]
 
@@ -255,55 +264,38 @@ def pulse(
             time.sleep(found.settings.pulse_interval_s)
 
 
-@app.command("ls")
-def list_runs(
-    limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=1000)] = 20,
-    as_json: JsonFlag = False,
-) -> None:
-    """List runs, newest first; one line for each."""
-    with opening.application() as found:
-        rows = [one.as_json() for one in found.runs.newest(limit)]
-    if as_json:
-        _print_json(rows)
-    else:
-        views.print_runs(rows)
-
-
 @app.command()
-def show(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
+def show(
+    workflow_id: OptionalRun = None,
+    as_json: JsonFlag = False,
+    file: Annotated[Path | None, typer.Option(help="A run that was exported to this file (dcf export).")] = None,
+) -> None:
     """Show where a run stands: its states, who holds what until when, output or error.
 
     What is open inside Parallel and Map stands below it, by branch or iteration: 10 of each, with --json up to 2000 in
     all; "more" counts what is left out.
     """
+    if (workflow_id is None) == (file is None):
+        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    document = export.shown(file) if file is not None else _shown(workflow_id or "", as_json=as_json)
+    if as_json:
+        _print_json(document)
+    else:
+        views.print_run(document)
+        diagnosis.print_findings(document["findings"])
+
+
+def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
+    """Read what is shown of a run, and why it does not move."""
     with opening.application() as found:
         if as_json:
             view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
         else:
             view = found.runs.overview(workflow_id)
-        document = view.as_json()
-    if as_json:
-        _print_json(document)
-    else:
-        views.print_run(document)
+        return view.as_json() | {"findings": found.diagnosis.explain(workflow_id).as_json()["findings"]}
 
 
-@app.command()
-def events(
-    workflow_id: RunArgument,
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Keep printing until the run is over.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per line.")] = False,
-) -> None:
-    """Print what happened in a run, in order; with --follow also what happens next, until the run is over."""
-    with opening.application() as found:
-        for happening in found.runs.happenings(workflow_id, follow=follow):
-            if as_json:
-                _print_line(happening.as_json())
-            else:
-                views.print_event(happening.as_json())
-
-
-@app.command()
+@app.command(rich_help_panel=panels.OPERATE)
 def doctor(
     repair: Annotated[bool, typer.Option("--repair", help="Mend the lists of runs, agents and API keys.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for a warning, too.")] = False,
@@ -365,5 +357,21 @@ def _print_done(done: int, *, as_json: bool) -> None:
         typer.echo("1 thing was due" if done == 1 else f"{done} things were due")
 
 
-for part in (watching, init, language, graphs, skills, stub, keys, audit, reference):
+for part in (
+    starting,
+    language,
+    graphs,
+    skills,
+    stub,
+    keys,
+    audit,
+    reference,
+    lifecycle,
+    retention,
+    diagnosis,
+    events,
+    export,
+    watching,
+    init,
+):
     part.mount(app)

@@ -13,12 +13,14 @@ _OFFERED: Final = 50
 
 def complete_run(incomplete: str) -> list[tuple[str, str]]:
     """Return the ids of the newest runs that begin so, with what each is; nothing where Redis cannot be asked."""
+    from dcf.core.catalog import RunQuery
+
     try:
         settings = opening.settings()
         if settings.redis_url is None and not settings.data_dir.exists():
             return []  # nothing was run yet: no server is started for a press of a key
         with opening.application() as found:
-            runs = found.runs.newest(_OFFERED)
+            runs = found.run_list.list_runs(RunQuery(limit=_OFFERED)).rows
     except DcfError:  # a message would stand in the middle of what is being typed
         return []
     begun = (one for one in runs if one.workflow_id.startswith(incomplete))
@@ -28,4 +30,8 @@ def complete_run(incomplete: str) -> list[tuple[str, str]]:
 JsonFlag: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 RunArgument: TypeAlias = Annotated[
     str, typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run)
+]
+OptionalRun: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(metavar="RUN", help="The run's workflow_id (see `dcf ls`).", autocompletion=complete_run),
 ]

@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag
 from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped, say
@@ -37,7 +38,7 @@ def mount(app: typer.Typer) -> None:
 
 def audit(
     limit: Annotated[int, typer.Option(help="How many, newest first.", min=1, max=_MOST)] = 50,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")] = False,
+    as_json: JsonFlag = False,
     key: Annotated[str | None, typer.Option(help="Only of this key (its id), or of local, the local user.")] = None,
     of_type: Annotated[
         str | None, typer.Option("--type", help="Only change, refusal or login, or one tool, such as json_set.")

@@ -32,6 +32,7 @@ _OF_ERRORS: Final = {
     "unknown_agent": NOT_FOUND,
     "unknown_skill": NOT_FOUND,
     "unknown_key": NOT_FOUND,
+    "unknown_definition": NOT_FOUND,
     "store_unavailable": UNAVAILABLE,
     "store_unsuitable": UNAVAILABLE,
     "server_unreachable": UNAVAILABLE,

@@ -11,7 +11,7 @@ import typer
 from dcf.cli import opening, panels
 from dcf.cli.documents import InvalidDocument, parse_document, read_text
 from dcf.cli.text import clean, json_text
-from dcf.cli.views import say
+from dcf.cli.views import run_word, say
 from dcf.data import find_file
 from dcf.errors import InvalidArgument, InvalidDefinition, NotFound, StoreUnavailable, StoreUnsuitable, UnknownRun
 from dcf.values.json_text import Json
@@ -116,7 +116,7 @@ def _run(what: str) -> "Survey":
     except (StoreUnavailable, StoreUnsuitable) as error:
         raise type(error)(f"There is no file {what}, and no run can be read: {error.message}", error.hint) from None
     part = ", read in part" if drawn.left_out else ""
-    title = f"{drawn.meta.get('workflow_name')}: {what}, {drawn.meta.get('status')}{part}"
+    title = f"{drawn.meta.get('workflow_name')}: {what}, {run_word(drawn.meta)}{part}"
     return replace(drawn, meta={**drawn.meta, "title": title})
 
 

@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
 from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
@@ -22,17 +23,15 @@ from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.spans import read_span
 
 if TYPE_CHECKING:
     from dcf.application import Application
     from dcf.store.audit_trail import Recording
 
-_SPANS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_LONGEST_LIFE_S: Final = 10 * 365 * 86_400
 _LONGEST_LABEL: Final = 100
 _LIFE: Final = "90d"
 _NEVER: Final = "never"
-_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
 keys = typer.Typer(
     name="keys",
@@ -60,7 +59,7 @@ def create(
         typer.Option(help=f"A quota of its own, NAME=VALUE; may be repeated. Names: {', '.join(BOUNDS)}."),
     ] = None,
     label: Annotated[str | None, typer.Option(help="What the key is for, in a few words.")] = None,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Make a key and print it, this once: only its digest is stored.
 
@@ -90,7 +89,7 @@ def create(
 @keys.command()
 def show(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys list`).")],
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Show one key: what it may do, its quotas, and how much of them is used."""
     _check_key_id(key_id)
@@ -109,7 +108,7 @@ def show(
 
 
 @keys.command("list")
-def list_keys(as_json: _AsJson = False) -> None:
+def list_keys(as_json: JsonFlag = False) -> None:
     """List the keys, oldest first, without the keys themselves."""
     with opening.application() as found:
         records, now = found.keys.all()
@@ -127,7 +126,7 @@ def list_keys(as_json: _AsJson = False) -> None:
 @keys.command()
 def revoke(
     key_id: Annotated[str, typer.Argument(metavar="ID", help="The key's id (see `dcf keys list`).")],
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """End a key for good, at every server at once."""
     _check_key_id(key_id)
@@ -170,9 +169,8 @@ def _recorded(found: "Application", change: str, about: Mapping[str, str]) -> "I
 
 
 def _seconds(span: str) -> int:
-    found = re.fullmatch(r"([0-9]{1,9})([smhd])", span, re.ASCII)
-    life = 0 if found is None else int(found[1]) * _SPANS[found[2]]
-    if not 0 < life <= _LONGEST_LIFE_S:
+    life = read_span(span)
+    if life is None:
         raise InvalidArgument(
             "--expires is no length of time.", "Write it as 90d, 12h, 30m or 45s, at most ten years, or never."
         )

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import exit_codes, panels
+from dcf.cli.arguments import JsonFlag
 from dcf.cli.documents import read_given, read_text, read_workflow
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped
@@ -31,7 +32,6 @@ _STAGES: Final = {
 }
 
 _File = Annotated[Path, typer.Argument(help="Workflow document or plain ASL machine (JSON); a shipped one by name.")]
-_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
 
 def mount(app: typer.Typer) -> None:
@@ -51,7 +51,7 @@ def validate(
     skills_dir: Annotated[
         Path | None, typer.Option(help="Directory that skill_imports must lie below; default: DCF_MANIFESTS_DIR.")
     ] = None,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Check a workflow without running it: its form, its imports, the agents and skills it names, every ASL rule.
 
@@ -84,7 +84,7 @@ def simulate(
         str | None,
         typer.Option("--mocks", help='What each Task answers, call by call: {"Task": [{"output": …}, {"error": …}]}.'),
     ] = None,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Run a workflow here with mocked Tasks and virtual time, and show every state that was entered and left.
 

@@ -99,7 +99,7 @@ class LiveProgress:
     def _tell_of_the_run(self, meta: Mapping[str, Json], ended: str) -> None:
         is_paused = bool(meta.get("paused_at"))
         if is_paused is not self._is_paused:
-            self._line(f"run {'paused' if is_paused else 'goes on'}, {ended}")
+            self._line(f"run {'paused' if is_paused else 'resumed'}, {ended}")
         self._is_paused = is_paused
         if meta["status"] != "running":
             took = elapsed(meta, datetime.now(UTC))

@@ -91,8 +91,17 @@ def _pending(doc: Mapping[str, Json], now: datetime) -> str:
     waiting = [name for name, epoch in (doc.get("waits_for") or {}).items() if not epoch]
     if waiting:
         return f"waits for {', '.join(waiting)}"
-    if doc.get("awaits_start"):
-        return f"not started yet;{_for_whom(doc)}"
+    return _unstarted(doc) or _ready(doc, now)
+
+
+def _unstarted(doc: Mapping[str, Json]) -> str | None:
+    """Return what a ready state waits for besides an agent: for the run to be started, or resumed."""
+    if doc.get("paused"):
+        return f"the run is paused; then{_for_whom(doc)}"
+    return f"not started yet;{_for_whom(doc)}" if doc.get("awaits_start") else None
+
+
+def _ready(doc: Mapping[str, Json], now: datetime) -> str:
     since = _left(doc.get("ready_since"), now)
     taken = "taken by nobody yet" if since is None or since > -1 else f"not taken for {span(-since)}"
     return f"ready{_for_whom(doc)}, {taken}{_not_told(doc)}"

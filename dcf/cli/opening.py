@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from dcf.application import Application
+    from dcf.runs.catalog import RunList
     from dcf.settings import Settings
 
 
@@ -27,3 +28,22 @@ def application() -> "Iterator[Application]":
         with patience("waiting for Redis"):
             found = stack.enter_context(open_application(settings()))
         yield found
+
+
+@contextmanager
+def run_list() -> "Iterator[RunList]":
+    """Connect likewise, for the list of runs alone: `dcf ls` is started often, and needs a third of the imports."""
+    from dcf.cli.patience import patience
+    from dcf.runs.catalog import RunList
+    from dcf.store.catalog import Catalog
+    from dcf.store.inspection import inspect_server
+    from dcf.store.opening import opened
+
+    found = settings()
+    url = None if found.redis_url is None else found.redis_url.get_secret_value()
+    with ExitStack() as stack:
+        with patience("waiting for Redis"):
+            opening = opened(url, found.data_dir, appendfsync=found.appendfsync, maxmemory=found.maxmemory)
+            _, connections = stack.enter_context(opening)
+            inspect_server(connections)
+        yield RunList(Catalog(connections))

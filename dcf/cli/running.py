@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dcf.cli import exit_codes, panels
+from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import json_text
 from dcf.errors import DcfError
 from dcf.values.json_text import Json
@@ -61,7 +62,7 @@ def run(
     direct: Annotated[
         bool, typer.Option("--direct", help="Start no server: the functions run here, beside the control plane.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")] = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker process for all Tasks.
 

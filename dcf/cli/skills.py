@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dcf.cli import exit_codes, opening, panels
+from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped
 from dcf.data import find_directory
@@ -27,7 +28,6 @@ _LONGEST: Final = 1000
 _Source = Annotated[
     Path | None, typer.Argument(metavar="[SOURCE]", help="Directory of sources; default DCF_SKILLS_SRC_DIR.")
 ]
-_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON on standard output instead of text.")]
 
 skills = typer.Typer(
     name="skills",
@@ -52,7 +52,7 @@ def generate(
         typer.Option(help="Write below this directory: manifests/, catalogs/, stub/. Default: where the settings say."),
     ] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit code 1 if files would change.")] = False,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Generate manifests, their catalogue and the stub's configuration. With any problem nothing is written.
 
@@ -88,7 +88,7 @@ def validate(
     path: Annotated[
         Path | None, typer.Argument(help="Directory of sources, or one manifest (JSON); default DCF_SKILLS_SRC_DIR.")
     ] = None,
-    as_json: _AsJson = False,
+    as_json: JsonFlag = False,
 ) -> None:
     """Check sources, or one manifest, without writing anything. Each problem is one line with its place.
 
@@ -111,7 +111,7 @@ def validate(
 
 
 @skills.command("list")
-def list_skills(as_json: _AsJson = False) -> None:
+def list_skills(as_json: JsonFlag = False) -> None:
     """List the generated manifests that planners can choose from (DCF_MANIFESTS_DIR)."""
     from dcf.skills.library import Library
     from dcf.skills.listing import list_directory

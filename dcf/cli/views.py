@@ -1,7 +1,7 @@
 """What the commands print for people. Text from runs is untrusted: markup and control characters are neutralized."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -24,13 +24,13 @@ _MARKS = {
     "skipped": ("-", "dim"),
     "cancelled": ("◼", "yellow"),
     "partial": ("◐", "yellow"),
+    "paused": ("‖", "yellow"),
 }
 _WIDE = 500
 """Columns where there is no screen: a pipe or a file gets each row on one line."""
 
 _LONGEST = 5000
 _USUAL_NAME = 24  # a state's name up to this length is not cut; the note beside it is
-_GAP = 2
 _INDENT = 5
 _HINTS = {
     "unknown_run": "`dcf ls` lists the runs.",
@@ -38,13 +38,10 @@ _HINTS = {
 }
 """What a person at a command line does next, where the error says what a caller of tools does."""
 
-_ALWAYS = 2  # columns of `dcf ls` shown on any terminal: the run and its status
-_EXAMPLE = "dcf run workflows/order_processing.json --input workflows/order_processing/order.json"
-_NOT_STARTED = (
-    "Not started yet: no agent was told. notify_next_worker_agent without source_state starts it (whoever planned the"
-    " run calls it); an agent may also take a state by itself with claim_ready_state."
+_FACTS = (
+    *("created_at", "started_at", "paused_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id"),
+    *("tags", "rerun_of", "reruns", "retried"),
 )
-_FACTS = ("created_at", "started_at", "finished_at", "finalized_at", "finalize_note", "planner_agent_id")
 
 
 def console(*, stderr: bool = False) -> Console:
@@ -57,6 +54,12 @@ def status_text(status: object) -> Text:
     """Show a status as mark, word and colour; never as colour alone."""
     mark, style = _MARKS.get(str(status), ("?", ""))
     return Text(f"{mark} {clean(status)}", style=style, no_wrap=True)
+
+
+def run_word(about: Mapping[str, Json]) -> str:
+    """Return the status of a run, by its meta document or its line in the list; `paused` stands for running there."""
+    is_paused = about.get("status") == "running" and about.get("paused_at") is not None
+    return "paused" if is_paused else str(about.get("status"))
 
 
 def print_error(error: DcfError) -> None:
@@ -111,7 +114,7 @@ def run_view(
     ended = sum(doc["status"] not in {"pending", "running"} for doc in own)
     facts = (meta.get("workflow_id"), f"{ended} of {len(own)} done", elapsed(meta, now), meta.get("workflow_name"))
     names = "".join(f"  {clean(fact)}" for fact in facts if fact)
-    heading = Text.assemble(status_text(meta.get("status")), names, no_wrap=True, overflow="ellipsis")
+    heading = Text.assemble(status_text(run_word(meta)), names, no_wrap=True, overflow="ellipsis")
     return Group(heading, states_table(states, now, more))
 
 
@@ -144,11 +147,18 @@ def print_result(result: Mapping[str, Json], logs: Path | None, took_s: float) -
     out.print(states_table(result["states"], datetime.now(UTC)))
     if result["status"] == "succeeded":
         print_document(out, result["output"])
-    elif result["error"] or result["cause"]:
-        _line(out, f"{clean(result['error'])}: {clean(result['cause'], _LONGEST)}", "red")
+    else:
+        _print_why(out, result)
     _line(out, f"Look further:\n  dcf show {run_id}\n  dcf events {run_id}", "dim")
     if logs is not None:
         _line(out, f"Logs of its processes: {clean(logs)}", "dim")
+
+
+def _print_why(out: Console, about: Mapping[str, Json]) -> None:
+    """Print why a run did not succeed: its error and cause; a cancelled run has the reason as its cause."""
+    told = [clean(about[name], _LONGEST) for name in ("error", "cause") if about.get(name) is not None]
+    if told:
+        _line(out, ": ".join(told), "red")
 
 
 def print_document(out: Console, document: Json) -> None:
@@ -161,39 +171,22 @@ def print_run(document: Mapping[str, Json]) -> None:
     """Print a run for `dcf show`."""
     out = console()
     meta = document["meta"]
-    out.print(run_view(meta, document["states"], datetime.now(UTC), document["more"]))
-    if any(doc.get("awaits_start") for doc in document["states"].values()):
-        _line(out, _NOT_STARTED, "yellow")
+    exported_at = document.get("exported_at")
+    now = datetime.fromisoformat(exported_at) if exported_at else datetime.now(UTC)
+    out.print(run_view(meta, document["states"], now, document["more"]))
     for name in _FACTS:
         if meta.get(name) is not None:
-            _line(out, f"{name}: {clean(meta[name], _LONGEST)}")
+            value = ", ".join(meta[name]) if isinstance(meta[name], list) else meta[name]
+            _line(out, f"{name}: {clean(value, _LONGEST)}")
     print_outcome(meta)
 
 
 def print_outcome(meta: Mapping[str, Json]) -> None:
     """Print the error of a run, or its output if it succeeded."""
     out = console()
-    if meta.get("error") is not None:
-        _line(out, f"{clean(meta['error'])}: {clean(meta.get('cause'), _LONGEST)}", "red")
+    _print_why(out, meta)
     if meta.get("status") == "succeeded":
         print_document(out, meta.get("output"))
-
-
-def print_runs(rows: Sequence[Mapping[str, Json]]) -> None:
-    """Print the runs for `dcf ls`, one line each."""
-    out = console()
-    if not rows:
-        _line(out, "No runs yet. Try:")
-        _line(out, f"  {_EXAMPLE}")
-        return
-    columns = {
-        "run": [Text(clean(row["workflow_id"])) for row in rows],
-        "status": [status_text(row["status"]) for row in rows],
-        "states": [Text(f"{row['states_done']}/{row['states']}") for row in rows],
-        "created": [Text(clean(row["created_at"], 20)[:19].replace("T", " ")) for row in rows],
-        "workflow": [Text(clean(row["workflow_name"], 40)) for row in rows],
-    }
-    out.print(_fitting(columns, out.width))
 
 
 def print_event(event: Mapping[str, Json]) -> None:
@@ -203,21 +196,6 @@ def print_event(event: Mapping[str, Json]) -> None:
     line = f"{event['at'][11:23]}  {clean(event['type']):<18} {clean(event['state'] or '')}  {told}"
     sys.stdout.write(line.rstrip() + "\n")
     sys.stdout.flush()
-
-
-def _fitting(columns: Mapping[str, Sequence[Text]], width: int) -> Table:
-    """Return a table of as many columns, from the first, as fit the width; two always do on a usual terminal."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    shown: list[Sequence[Text]] = []
-    for name, cells in columns.items():
-        width -= max(len(name), *(cell.cell_len for cell in cells)) + (_GAP if shown else 0)
-        if width < 0 and len(shown) >= _ALWAYS:
-            break
-        table.add_column(name, no_wrap=True)
-        shown.append(cells)
-    for row in zip(*shown, strict=True):
-        table.add_row(*row)
-    return table
 
 
 def _cell(text: str) -> Text:

@@ -77,6 +77,14 @@ class Created:
 
 
 @record(frozen=True, slots=True, kw_only=True)
+class Linked:
+    """The run says that it was repeated as the run `to`, since this call or before."""
+
+    to: str
+    repeated: bool = False
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class Finalized:
     """The run is closed. `audit` is the record written by the first call."""
 
@@ -84,7 +92,9 @@ class Finalized:
     repeated: bool = False
 
 
-Fired: TypeAlias = Literal["closed", "held", "not_due", "timed_out", "scope", "waited", "exhausted", "reminded"]
+Fired: TypeAlias = Literal[
+    "closed", "held", "not_due", "timed_out", "scope", "waited", "exhausted", "paused", "reminded"
+]
 """What the clock found at an open state."""
 
 
@@ -102,7 +112,11 @@ class Owed:
 
 @record(frozen=True, slots=True, kw_only=True)
 class NothingReady:
-    """The agent can take no open state of the run now. `examined` counts the open states that were looked at."""
+    """The agent can take no open state of the run now. `examined` counts the open states that were looked at.
+
+    `is_contested`: others are about to take some that it could have taken.
+    """
 
     examined: int
+    is_contested: bool = False
     retry_after_s: float | None = None

@@ -4,6 +4,7 @@ The clock (`dcf pulse`) calls these functions and decides nothing itself. It loo
 when it has been ready for a while without a lease: then its agents are reminded, and after many reminders the planner.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from dcf.core.answers import Owed
@@ -23,6 +24,11 @@ START_DELAY = 60 * SECOND
 
 MOST_REMINDERS = 10
 """After so many reminders (about half an hour) the planner is told, and further ones come once an hour."""
+
+PAUSED_DELAY = 300 * SECOND
+"""Interval at which the clock looks at a ready state of a paused run, in case that resuming did not see it."""
+STUCK_REMINDERS = 3
+"""After so many reminders in vain (a minute and three quarters) the run is listed as stuck."""
 
 NEVER = 2**53
 """A timer that never fires. It keeps a state of a run that was not started listed as open."""
@@ -52,9 +58,7 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
         return Decision(answer=Owed(fired="waited", size=None if doc.scope is None else doc.scope.size))
     if doc.tries >= meta.max_attempts:
         return Decision(answer=Owed(fired="exhausted"))
-    if meta.has_planner and _waits_for_start(doc, meta):
-        return _remind_planner(state, doc, now)
-    return _remind(state, doc, meta, now)
+    return _announce(state, doc, meta, now)
 
 
 def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owed]:
@@ -70,7 +74,7 @@ def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owe
 def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
     """Make a ready state due now, so that it is announced again: its agent could not take it until now."""
     doc, meta, now = snapshot.states[state], snapshot.meta, snapshot.now
-    if meta is None or meta.status is not RunStatus.RUNNING or not doc.is_claimable(now):
+    if meta is None or meta.status is not RunStatus.RUNNING or meta.is_paused or not doc.is_claimable(now):
         return Decision(answer=Owed())
     if meta.has_planner and not meta.is_started:
         return Decision(answer=Owed())  # starting the run will announce it
@@ -85,9 +89,43 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
         return doc.attention(doc.not_before)
     if doc.is_scope and doc.status is Status.RUNNING:
         return now + JOIN_DELAY
+    if meta.is_paused:
+        return doc.attention(now + PAUSED_DELAY)
     if not _waits_for_start(doc, meta):
         return doc.attention(now + _delay(doc.reminders))
     return doc.attention(now + _start_delay(doc.start_reminders)) if meta.has_planner else NEVER
+
+
+def _announce(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
+    """Tell whom it concerns that a ready state waits; nobody while the run is paused, since resuming does."""
+    if meta.is_paused:
+        return Decision(answer=Owed(fired="paused"), changes=Changes(timers={state: doc.attention(now + PAUSED_DELAY)}))
+    if meta.has_planner and _waits_for_start(doc, meta):
+        return _remind_planner(state, doc, now)
+    return _remind(state, doc, meta, now)
+
+
+def stuck_mark(before: Mapping[str, StateDoc], changes: Changes) -> bool | None:
+    """Return whether these changes list the run as stuck (True), take it off that list (False), or neither.
+
+    A running run is stuck if the agents of one of its states were reminded `STUCK_REMINDERS` times since the state was
+    last leased, or its planner once that it waits to be started. A lease, an end of the state or the start takes the
+    run off; if another state is still waited for, its next reminder lists the run again. Why nobody takes a state
+    stands in its document (`reminders`, `start_reminders`, the lease) and in what is known of its agents.
+    """
+    found = False if "started_at" in changes.meta else None
+    for path, doc in changes.states.items():
+        if (doc.reminders or doc.start_reminders) and _is_in_vain(doc):
+            return True
+        old = before.get(path)
+        if old is not None and (old.reminders or old.start_reminders) and _is_in_vain(old):
+            found = False
+    return found
+
+
+def _is_in_vain(doc: StateDoc) -> bool:
+    """Return True if enough reminders about an open state were followed by no lease."""
+    return not doc.status.is_terminal and (doc.reminders >= STUCK_REMINDERS or doc.start_reminders > 0)
 
 
 def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:

@@ -9,15 +9,23 @@ from dcf.core.answers import Leased, NothingReady
 from dcf.core.decision import Decision, Snapshot
 from dcf.core.lease import Acquire, acquire
 from dcf.core.model import RunStatus
-from dcf.core.refusals import run_closed
+from dcf.core.refusals import run_closed, run_paused
 from dcf.core.scopes import with_scopes
 from dcf.core.transition import Claimant, Transition
-from dcf.values.digest import fingerprint, next_token
+from dcf.values.digest import next_token
+from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
 
-def claim(snapshot: Snapshot, wish: Acquire, start: int = 0) -> Decision[Leased | NothingReady | Refusal]:
-    """Lease a claimable state of this page: the first, or the one `start` places after it, counted round.
+@record(frozen=True, slots=True)
+class MaybeExpired:
+    """Returned in place of an answer: the lease on this state may have expired. Of it nothing more was read."""
+
+    state: str
+
+
+def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired | NothingReady | Refusal]:
+    """Lease the first claimable state of this page that nobody else is about to take.
 
     A repeated request returns the state it got before.
     """
@@ -26,26 +34,30 @@ def claim(snapshot: Snapshot, wish: Acquire, start: int = 0) -> Decision[Leased 
         return Decision(answer=run_closed(snapshot.meta.status))
     mine = [state for state, doc in snapshot.states.items() if doc.lease.is_held_with(wish.token)]
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
-    turn = start % len(free) if free else 0
-    for state in (*mine, *free[turn:], *free[:turn]):
+    overdue = [state for state, at in snapshot.held.items() if at <= snapshot.now]
+    if overdue and not mine and not snapshot.meta.is_paused:
+        return Decision(answer=MaybeExpired(overdue[0]))
+    takeable = [] if snapshot.meta.is_paused else [state for state in free if state not in snapshot.taken]
+    for state in (*mine, *takeable):
         decision = acquire(snapshot, replace(wish, state=state))
         if isinstance(decision.answer, Leased):
             return Decision(answer=decision.answer, changes=decision.changes)
-    return Decision(answer=NothingReady(examined=snapshot.page))
+    if snapshot.meta.is_paused:
+        return Decision(answer=run_paused())
+    is_contested = any(state in snapshot.taken for state in free)
+    return Decision(answer=NothingReady(examined=snapshot.page, is_contested=is_contested))
 
 
 def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tuple[Leased, ...]:
     """Lease other ready states of the page for a claimant whose completion enters fewer than it may take.
 
-    Claimants begin at different states of the page, so that they seldom want the same one. A state whose lease has
-    expired is left to a claim of its own, since the page has no input of it.
+    The page has the inputs of those that nobody else is about to take. A state whose lease has expired is left to a
+    claim of its own.
     """
     found: list[Leased] = []
-    if step.run_status is not RunStatus.RUNNING or not snapshot.inputs:
+    if step.run_status is not RunStatus.RUNNING or step.meta.is_paused or not snapshot.inputs:
         return ()
-    free = [state for state in snapshot.inputs if snapshot.states[state].is_claimable(snapshot.now)]
-    turn = int(fingerprint(claimant.token), 16) % len(free) if free else 0
-    for state in (*free[turn:], *free[:turn]):
+    for state in snapshot.inputs:
         if len(found) >= claimant.most:
             break
         if not step.writes.states.keys().isdisjoint(with_scopes([state])):

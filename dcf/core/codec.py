@@ -216,6 +216,7 @@ def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = Non
         is_started=found.get("started_at") is not None,
         planner_agent_id=_string(found.get("planner_agent_id")),
         created_by=_string(found.get("created_by")),
+        is_paused=found.get("paused_at") is not None and status == RunStatus.RUNNING.value,
         agents=agents,
         max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
         clock_due_at=from_text(found.get("clock_due_at")),
@@ -295,6 +296,7 @@ def _write_scope(scope: ScopeBounds) -> dict[str, Json]:
     rare = {
         "tolerated_count": tolerance.count,
         "tolerated_percentage": tolerance.percentage,
+        "done": [list(one) for one in scope.done] or None,
     }
     return written | {name: value for name, value in rare.items() if value is not None}
 
@@ -306,6 +308,7 @@ def _read_scope(found: Json) -> ScopeBounds | None:
         size=_count(found.get("size")),
         concurrency=_count(found.get("concurrency")) or 1,
         tolerance=Tolerance(count=found.get("tolerated_count"), percentage=found.get("tolerated_percentage")),
+        done=tuple((_count(first), _count(last)) for first, last in found.get("done") or ()),
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from dcf.asl import engine
 from dcf.asl.state_paths import join
+from dcf.asl.steps import Advance
+from dcf.asl.surroundings import Clock
 from dcf.core.answers import Created
 from dcf.core.attention import NEVER, START_DELAY
 from dcf.core.codec import whole_meta
@@ -24,11 +26,27 @@ from dcf.values.refusal import Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Beginning:
+    """Where a run begins that takes over what an earlier one did.
+
+    It enters `state` with the input `raw` and the variables, as if from `source`; `states` and their `outputs` have
+    ended in the earlier run.
+    """
+
+    state: str
+    source: str | None
+    raw: Json
+    variables: Mapping[str, Json]
+    states: Mapping[str, StateDoc]
+    outputs: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Create:
     """Request to create a run.
 
     `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
-    caller.
+    caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says.
     """
 
     workflow_id: str
@@ -39,15 +57,18 @@ class Create:
     retention_s: int | None
     max_attempts: int
     created_by: str | None = None
+    tags: tuple[str, ...] = ()
+    rerun_of: str | None = None
+    begin: Beginning | None = None
 
 
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     """Write every document of a new run. An identical run that exists is returned; a different one is a conflict."""
     if snapshot.meta_document is not None:
         return Decision(answer=_existing(snapshot.meta_document, request))
-    definition, now = request.definition, snapshot.now
+    definition, now, begin = request.definition, snapshot.now, request.begin
     meta = Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256, max_attempts=request.max_attempts)
-    unvisited = _unvisited(definition)
+    unvisited = _unvisited(definition) | ({} if begin is None else dict(begin.states))
     step = Transition(
         now=now,
         epoch=now,
@@ -57,9 +78,10 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         starting=True,
         visited_before=unvisited,
     )
-    step.writes.events.append(Event(type="RunCreated", data={"definition_sha256": definition.sha256}))
+    step.writes.events.append(_created_event(request))
     context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))
-    step.apply(engine.start(definition.machine, request.run_input, context, clock_of(now, now)))
+    step.apply(_begun(request, context, clock_of(now, now)))
+    step.writes.outputs.update({} if begin is None else begin.outputs)
     document = _meta_document(request, now) | step.writes.meta
     seeded = replace(
         step.writes,
@@ -71,6 +93,22 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         listed=True,
     )
     return replace(step.decision(Created(existed=False, meta=document)), changes=seeded)
+
+
+def _begun(request: Create, context: Mapping[str, Json], clock: Clock) -> Advance:
+    machine, begin = request.definition.machine, request.begin
+    if begin is None:
+        return engine.start(machine, request.run_input, context, clock)
+    return engine.enter(machine, begin.state, begin.source, begin.raw, begin.variables, context, clock)
+
+
+def _created_event(request: Create) -> Event:
+    told: dict[str, Json] = {"definition_sha256": request.definition.sha256}
+    if request.rerun_of is not None:
+        told["rerun_of"] = request.rerun_of
+    if request.begin is not None:
+        told |= {"from": request.begin.state, "kept": list(request.begin.states)}
+    return Event(type="RunCreated", data=told)
 
 
 def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
@@ -105,31 +143,42 @@ def _unvisited(definition: Definition) -> dict[str, StateDoc]:
 def _meta_document(request: Create, now: int) -> dict[str, Json]:
     definition = request.definition
     machine = definition.machine
-    return {
-        "workflow_id": request.workflow_id,
-        "workflow_name": definition.name,
-        "schema_version": definition.schema_version,
-        "definition_sha256": definition.sha256,
-        "created_at": to_text(now),
-        "start_at": machine.start_at,
-        "terminal_states": list(machine.terminal_states),
-        "states": list(machine.states),
-        "agents": {state: _assignment(pool) for state, pool in request.agents.items()},
-        "skills": {state: list(skills) for state, skills in definition.skills.items() if skills},
-        "deps": definition.deps,
-        "status": RunStatus.RUNNING.value,
-        "planner_agent_id": request.planner_agent_id,
-        "created_by": request.created_by,
-        "max_attempts": request.max_attempts,
-        "retention_s": request.retention_s,
-        "input": request.run_input,
-        "deadline": None,
-        "started_at": None,
-        "finished_at": None,
-        "finalized_at": None,
-        "finalize_note": None,
-        "clock_due_at": to_text(now),
-    } | deadline(now, machine.timeout_s)
+    return (
+        {
+            "workflow_id": request.workflow_id,
+            "workflow_name": definition.name,
+            "schema_version": definition.schema_version,
+            "definition_sha256": definition.sha256,
+            "workflow_version": definition.version,
+            "created_at": to_text(now),
+            "start_at": machine.start_at,
+            "terminal_states": list(machine.terminal_states),
+            "states": list(machine.states),
+            "agents": {state: _assignment(pool) for state, pool in request.agents.items()},
+            "skills": {state: list(skills) for state, skills in definition.skills.items() if skills},
+            "deps": definition.deps,
+            "status": RunStatus.RUNNING.value,
+            "planner_agent_id": request.planner_agent_id,
+            "created_by": request.created_by,
+            "max_attempts": request.max_attempts,
+            "retention_s": request.retention_s,
+            "input": request.run_input,
+            "deadline": None,
+            "started_at": None,
+            "finished_at": None,
+            "finalized_at": None,
+            "finalize_note": None,
+            "clock_due_at": to_text(now),
+        }
+        | _rare(request)
+        | deadline(now, machine.timeout_s)
+    )
+
+
+def _rare(request: Create) -> dict[str, Json]:
+    """Return the fields that few runs have."""
+    tags: dict[str, Json] = {"tags": list(request.tags)} if request.tags else {}
+    return tags if request.rerun_of is None else {**tags, "rerun_of": request.rerun_of}
 
 
 def _assignment(pool: tuple[str, ...]) -> Json:

@@ -10,11 +10,25 @@ from dataclasses import field, replace
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
-from dcf.core.model import Meta, Receipt, StateDoc, StateInput
+from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
 Answer_co = TypeVar("Answer_co", covariant=True)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Seeker:
+    """Who looks for ready states on a page, for how many, and the mark that keeps others from taking the same.
+
+    Without an owner any ready state is found, without a mark also one that somebody else is about to take. `passed` are
+    states that it cannot take, as was found out before.
+    """
+
+    most: int = 1_000_000
+    owner: str = ""
+    mark: str = ""
+    passed: tuple[str, ...] = ()
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -24,11 +38,12 @@ class Reads:
     `states` and meta are watched: if one changes before the commit, the decision runs again. Inputs and outputs need no
     watch, since only the holder of a watched state writes them. `agents` names states whose assignment is needed,
     `timers` those whose due time is. `open_states` is a page (offset, length) of the run's open states; those that
-    are changed must be unchanged until then. `claim` is a token, to find the state that was claimed with it.
+    are changed must be unchanged until then. Inputs are read of those that are ready for the `seeker`. `claim` is a
+    token, to find the state that was claimed with it.
 
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
-    counts of ended branches. `receipts` asks for older receipts by state and request; the snapshot has each, None if
-    there is none.
+    counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
+    requests about the whole run; the snapshot has each, None if there is none.
     """
 
     states: tuple[str, ...] = ()
@@ -41,7 +56,9 @@ class Reads:
     items: tuple[tuple[str, int], ...] = ()
     tallies: tuple[str, ...] = ()
     receipts: tuple[tuple[str, str], ...] = ()
+    run_receipts: tuple[str, ...] = ()
     open_states: tuple[int, int] | None = None
+    seeker: Seeker = Seeker()
     claim: str | None = None
     whole_meta: bool = False
     audit: bool = False
@@ -71,7 +88,8 @@ class Snapshot:
 
     `inputs` are what workers see, `entries` what was recorded when states were entered, `items` the items of Maps by
     path and index. `void` are the states that are shown as cancelled because the scope around them has ended, as they
-    stand. `page` is the number of open states that were looked at.
+    stand. `page` is the number of open states that were looked at, `taken` are those that others are about to take, and
+    `held` those that are leased, by when the clock looks at them.
     """
 
     now: int
@@ -85,8 +103,11 @@ class Snapshot:
     items: Mapping[tuple[str, int], Json] = field(default_factory=dict)
     tallies: Mapping[str, Tally] = field(default_factory=dict)
     receipts: Mapping[tuple[str, str], Receipt | None] = field(default_factory=dict)
+    run_receipts: Mapping[str, RunReceipt | None] = field(default_factory=dict)
     void: Mapping[str, StateDoc] = field(default_factory=dict)
     page: int = 0
+    taken: frozenset[str] = frozenset()
+    held: Mapping[str, int] = field(default_factory=dict)
     meta_document: Mapping[str, Json] | None = None
     audit: Mapping[str, Json] | None = None
 
@@ -130,9 +151,11 @@ class Changes:
     """Everything that one transaction writes, all or nothing. A transition fills it step by step.
 
     `meta_document` and `definition` are set for a new run, `packed` for an ended one; `meta` sets single fields.
-    `timers` maps a state to the server time at which the clock next looks at it; None removes the timer. `claims` maps
+    `timers` maps a state to the server time at which the clock next looks at it; None removes the timer. `sooner` only
+    brings such times forward, for states that were not watched: one that has ended meanwhile gets none. `claims` maps
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
-    `receipts` are older ones, by state and request.
+    `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
+    are states of which nothing else is kept.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -146,6 +169,7 @@ class Changes:
     definition: Mapping[str, Json] | None = None
     packed: Packed | None = None
     meta: dict[str, Json] = field(default_factory=dict)
+    forgotten: list[str] = field(default_factory=list)
     states: dict[str, StateDoc] = field(default_factory=dict)
     inputs: dict[str, StateInput] = field(default_factory=dict)
     outputs: dict[str, Json] = field(default_factory=dict)
@@ -153,6 +177,7 @@ class Changes:
     events: list[Event] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     timers: dict[str, int | None] = field(default_factory=dict)
+    sooner: dict[str, int] = field(default_factory=dict)
     claims: dict[str, str | None] = field(default_factory=dict)
     opened: list[str] = field(default_factory=list)
     sizes: dict[str, int] = field(default_factory=dict)
@@ -161,6 +186,7 @@ class Changes:
     dropped: list[str] = field(default_factory=list)
     results: dict[str, Json] = field(default_factory=dict)
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
+    run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     listed: bool = False
     assigned: tuple[str, ...] = ()
 
@@ -169,7 +195,7 @@ class Changes:
 
         `noted` is when it will look at the latest, None if it has not looked yet.
         """
-        times = [at for at in self.timers.values() if at is not None]
+        times = [at for at in self.timers.values() if at is not None] + list(self.sooner.values())
         if self.listed or self.notices or self.meta:
             times.append(now)
         first = min(times, default=None)

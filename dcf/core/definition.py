@@ -22,7 +22,7 @@ from dcf.values.names import escaped, hidden_in
 _STATEFUL = ("'Assign'", "$$", "{%")
 """Text that occurs in every document whose states read variables or the context object."""
 
-_NAMES = ("workflow_name", "workflowName", "workflow_schema_version")
+_NAMES = ("workflow_name", "workflowName", "workflow_schema_version", "version")
 
 _MOST_KEPT: Final = 2048
 
@@ -33,9 +33,10 @@ _DEFAULT_NAME = "unnamed-workflow"
 class Definition:
     """A workflow that can be run, as parsed from its document.
 
-    `skills` maps each Task, nested ones included, to its skill ids. `stateful` is True if a state may read variables or
-    the context object, `revisits` if one may be entered twice; `sha256` leaves out the workflow id. `needed` is what
-    `needs` worked out for writes to its states; it is thrown away with the definition, or when there is too much of it.
+    `version` is the one that its author gave it, if any. `skills` maps each Task, nested ones included, to its skill
+    ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice;
+    `sha256` leaves out the workflow id. `needed` is what `needs` worked out for writes to its states; it is thrown away
+    with the definition, or when there is too much of it.
     """
 
     document: Mapping[str, Json]
@@ -43,6 +44,7 @@ class Definition:
     workflow_id: str | None
     name: str
     schema_version: str
+    version: str | None
     machine: Machine
     skills: Mapping[str, tuple[str, ...]]
     stateful: bool
@@ -50,6 +52,11 @@ class Definition:
     needed: dict[tuple[str, bool, bool, int], Reads] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+
+    @property
+    def identity(self) -> dict[str, Json]:
+        """The document without the workflow id, which names a run: what the hash is taken over."""
+        return _identity(self.document)
 
     @property
     def paths(self) -> tuple[str, ...]:
@@ -93,19 +100,25 @@ def read_definition(document: Json) -> Definition:
     problems = (*problems, *check_names(document))
     if machine is None or problems:
         raise InvalidDefinition(problems)
-    # The workflow id names a run. The same document may run under many ids and stays the same definition.
-    identity = {name: value for name, value in document.items() if name != "workflow_id"}
     return Definition(
         document=document,
-        sha256=definition_sha256(identity),
+        sha256=definition_sha256(_identity(document)),
         workflow_id=_text(document, "workflow_id"),
         name=_text(document, "workflow_name") or _text(document, "workflowName") or _DEFAULT_NAME,
         schema_version=_text(document, "workflow_schema_version") or "unknown",
+        version=_text(document, "version"),
         machine=machine,
         skills={name: _skills(state) for name, state in every_state(machine) if isinstance(state, Task)},
         stateful=_is_stateful(document.get("asl")),
         revisits=_revisits(machine),
     )
+
+
+def as_workflow(document: Json, name: str = _DEFAULT_NAME) -> Json:
+    """Wrap a plain ASL machine into a workflow of this name; return any other document unchanged."""
+    if isinstance(document, Mapping) and "States" in document and "asl" not in document:
+        return {"workflow_name": name, "asl": document}
+    return document
 
 
 def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:
@@ -121,6 +134,11 @@ def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:
         for name, hidden in found.items()
         if hidden is not None
     )
+
+
+def _identity(document: Mapping[str, Json]) -> dict[str, Json]:
+    """Leave out the workflow id: the same document may run under many ids and stays the same definition."""
+    return {name: value for name, value in document.items() if name != "workflow_id"}
 
 
 def _is_retried(state: State) -> bool:

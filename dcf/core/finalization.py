@@ -4,14 +4,15 @@ Pure. Finalizing also stops all workers: each of their writes watches meta and i
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from dcf.core import receipts
 from dcf.core.answers import Finalized
 from dcf.core.decision import Changes, Decision, Event, Notice, Packed, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
-from dcf.core.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.model import Lease, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_notices
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
@@ -47,6 +48,8 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
         patch["finished_at"] = to_text(snapshot.now)
     if not request.close_open_states:
         patch["left_open"] = True
+    if snapshot.meta.is_paused:
+        patch["paused_at"] = None
     events = [*_closing_events(closed), Event(type="RunFinalized", data={"status": final.value})]
     return Decision(
         answer=Finalized(audit=audit),
@@ -76,8 +79,17 @@ def skip_unreached(snapshot: Snapshot) -> Decision[int]:
         notices=_stopping(snapshot, skipped),
         timers=dict.fromkeys(skipped),
         claims=_forgotten(skipped),
+        receipts=lost_by(snapshot, skipped),
     )
     return Decision(answer=len(skipped), changes=changes)
+
+
+def lost_by(snapshot: Snapshot, closed: Iterable[str]) -> dict[receipts.Place, Receipt]:
+    """Return that the holders of closed states lost their leases: the run may be retried, and theirs is not the new."""
+    found: dict[receipts.Place, Receipt] = {}
+    for path in closed:
+        found |= receipts.lost(path, snapshot.void.get(path, snapshot.states[path]), snapshot.now)
+    return found
 
 
 def pack(snapshot: Snapshot, definition: Definition) -> Decision[bool]:

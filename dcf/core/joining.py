@@ -16,6 +16,7 @@ from dcf.core.advancing import open_transition, take
 from dcf.core.answers import Leased, Updated
 from dcf.core.decision import Changes, Decision, Event, More, Remaining, Snapshot, Tally
 from dcf.core.definition import Definition
+from dcf.core.finalization import lost_by
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, Operation, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_notices
@@ -199,6 +200,7 @@ def sweep(snapshot: Snapshot) -> Decision[int]:
             notices=stop_notices(snapshot.void),
             timers=dict.fromkeys(void),
             claims=claims,
+            receipts=lost_by(snapshot, void),
         ),
     )
 

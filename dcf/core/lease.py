@@ -212,6 +212,7 @@ def _why_not(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot) ->
     """Return the reason to refuse the lease, or None. Permanent reasons come before those that pass with time."""
     return (
         _unless_open(doc, meta, request, snapshot)
+        or (refusals.run_paused() if meta.is_paused else None)
         or _unless_due(doc, request, snapshot.now)
         or _unless_assigned(doc, meta, request)
         or _unless_free(doc, meta, request, snapshot.now)

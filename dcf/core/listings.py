@@ -21,6 +21,7 @@ class ListKind(StrEnum):
     ASSIGNMENTS = "assignments"
     DOCUMENTS = "documents_of_keys"
     CHARGES = "runs_of_keys"
+    CATALOG = "catalog"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

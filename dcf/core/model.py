@@ -108,12 +108,28 @@ class Receipt:
 
 
 @record(frozen=True, slots=True, kw_only=True)
+class RunReceipt:
+    """The answer to an applied request about a whole run, stored so that a repetition gets the same answer.
+
+    `content` is the fingerprint of what was asked for; `at` is the server time in microseconds.
+    """
+
+    content: str
+    at: int
+    answer: Mapping[str, Json]
+
+
+@record(frozen=True, slots=True, kw_only=True)
 class ScopeBounds:
-    """Limits of an open Parallel or Map: branches or iterations in all, at once, and that may fail."""
+    """Limits of an open Parallel or Map: branches or iterations in all, at once, and that may fail.
+
+    `done` are ranges (first and last) of those that had succeeded when it was reopened by `retry_run`.
+    """
 
     size: int
     concurrency: int
     tolerance: Tolerance = field(default_factory=Tolerance)
+    done: tuple[tuple[int, int], ...] = ()
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -231,7 +247,8 @@ class Meta:
     """The part of a run's meta document that decisions need.
 
     `agents` has only the states that were read, by name. An empty tuple means that any agent may take the state.
-    `clock_due_at` is when the clock will look at the run at the latest, None if that is not known.
+    `clock_due_at` is when the clock will look at the run at the latest, None if that is not known. While the run is
+    `is_paused`, nobody gets a lease.
     """
 
     status: RunStatus
@@ -240,6 +257,7 @@ class Meta:
     is_started: bool = False
     planner_agent_id: str | None = None
     created_by: str | None = None
+    is_paused: bool = False
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     clock_due_at: int | None = None

@@ -17,14 +17,15 @@ from dcf.asl.state_paths import join, open_scope, split_scope
 from dcf.asl.states import Map, Parallel, State, Task, Wait, Workable
 from dcf.asl.templates import Literal
 from dcf.core.answers import Updated
-from dcf.core.decision import More, Reads
+from dcf.core.decision import More, Reads, Seeker
 from dcf.core.definition import Definition
 from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.core.scopes import with_scopes
+from dcf.values.digest import fingerprint
 from dcf.values.refusal import Refusal
 
-_OTHERS = 6
+_OTHERS = 8
 """Open states among which a completion looks for one that is ready, if it enters none itself."""
 
 _LISTS: Final = ("states", "entries", "outputs", "agents", "scopes", "items", "tallies", "receipts")
@@ -47,12 +48,18 @@ def to_update(definition: Definition, request: Update) -> Reads:
     if request.status in (Status.SUCCEEDED, Status.FAILED):
         fails, most = request.status is Status.FAILED, 0 if request.claim_ttl_s is None else request.claim_most
         case = (request.state, fails, request.has_output, most)
-        return definition.needed.get(case) or definition.keep_needed(case, _to_settle(definition, *case))
+        needed = definition.needed.get(case) or definition.keep_needed(case, _to_settle(definition, *case))
+        return needed if needed.open_states is None else replace(needed, seeker=_seeker(request))
     if place_of(definition, request.state) is None:
         return Reads()
     known_by = request.key if request.is_partial else None
     receipts = () if known_by is None else ((request.state, known_by),)
     return Reads(states=with_scopes([request.state]), receipts=receipts)
+
+
+def _seeker(request: Update) -> Seeker:
+    mark = "" if request.token is None else fingerprint(request.token)
+    return Seeker(most=request.claim_most, owner=request.owner or "", mark=mark)
 
 
 def _to_settle(definition: Definition, path: str, fails: bool, has_output: bool, most: int) -> Reads:
@@ -176,7 +183,8 @@ def to_update_all(definition: Definition, requests: Sequence[Update]) -> Reads:
 def _both(reads: Reads, more: Reads) -> Reads:
     lists: dict[str, Any] = {row: tuple(dict.fromkeys((*getattr(reads, row), *getattr(more, row)))) for row in _LISTS}
     pages = [page for page in (reads.open_states, more.open_states) if page is not None]
-    return replace(reads, open_states=max(pages, default=None), **lists)
+    seeker = reads.seeker if more.open_states is None else more.seeker
+    return replace(reads, open_states=max(pages, default=None), seeker=seeker, **lists)
 
 
 def add(reads: Reads, more: More) -> Reads:

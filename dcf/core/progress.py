@@ -306,6 +306,8 @@ def _repeat(doc: StateDoc, meta: Meta, receipt: Receipt, request: Update) -> Dec
         return Decision(answer=refusals.already_completed(request.state, doc, receipt, is_latest=latest))
     if receipt.operation is Operation.UPDATE and receipt.content != request.content:
         return Decision(answer=refusals.request_id_used(request.state))
+    if receipt.operation is Operation.LOST and meta.status is RunStatus.RUNNING:
+        return Decision(answer=refusals.lease_lost(request.state, doc))
     if receipt.operation is not request.operation:
         stale = refusals.unless_holder(doc, meta, request.state, request.token)
         return Decision(answer=stale or refusals.lease_lost(request.state, doc))

@@ -1,7 +1,9 @@
 """Every refusal of a well-formed request by the control plane, with its code and a hint what to do next.
 
     terminal             run_closed, state_terminal    the run or the state has ended
-    not_ready            goes_by_itself, not_due, not_ready  too early, or no work for an agent; waiting helps
+    run_over             run_over, run_being_deleted   the run has ended, so it cannot be operated
+    run_paused           run_paused                    no new leases until the run is resumed
+    not_ready            goes_by_itself, not_due, not_ready, not_reached  too early, or no work for an agent
     owner_mismatch       owner_mismatch                the state is assigned to another agent
     lease_held           lease_held                    another agent holds the lease
     lease_lost           lease_lost                    the token is not that of the current lease
@@ -10,9 +12,13 @@
     token_used           token_used                    the token held the state before
     token_required       token_required                a write without a token
     attempts_exhausted   attempts_exhausted            leased as often as the run allows
-    invalid_transition   invalid_transition            a status that cannot follow the current one
+    invalid_transition   invalid_transition, is_a_scope, has_no_worker  what cannot be done to such a state
     nothing_ready        nothing_ready                 no state that this agent can take now
-    conflict             conflict, request_id_used     another run has this id; another write had this request id
+    conflict             conflict, request_id_used, run_request_id_used, definition_differs, moved_on  not so any more
+    cannot_rerun         cannot_rerun                  what the run recorded is not enough to go on from there
+    cannot_retry         cannot_retry                  the run did not fail, or cannot go on
+    run_live             run_live                      only a run that is over is deleted
+    on_hold              run_on_hold                   the run must be kept
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
 
 They are in one place so that codes stay stable and texts consistent.
@@ -25,6 +31,7 @@ from dcf.core.answers import AlreadyCompleted, StateRefusal
 from dcf.core.model import Meta, Receipt, RunStatus, StateDoc
 from dcf.core.quotas import Account
 from dcf.values.instants import seconds, to_text
+from dcf.values.names import escaped
 from dcf.values.refusal import Refusal
 
 
@@ -34,6 +41,24 @@ def run_closed(status: RunStatus) -> Refusal:
         code="terminal",
         message=f"The run is {status.value}; nothing in it changes any more.",
         hint="Stop working on this run; create a new run to do the work again.",
+    )
+
+
+def run_over(status: RunStatus) -> Refusal:
+    """Refuse to operate a run that has ended."""
+    return Refusal(
+        code="run_over",
+        message=f"The run is over: it is {status.value}.",
+        hint="Read it with read_workflow_control_plane; finalize_workflow writes its audit record.",
+    )
+
+
+def run_paused() -> Refusal:
+    """Refuse a new lease because the run is paused."""
+    return Refusal(
+        code="run_paused",
+        message="The run is paused: nobody gets a lease until it is resumed.",
+        hint="Finish or release what you hold, then wait for the workflow event; resume_run lets the run go on.",
     )
 
 
@@ -54,6 +79,47 @@ def not_ready(state: str, doc: StateDoc) -> StateRefusal:
         code="not_ready",
         message=f"State '{state}' waits for {waiting}.",
         hint="Wait for the workflow event of this state (await_workflow_event) instead of polling.",
+        doc=doc,
+    )
+
+
+def not_reached(state: str, doc: StateDoc) -> StateRefusal:
+    """Refuse to end a state by hand that control has not reached."""
+    waiting = ", ".join(sorted(name for name, epoch in doc.waits_for.items() if not epoch)[:5])
+    return StateRefusal(
+        code="not_ready",
+        message=f"The run has not reached state '{state}', which waits for {waiting}.",
+        hint="Resolve a state that is open; read_workflow_control_plane shows which are.",
+        doc=doc,
+    )
+
+
+def moved_on(state: str, doc: StateDoc, epoch: int) -> StateRefusal:
+    """Refuse because the state is not as the caller saw it."""
+    return StateRefusal(
+        code="conflict",
+        message=f"State '{state}' has moved on: its epoch is {doc.lease.epoch}, not {epoch}.",
+        hint="Read the state again, and resolve it if that is still wanted.",
+        doc=doc,
+    )
+
+
+def is_a_scope(state: str, doc: StateDoc) -> StateRefusal:
+    """Refuse to end a whole Parallel or Map by hand."""
+    return StateRefusal(
+        code="invalid_transition",
+        message=f"State '{state}' is a {doc.kind}, which ends when what is inside it has ended.",
+        hint="Resolve the open states inside it, named by path, as in Each/0/Name.",
+        doc=doc,
+    )
+
+
+def has_no_worker(state: str, doc: StateDoc) -> StateRefusal:
+    """Refuse to assign a state that nobody works on, or to give it an output."""
+    return StateRefusal(
+        code="invalid_transition",
+        message=f"State '{state}' is a {doc.kind}: nobody works on it, and its output is its input.",
+        hint="End it early with skip, or fail it with error.",
         doc=doc,
     )
 
@@ -135,6 +201,15 @@ def request_id_used(state: str) -> Refusal:
     )
 
 
+def run_request_id_used() -> Refusal:
+    """Refuse because the request id was used for another request about the run."""
+    return Refusal(
+        code="conflict",
+        message="This request_id was used for another request about this run.",
+        hint="Give every new request a request_id of its own; repeat one only with the same arguments.",
+    )
+
+
 def token_used(state: str, doc: StateDoc) -> StateRefusal:
     """Refuse because the token held the state before: a late request with it would act on the new lease."""
     return StateRefusal(
@@ -201,6 +276,52 @@ def conflict(message: str) -> Refusal:
         code="conflict",
         message=message,
         hint="Use a new workflow_id for a different workflow or input; a definition and a run are two things.",
+    )
+
+
+def definition_differs(name: str, version: str, kept: str, given: str) -> Refusal:
+    """Refuse because another document is kept under this name and version."""
+    return Refusal(
+        code="conflict",
+        message=f"'{escaped(name)}@{escaped(version)}' is another document (kept {kept}, given {given}).",
+        hint="Give a changed workflow a new version, or start the kept one by its name and version.",
+    )
+
+
+def cannot_rerun(message: str, hint: str) -> Refusal:
+    """Refuse because the run cannot be repeated from that state."""
+    return Refusal(code="cannot_rerun", message=message, hint=hint)
+
+
+def cannot_retry(message: str, hint: str) -> Refusal:
+    """Refuse because there is nothing in the run that could be tried again."""
+    return Refusal(code="cannot_retry", message=message, hint=hint)
+
+
+def run_live(workflow_id: str) -> Refusal:
+    """Refuse to delete a run that is not over."""
+    return Refusal(
+        code="run_live",
+        message=f"Run '{workflow_id}' is running; only runs that are over are deleted.",
+        hint=f"Cancel it first (cancel_run, or `dcf cancel {workflow_id}`), or wait until it is over.",
+    )
+
+
+def run_on_hold(workflow_id: str) -> Refusal:
+    """Refuse to delete a run that must be kept."""
+    return Refusal(
+        code="on_hold",
+        message=f"Run '{workflow_id}' is on hold and is kept.",
+        hint=f"An operator releases the hold: hold_run with hold=false, or `dcf hold {workflow_id} --release`.",
+    )
+
+
+def run_being_deleted(workflow_id: str) -> Refusal:
+    """Refuse because the run's keys are being removed."""
+    return Refusal(
+        code="run_over",
+        message=f"Run '{workflow_id}' is being deleted.",
+        hint="It is gone in a moment; start another.",
     )
 
 

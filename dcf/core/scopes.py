@@ -71,6 +71,7 @@ def opened_scope(snapshot: Snapshot, path: str) -> OpenScope:
         size=doc.scope.size,
         concurrency=doc.scope.concurrency,
         tolerance=doc.scope.tolerance,
+        done=doc.scope.done,
     )
 
 

@@ -269,7 +269,7 @@ class Transition:
 
     def _may_claim(self, path: str, claimant: Claimant) -> bool:
         """Return True if the claimant may lease the state. An assignment that was not read does not count as none."""
-        known = name_of(path) in self.meta.agents
+        known = name_of(path) in self.meta.agents and not self.meta.is_paused
         return known and len(self.claimed) < claimant.most and self.meta.may_take(path, claimant.owner)
 
     def _wait(self, step: OpenWait) -> None:
@@ -342,6 +342,8 @@ class Transition:
     def _end(self, status: RunStatus, result: dict[str, Json], event: Event) -> None:
         self.run_status = status
         self.writes.meta.update({"status": status.value, "finished_at": to_text(self.now), **result})
+        if self.meta.is_paused:
+            self.writes.meta["paused_at"] = None
         self.writes.events.append(event)
         told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=self.epoch, reason=status.value)
         self.writes.notices.append(told)

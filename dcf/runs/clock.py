@@ -12,6 +12,7 @@ from dcf.errors import DcfError, NotFound, StoreUnavailable
 from dcf.runs.activity import Activity
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.retention import Retention
 from dcf.store.due import DueRuns
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Attention, Outbox
@@ -34,6 +35,7 @@ class RunClock:
         index: RunIndex,
         due: DueRuns,
         outbox: Outbox,
+        retention: Retention,
         deliveries: DeliveryThreads,
         time: ServerTime,
         activity: Activity | None = None,
@@ -42,6 +44,7 @@ class RunClock:
         self._index = index
         self._due = due
         self._outbox = outbox
+        self._retention = retention
         self._deliveries = deliveries
         self._time = time
         self._is_first = True
@@ -111,6 +114,8 @@ class RunClock:
         if done or attention.owed:
             done += self._deliveries.hand_over(workflow_id)
         if not attention.is_running and not attention.owed:
+            if self._retention.look(workflow_id, attention):
+                return done + 1  # the next look does the rest
             self._retire(workflow_id, attention)
         return done
 
@@ -128,8 +133,7 @@ class RunClock:
         if not attention.is_left_open:
             self._plane.skip_unreached(workflow_id)  # the process that ended the run may have crashed
         self._pack(workflow_id)
-        if attention.is_final and attention.retention_s is not None:
-            self._expire(workflow_id, attention.retention_s)
+        self._retention.settle(workflow_id, attention)
         self._index.retire(workflow_id, is_final=attention.is_final)
 
     def _pack(self, workflow_id: str) -> None:
@@ -138,8 +142,3 @@ class RunClock:
             self._plane.pack(workflow_id)
         except DcfError as error:
             _log.warning("pulse: run %s is not packed: %s: %s", workflow_id, error.code, error.message)
-
-    def _expire(self, workflow_id: str, retention_s: int) -> None:
-        states, scopes, branches = self._plane.inside(workflow_id)
-        paths = self._plane.run(workflow_id).definition.paths
-        self._outbox.expire(workflow_id, (*paths, *states), (*paths, *scopes), branches, retention_s)

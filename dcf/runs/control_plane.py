@@ -4,17 +4,16 @@ This module decides nothing and sends no Redis command: `transactions` carries t
 the work that it left. States are given by name or, inside Parallel and Map, by path.
 """
 
-import random
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
 from dcf.asl.places import Place
 from dcf.asl.state_paths import name_of
 from dcf.asl.states import Wait
-from dcf.core import attention, batch, claim, creation, finalization, healing, kickoff, lease, needs, progress, receipts
+from dcf.core import attention, batch, creation, finalization, healing, kickoff, lease, needs, progress, receipts
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.batch import Answers
 from dcf.core.decision import Decision, More, Reads, Snapshot
@@ -25,6 +24,7 @@ from dcf.core.refusals import unless_full
 from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
+from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps
 from dcf.runs.transactions import Run, Transactions
 from dcf.store.authors import current_account
@@ -35,9 +35,6 @@ from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
 Request = TypeVar("Request", lease.Acquire, lease.Renew, lease.Release, progress.Update)
-
-_PAGES = (4, 32, 128)
-"""Open states that a claim reads per round trip. Ready states usually come first, so the first page is small."""
 
 _ALL = 1_000_000
 _NO_ITEMS = NoItems()
@@ -52,20 +49,24 @@ _ENDINGS: Mapping[Fired | None, Ending] = {
 
 
 class ControlPlane:
-    """Create, read, lease, write and close runs. Its only state is a cache of definitions."""
+    """Create, read, lease, write and close runs. Its only state is a cache of definitions.
+
+    Operations elsewhere (`lifecycle`) use its `transactions` and `follow_ups`, and with them that cache.
+    """
 
     def __init__(self, store: RunStore, index: RunIndex, items: ItemSource = _NO_ITEMS) -> None:
         self._store = store
         self._index = index
-        self._transactions = Transactions(store)
-        self._follow_ups = FollowUps(self._transactions, items)
+        self.transactions = Transactions(store)
+        self.follow_ups = FollowUps(self.transactions, items)
+        self._claims = Claims(self.transactions, self.acquire)
 
     def hand_over_to(self, hand_over: Callable[[str], object]) -> None:
         """From now on call this with a run's id whenever a commit owes notifications; it must return at once.
 
         Without it, and for `kick_off`, whose caller delivers, the clock has them delivered at its next look.
         """
-        self._follow_ups.hand_over = hand_over
+        self.follow_ups.hand_over = hand_over
 
     def create(self, request: creation.Create) -> Created | Refusal:
         """Create a run. Repeating the same request returns the run that exists."""
@@ -78,8 +79,8 @@ class ControlPlane:
         answer = committed.answer
         if isinstance(answer, Created):
             if not answer.existed:
-                self._transactions.keep(request, answer)  # replaces a cached earlier run of this name
-            self._follow_ups.after(request.workflow_id, committed)
+                self.transactions.keep(request, answer)  # replaces a cached earlier run of this name
+            self.follow_ups.after(request.workflow_id, committed)
             is_over = answer.meta.get("status") != RunStatus.RUNNING
             if answer.existed and is_over and answer.meta.get("finalized_at") is None:
                 self.skip_unreached(request.workflow_id)  # the process that created it may have died before this
@@ -87,15 +88,15 @@ class ControlPlane:
 
     def run(self, workflow_id: str) -> Run:
         """Return the fixed part of the run that exists now. Raise UnknownRun if there is none."""
-        return self._transactions.current_run(workflow_id)
+        return self.transactions.current_run(workflow_id)
 
     def path(self, workflow_id: str, state: str) -> str:
         """Return the path of the state that a caller gave by name or path."""
-        return self._transactions.path(workflow_id, state)
+        return self.transactions.path(workflow_id, state)
 
     def place(self, workflow_id: str, state: str) -> Place:
         """Return a state's position in its workflow. Raise UnknownState if there is none of this name or path."""
-        return self._transactions.place(workflow_id, state)
+        return self.transactions.place(workflow_id, state)
 
     def read(
         self,
@@ -109,7 +110,7 @@ class ControlPlane:
 
         `with_data`: inputs and outputs as well.
         """
-        run = self._transactions.run(workflow_id)
+        run = self.transactions.run(workflow_id)
         while True:
             paths = self._paths(workflow_id, run, states)
             missing = next((path for path in paths if needs.place_of(run.definition, path) is None), None)
@@ -119,7 +120,7 @@ class ControlPlane:
             snapshot = self._store.read(workflow_id, reads)
             if snapshot.meta is not None and run.is_that_of(snapshot.meta):
                 break
-            run = self._transactions.load(workflow_id)
+            run = self.transactions.load(workflow_id)
         if missing is not None:
             raise UnknownState(workflow_id, missing)
         # Keyed by the names that the caller used, without the documents that were read only to judge the scopes.
@@ -138,7 +139,7 @@ class ControlPlane:
         used_before = ((path, receipts.token_key(request.token)),)
         reads = Reads(states=with_scopes([path]), inputs=(path,), agents=(path,), receipts=used_before)
         decide = partial(lease.acquire, request=_at(path, request))
-        done: Committed[Leased | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
+        done: Committed[Leased | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
         answer = done.answer
         if isinstance(answer, Refusal) and answer.code == "attempts_exhausted":
             self.exhaust(workflow_id, path)
@@ -149,7 +150,7 @@ class ControlPlane:
         path = self.path(workflow_id, request.state)
         decide = partial(lease.renew, request=_at(path, request))
         reads = Reads(states=with_scopes([path]))
-        done: Committed[Leased | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
+        done: Committed[Leased | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
         return done.answer
 
     def release(self, workflow_id: str, request: lease.Release) -> Released | Refusal:
@@ -157,25 +158,12 @@ class ControlPlane:
         path = self.path(workflow_id, request.state)
         decide = partial(lease.release, request=_at(path, request))
         reads = Reads(states=with_scopes([path]))
-        done: Committed[Released | Refusal] = self._transactions.on_state(workflow_id, path, reads, decide)
+        done: Committed[Released | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
         return done.answer
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
         """Claim: lease the next ready state that this agent may take."""
-        wish = replace(wish, claims=True)
-        offset, page = 0, 0
-        while True:
-            length = _PAGES[min(page, len(_PAGES) - 1)]
-            reads = Reads(open_states=(offset, length), claim=wish.token)
-            answer = self._transactions.on_run(workflow_id, reads, _Claiming(wish)).answer
-            if isinstance(answer, _Expired):
-                taken = self.acquire(workflow_id, replace(wish, state=answer.state))
-                if isinstance(taken, Leased):
-                    return taken
-                continue  # another agent was faster: read again
-            if not isinstance(answer, NothingReady) or answer.examined < length:
-                return answer
-            offset, page = offset + length, page + 1
+        return self._claims.claim(workflow_id, wish)
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
         """Apply a lease holder's write. A completion also enters the next states, in the same transaction."""
@@ -188,7 +176,7 @@ class ControlPlane:
         Each is answered as if it came alone; what follow-up work brought is part of the last answer.
         """
         asked = [self._identified(workflow_id, request) for request in requests]
-        committed: Committed[Answers] = self._transactions.by_definition(
+        committed: Committed[Answers] = self.transactions.by_definition(
             workflow_id,
             lambda run: needs.to_update_all(run.definition, asked),
             partial(_update, asked),
@@ -208,7 +196,7 @@ class ControlPlane:
             return kickoff.kick_off(snapshot, reason, run.definition.machine.timeout_s)
 
         reads = Reads(open_states=(0, _ALL), whole_meta=True)
-        done: Committed[Owed | Refusal] = self._transactions.by_definition(workflow_id, lambda _: reads, decide)
+        done: Committed[Owed | Refusal] = self.transactions.by_definition(workflow_id, lambda _: reads, decide)
         return done.answer
 
     def look(self, workflow_id: str, path: str) -> Owed:
@@ -219,14 +207,14 @@ class ControlPlane:
         if ending is not None:
             self._end_by_itself(workflow_id, path, ending, answer.size)
         if answer.fired == "scope":
-            self._follow_ups.look(workflow_id, path)
+            self.follow_ups.look(workflow_id, path)
         return answer
 
     def hasten(self, workflow_id: str, state: str) -> Owed:
         """Make a ready state due now, so that the clock announces it again."""
         path = self.path(workflow_id, state)
         decide = partial(attention.hasten, state=path)
-        return self._transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
+        return self.transactions.on_state(workflow_id, path, Reads(states=with_scopes([path])), decide).answer
 
     def heal(self, workflow_id: str) -> int:
         """Correct times that lie too far in the future because the server clock stepped back.
@@ -237,8 +225,8 @@ class ControlPlane:
         def decide(run: Run, snapshot: Snapshot) -> Decision[bool]:
             return kickoff.heal_deadline(snapshot, run.definition.machine.timeout_s)
 
-        self._transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
-        definition = self._transactions.run(workflow_id).definition
+        self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
+        definition = self.transactions.run(workflow_id).definition
         return sum(self._heal(workflow_id, definition, path) for path in self._store.open_states(workflow_id))
 
     def announce_again(self, workflow_id: str, names: Collection[str]) -> None:
@@ -256,8 +244,8 @@ class ControlPlane:
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | None]:
             return progress.time_out_run(snapshot, run.definition)
 
-        committed = self._transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
-        self._follow_ups.after(workflow_id, committed)
+        committed = self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
+        self.follow_ups.after(workflow_id, committed)
 
     def finalize(self, workflow_id: str, request: finalization.Finalize) -> Finalized:
         """Close the run and write its audit record, once. A repetition closes what a crashed server left open."""
@@ -268,14 +256,14 @@ class ControlPlane:
         def decide(_: Run, snapshot: Snapshot) -> Decision[Finalized]:
             return finalization.finalize(snapshot, request)
 
-        answer = self._transactions.by_definition(workflow_id, reads, decide).answer
+        answer = self.transactions.by_definition(workflow_id, reads, decide).answer
         if request.close_open_states:
             self.skip_unreached(workflow_id)  # open states in scopes: `meta` fences them
         return answer
 
     def skip_unreached(self, workflow_id: str) -> None:
         """Mark as skipped the states that an ended run never reached. Safe to repeat, by any process."""
-        self._follow_ups.skip_unreached(workflow_id)
+        self.follow_ups.skip_unreached(workflow_id)
 
     def pack(self, workflow_id: str) -> None:
         """Store the workflow of an ended run as text, which takes a third of the memory. Safe to repeat."""
@@ -283,11 +271,11 @@ class ControlPlane:
         def decide(run: Run, snapshot: Snapshot) -> Decision[bool]:
             return finalization.pack(snapshot, run.definition)
 
-        self._transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
+        self.transactions.by_definition(workflow_id, lambda _: Reads(whole_meta=True), decide)
 
     def inside(self, workflow_id: str) -> tuple[list[str], list[str], list[str]]:
         """Return the paths of all states, scopes, branches and iterations that ever existed inside Parallel and Map."""
-        return self._follow_ups.inside(workflow_id)
+        return self.follow_ups.inside(workflow_id)
 
     def _identified(self, workflow_id: str, request: progress.Update) -> progress.Update:
         """Return the request with its state named by path, and with an id if it needs one.
@@ -305,12 +293,12 @@ class ControlPlane:
         applied = [at for at, answer in enumerate(answers) if isinstance(answer, Updated)]
         if applied and (committed.owes or not committed.remaining.is_nothing):
             last, taken = applied[-1], batch.claims_of(committed.answer)
-            joined = self._follow_ups.after(workflow_id, committed, completer_of(requests[last], answers[last], taken))
+            joined = self.follow_ups.after(workflow_id, committed, completer_of(requests[last], answers[last], taken))
             answers[last] = _joined(answers[last], joined)
         for at in applied:
             if _may_have_died(answers[at]) and "/" in requests[at].state:
                 by = completer_of(requests[at], answers[at], batch.claims_of(answers))
-                answers[at] = _joined(answers[at], self._follow_ups.look_around(workflow_id, requests[at].state, by))
+                answers[at] = _joined(answers[at], self.follow_ups.look_around(workflow_id, requests[at].state, by))
         return tuple(answers)
 
     def _paths(self, workflow_id: str, run: Run, states: tuple[str, ...] | None) -> tuple[str, ...]:
@@ -331,10 +319,10 @@ class ControlPlane:
         def decide(run: Run, snapshot: Snapshot) -> Decision[RunStatus | More | None]:
             return end(snapshot, path, run.definition, run.context)
 
-        committed = self._transactions.by_definition(
+        committed = self.transactions.by_definition(
             workflow_id, lambda run: needs.to_end(run.definition, path, size), decide, path
         )
-        self._follow_ups.after(workflow_id, committed)
+        self.follow_ups.after(workflow_id, committed)
 
 
 def _update(requests: Sequence[progress.Update], run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
@@ -366,27 +354,3 @@ def _joined(answer: Updated | Refusal, joined: Joined) -> Updated | Refusal:
 def _at(path: str, request: Request) -> Request:
     """Return the request with its state named by path."""
     return request if path == request.state else replace(request, state=path)
-
-
-@dataclass(frozen=True, slots=True)
-class _Expired:
-    """Returned in place of an answer: the state to lease is held by an expired lease, and its input was not read."""
-
-    state: str
-
-
-class _Claiming:
-    """Claims a state. If another agent took it first, tries again from a random one, so that many agents spread out."""
-
-    def __init__(self, wish: lease.Acquire) -> None:
-        self._wish = wish
-        self._tried = False
-
-    def __call__(self, snapshot: Snapshot) -> Decision[Leased | NothingReady | Refusal | _Expired]:
-        start = random.getrandbits(16) if self._tried else 0  # nosec B311 - an order, no secret
-        self._tried = True
-        decision = claim.claim(snapshot, self._wish, start)
-        answer = decision.answer
-        if isinstance(answer, Leased) and decision.changes is not None and answer.state not in snapshot.inputs:
-            return Decision(answer=_Expired(answer.state))
-        return Decision(answer=answer, changes=decision.changes)

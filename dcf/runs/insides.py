@@ -3,11 +3,14 @@
 A Map may have thousands of open states, so the selection uses their paths only and reads no document.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from dcf.asl.state_paths import ancestors, components, name_of, split, split_scope
+from dcf.asl.state_paths import ancestors, components, join, name_of, open_scope, split, split_scope
+
+if TYPE_CHECKING:
+    from dcf.asl.machine import Machine
 
 Order: TypeAlias = tuple[tuple[int, int, str], ...]
 
@@ -46,6 +49,23 @@ def pick(paths: Iterable[str], *, each: int, most: int) -> Picked:
             shown.setdefault(split_scope(scope)[0], set()).add(scope)
         picked.append(path)
     return Picked(paths=tuple(picked), more={owner: len(scopes) for owner, scopes in more.items()})
+
+
+def members(owner: str, machines: "Sequence[Machine]", size: int, after: str | None) -> Iterator[tuple[int, str]]:
+    """Yield the index and path of each state in the branches or iterations of a scope, after this path, in order.
+
+    Raise KeyError if `after` is not one of them.
+    """
+    first, name = 0, None
+    if after is not None:
+        scope, name = split(after)
+        if not scope or split_scope(scope)[0] != owner:
+            raise KeyError(after)
+        first = split_scope(scope)[1]
+    for index in range(first, size):
+        names = list(machines[index if len(machines) > 1 else 0].states)
+        for one in names[names.index(name) + 1 :] if name in names and index == first else names:
+            yield index, join(open_scope(owner, index), one)
 
 
 def tree(paths: Iterable[str], more: Mapping[str, int]) -> Iterator[Row]:

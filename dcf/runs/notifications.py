@@ -107,7 +107,19 @@ class Notifications:
             source=None,
             reason=reason,
         )
-        return self._send(workflow_id, entry, None, snapshot, payload)
+        target = self._send(workflow_id, entry, None, snapshot, payload)
+        if target.sent and target.agent_id is not None:
+            self._record(workflow_id, self._plane.path(workflow_id, state), entry, target.agent_id, snapshot)
+        return target
+
+    def _record(self, workflow_id: str, path: str, entry: OutboxEntry, agent_id: str, snapshot: Snapshot) -> None:
+        """Record that the agents of a ready state were told once more, for views of the run."""
+        assert snapshot.meta is not None, "read() raises for a run that does not exist"
+        if not is_ready(snapshot.meta, snapshot.states[entry.state or path], snapshot.now):
+            return
+        times = self._records.read(workflow_id, (path,)).get(path, NEVER_TOLD).times(entry.epoch)
+        found = Announcement(epoch=entry.epoch, number=times + 1, agent_id=agent_id, at=snapshot.now)
+        self._records.record(workflow_id, path, found)
 
     def deliver(self, workflow_id: str, *, payload: Json = None) -> list[Target]:
         """Hand owed notifications to their agents, a page of them. Entries that no agent can take yet stay."""

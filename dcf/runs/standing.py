@@ -5,7 +5,7 @@ It is computed from the documents that were read, here and nowhere else. Formatt
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Final
 
 from dcf.asl.state_paths import ancestors, split, split_scope
 from dcf.core.decision import Snapshot, Tally
@@ -16,6 +16,12 @@ from dcf.values.instants import from_text, to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
 
+_ERROR_SHOWN: Final = 200
+"""Characters of an error in a summary."""
+
+_SUMMARY: Final = ("workflow_id", "workflow_name", "status", "created_at", "started_at", "finished_at", "finalized_at")
+_MORE_OF_SUMMARY: Final = ("paused_at", "tags", "planner_agent_id", "error", "cause")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateView:
@@ -23,8 +29,9 @@ class StateView:
 
     `ready`: a lease on it could be granted now, and since `ready_since` if the documents tell. `agents` are the
     assigned ones; if empty, any agent may take it. `awaits_start`: it is ready but the run was not started, so no
-    agent was told. `told` says how its agents were notified of it, if that was read. `given` (the input) and `output`
-    are MISSING if there is no such document. A Parallel or Map may have a `tally` of what has ended inside.
+    agent was told. `is_paused`: it would be ready if the run were not paused. `told` says how its agents were notified
+    of it, if that was read. `given` (the input) and `output` are MISSING if there is no such document. A Parallel or
+    Map may have a `tally` of what has ended inside.
     """
 
     path: str
@@ -33,6 +40,7 @@ class StateView:
     agents: tuple[str, ...] = ()
     ready_since: int | None = None
     awaits_start: bool = False
+    is_paused: bool = False
     told: Told = NEVER_TOLD
     given: Json = MISSING
     output: Json = MISSING
@@ -48,9 +56,26 @@ class StateView:
         if self.ready:
             since = None if self.ready_since is None else to_text(self.ready_since)
             shown |= {"ready_since": since, "awaits_start": self.awaits_start, **self._told_as_json()}
+        if self.is_paused:
+            shown["paused"] = True
         if self.tally is not None:
             shown["tally"] = {"done": self.tally.done, "failed": self.tally.failed}
         return shown
+
+    def summary(self) -> dict[str, Json]:
+        """Return what matters at a glance as JSON; what is empty is left out."""
+        doc = self.doc
+        shown: dict[str, Json] = {
+            "status": doc.status.value,
+            "ready": self.ready or None,
+            "attempts": doc.attempts or None,
+            "type": doc.kind,
+            "owner_agent_id": doc.lease.owner_agent_id,
+            "started_at": None if doc.started_at is None else to_text(doc.started_at),
+            "finished_at": None if doc.finished_at is None else to_text(doc.finished_at),
+            "last_error": None if doc.last_error is None else doc.last_error[:_ERROR_SHOWN],
+        }
+        return {name: value for name, value in shown.items() if value is not None}
 
     def _told_as_json(self) -> dict[str, Json]:
         """Return how often its agents were notified in this visit, and why the last notification did not arrive."""
@@ -82,6 +107,11 @@ class RunView:
         return self.meta.status
 
     @property
+    def word(self) -> str:
+        """The status for people: a run that is paused says so, though its status is running."""
+        return "paused" if self.meta.is_paused else self.meta.status.value
+
+    @property
     def planner_agent_id(self) -> str | None:
         """Id of the agent that planned the run, if the whole meta document was read."""
         found = self.document.get("planner_agent_id")
@@ -94,32 +124,10 @@ class RunView:
         return {"meta": dict(self.document), "states": states, "outputs": outputs, "more": dict(self.more)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunSummary:
-    """One line of the list of runs. `unreadable` is a run whose documents are damaged.
-
-    Only the workflow's own states are counted, since the number of states inside a Map is not known beforehand.
-    """
-
-    workflow_id: str
-    status: RunStatus | Literal["unreadable"]
-    workflow_name: str | None = None
-    states_done: int = 0
-    states: int = 0
-    created_at: str | None = None
-    finished_at: str | None = None
-
-    def as_json(self) -> dict[str, Json]:
-        """Return it as JSON."""
-        return {
-            "workflow_id": self.workflow_id,
-            "workflow_name": self.workflow_name,
-            "status": str(self.status),
-            "states_done": self.states_done,
-            "states": self.states,
-            "created_at": self.created_at,
-            "finished_at": self.finished_at,
-        }
+def summary_of_run(run: RunView) -> dict[str, Json]:
+    """Return what matters of a run at a glance as JSON: fields of meta, without input, output and workflow."""
+    shown = {name: run.document.get(name) for name in (*_SUMMARY, *_MORE_OF_SUMMARY)}
+    return {name: value for name, value in shown.items() if value is not None or name in _SUMMARY}
 
 
 def known(value: Json) -> Json:
@@ -136,6 +144,7 @@ def view_of(snapshot: Snapshot, path: str, doc: StateDoc, meta: Meta) -> StateVi
         ready=ready,
         agents=meta.assigned(path),
         ready_since=_ready_since(path, doc, snapshot.states, meta) if ready else None,
+        is_paused=meta.is_paused and doc.is_claimable(snapshot.now),
         awaits_start=ready and not meta.is_started and doc.lease.epoch == from_text(meta.created_at),
         given=snapshot.inputs.get(path, MISSING),
         output=snapshot.outputs.get(path, MISSING),

@@ -4,23 +4,20 @@ All of these callers read runs through this module, so they agree. The size of e
 iterations a Map has.
 """
 
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from dcf.asl.state_paths import join, name_of
 from dcf.core import codec, needs
 from dcf.core.decision import Reads
 from dcf.core.definition import Definition
-from dcf.core.model import RunStatus
 from dcf.core.scopes import fenced, with_scopes
-from dcf.errors import InvalidArgument, NotFound, StoreUnsuitable
+from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.insides import pick
-from dcf.runs.standing import RunSummary, RunView, StateView, view_of
-from dcf.store.history import Happening, History
-from dcf.store.index import RunIndex
+from dcf.runs.insides import members, pick
+from dcf.runs.standing import RunView, StateView, view_of
 from dcf.store.runs import RunStore
 from dcf.store.told import NEVER_TOLD, ToldRecords
 
@@ -36,33 +33,25 @@ MOST: Final = 200
 _CHUNK: Final = 200
 """States read per round trip."""
 
-_FOLLOW_S: Final = 0.2
-
 
 class RunViews:
     """Reads the status of runs."""
 
-    def __init__(
-        self, plane: ControlPlane, store: RunStore, index: RunIndex, history: History, told: ToldRecords
-    ) -> None:
+    def __init__(self, plane: ControlPlane, store: RunStore, told: ToldRecords) -> None:
         self._plane = plane
         self._store = store
-        self._index = index
-        self._history = history
         self._told = told
 
-    def newest(self, limit: int) -> list[RunSummary]:
-        """Return summaries of the newest runs, newest first. Index entries without a run are left out."""
-        found = map(self._summary, self._index.newest(limit))
-        return [one for one in found if one is not None]
-
-    def read(self, workflow_id: str, states: Sequence[str] = (), *, whole_meta: bool = True) -> RunView:
+    def read(
+        self, workflow_id: str, states: Sequence[str] = (), *, whole_meta: bool = True, with_data: bool = True
+    ) -> RunView:
         """Return the status of a run and of these states, keyed by the given names. Raise UnknownRun or UnknownState.
 
-        A state inside a Parallel or Map that has not opened it yet is left out.
+        A state inside a Parallel or Map that has not opened it yet is left out. `with_data`: inputs and outputs as
+        well.
         """
         paths = {state: self._plane.path(workflow_id, state) for state in states}
-        found = self._plane.read(workflow_id, tuple(paths.values()), whole_meta=whole_meta)
+        found = self._plane.read(workflow_id, tuple(paths.values()), whole_meta=whole_meta, with_data=with_data)
         assert found.meta is not None, "read() raises for a run that does not exist"
         docs = {state: found.states[path] for state, path in paths.items() if path in found.states}
         return RunView(
@@ -100,7 +89,13 @@ class RunViews:
         )
 
     def each_state(
-        self, workflow_id: str, named: Sequence[str] = (), *, after: str | None = None, at_once: int = _CHUNK
+        self,
+        workflow_id: str,
+        named: Sequence[str] = (),
+        *,
+        after: str | None = None,
+        at_once: int = _CHUNK,
+        with_data: bool = True,
     ) -> Iterator[tuple[str, StateView]]:
         """Yield states with their names, read in chunks: those given, or the workflow's own and the open ones inside.
 
@@ -110,7 +105,38 @@ class RunViews:
         paths = self._following(workflow_id, tuple(named), after)
         size = min(at_once, _CHUNK)
         for start in range(0, len(paths), size):
-            yield from self.read(workflow_id, paths[start : start + size], whole_meta=False).states.items()
+            page = self.read(workflow_id, paths[start : start + size], whole_meta=False, with_data=with_data)
+            yield from page.states.items()
+
+    def each_inside(
+        self, workflow_id: str, scope: str, *, after: str | None = None, at_once: int = _CHUNK, with_data: bool = True
+    ) -> Iterator[tuple[str, StateView]]:
+        """Yield the states in the branches or iterations of a Parallel or Map, those that have ended as well.
+
+        They come by branch or iteration. States that control never reached have no document and are left out.
+        """
+        place = self._plane.place(workflow_id, scope)
+        if not place.state.machines:
+            raise InvalidArgument(f"State '{place.path}' is no Parallel or Map.", "Name one that is.")
+        around = self.read(workflow_id, (place.path,), whole_meta=False).states.get(place.path)
+        bounds = None if around is None else around.doc.scope
+        if bounds is None:
+            return
+        try:
+            paths = members(place.path, place.state.machines, bounds.size, after)
+            last_seen = -1
+            while page := list(islice(paths, min(at_once, _CHUNK))):
+                found = self.read(workflow_id, [path for _, path in page], whole_meta=False, with_data=with_data).states
+                for index, path in page:
+                    if path in found:
+                        last_seen = index
+                        yield path, found[path]
+                if page[-1][0] - last_seen > bounds.concurrency:
+                    return  # iteration i + concurrency begins only when iteration i has ended
+        except (KeyError, ValueError):
+            raise InvalidArgument(
+                "cursor is not one that an answer to this call gave.", "Begin again without cursor."
+            ) from None
 
     def paths_of(self, workflow_id: str, definition: Definition, names: Iterable[str]) -> tuple[str, ...]:
         """Return the paths of the states of these names; inside Parallel and Map, of the open ones only."""
@@ -132,20 +158,6 @@ class RunViews:
         found = survey(self._store, workflow_id, definition, inside, most)
         return replace(found, meta=run.document)
 
-    def happenings(self, workflow_id: str, *, follow: bool) -> Iterator[Happening]:
-        """Yield the history, read in pages. With `follow`, go on until the run has ended."""
-        last = "0"
-        while True:
-            is_over = self.read(workflow_id).status is not RunStatus.RUNNING
-            page = self._history.after(workflow_id, last)
-            for happening in page:
-                last = happening.event_id
-                yield happening
-            if not page and (is_over or not follow):
-                return
-            if not page:
-                time.sleep(_FOLLOW_S)
-
     def key_names(self, workflow_id: str, states: Iterable[str]) -> list[str]:
         """Return the keys of a run's meta document, its definition and its states."""
         keys = self._store.keys(workflow_id)
@@ -154,28 +166,6 @@ class RunViews:
     def input_key(self, workflow_id: str, path: str) -> str:
         """Return the key of a state's input."""
         return self._store.keys(workflow_id).input(path)
-
-    def _summary(self, workflow_id: str) -> RunSummary | None:
-        """Return one line of the list. A run with damaged keys must not hide the others."""
-        try:
-            paths = self._plane.run(workflow_id).definition.paths
-            found = self._store.read(workflow_id, Reads(states=paths, whole_meta=True))
-        except NotFound:
-            return None
-        except StoreUnsuitable:
-            return RunSummary(workflow_id=workflow_id, status="unreadable")
-        if found.meta is None:
-            return None
-        meta = found.meta_document or {}
-        return RunSummary(
-            workflow_id=workflow_id,
-            status=found.meta.status,
-            workflow_name=meta.get("workflow_name"),
-            states_done=sum(doc.status.is_terminal for doc in found.states.values()),
-            states=len(found.states),
-            created_at=meta.get("created_at"),
-            finished_at=meta.get("finished_at"),
-        )
 
     def _inside(self, workflow_id: str, definition: Definition) -> list[str]:
         """Return the open states inside Parallel and Map, in the order in which they next need attention."""

@@ -20,6 +20,7 @@ from dcf.store.connection import (
     all_checked,
     checked,
     exchange,
+    unwatch_later,
 )
 from dcf.store.faults import is_refused_login
 
@@ -90,7 +91,7 @@ class Attempts:
         if self.wait_replicas:
             self._confirm(connection, barrier, ("UNWATCH",))
         else:
-            exchange(connection, [("UNWATCH",)])
+            unwatch_later(connection)
 
     def result_of(self, connection: Connection, barrier: str, decide: Callable[[], Answer]) -> Answer:
         """Return what `decide` returns. If it raises its answer as an error, confirm that as well."""

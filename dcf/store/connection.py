@@ -42,6 +42,8 @@ _SENTINEL_SCHEMES = {"redis+sentinel": False, "rediss+sentinel": True}
 _SCHEMES = {"redis", "rediss", "unix", *_SENTINEL_SCHEMES}
 _FIXED: dict[str, Any] = {"protocol": 2, "decode_responses": False}
 """Options that the protocol relies on; a URL's query may not change them."""
+_WATCHES = "dcf_watches"
+"""Attribute of a connection that watches keys for nobody any more."""
 _UNTIMED: dict[str, Any] = {"socket_timeout": None}
 # hiredis is typed for one argument, but packs a whole command.
 _pack = cast("Callable[[Command], bytes]", pack_command)
@@ -199,6 +201,17 @@ class Lent:
 
 def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
     """Send commands in one packet and read all replies. Error replies are returned, not raised."""
+    if vars(connection).pop(_WATCHES, False):
+        return _exchange(connection, [("UNWATCH",), *commands])[1:]
+    return _exchange(connection, commands)
+
+
+def unwatch_later(connection: Connection) -> None:
+    """Have what the connection watches forgotten with its next packet: it costs no round trip of its own."""
+    vars(connection)[_WATCHES] = True
+
+
+def _exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
     connection.send_packed_command([b"".join(map(_pack, commands))], check_health=False)
     arrived: Callable[[int], list[Reply]] | None = getattr(connection, "arrived", None)
     replies: list[Reply] = []

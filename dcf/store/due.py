@@ -9,10 +9,13 @@ has not committed yet, runs again. And one that needs no earlier look finds that
 from collections.abc import Sequence
 from typing import Final
 
+from dcf.core.catalog import Facet
+from dcf.core.model import RunStatus
+from dcf.core.retention import KEEP_ALL, RetentionPolicy
 from dcf.store import keys
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.keys import RunKeys
-from dcf.store.outbox import attention_commands, read_attention
+from dcf.store.outbox import Attention, attention_commands, read_attention
 from dcf.store.writing import due_command
 from dcf.values.instants import to_text
 from dcf.values.json_text import dump
@@ -23,8 +26,9 @@ _PAGE: Final = 500
 class DueRuns:
     """Live runs by when the clock must look at them."""
 
-    def __init__(self, connections: Connections) -> None:
+    def __init__(self, connections: Connections, policy: RetentionPolicy = KEEP_ALL) -> None:
         self._connections = connections
+        self._policy = policy
 
     def at(self, now: int) -> list[str]:
         """Return the ids of runs that the clock must look at by this server time."""
@@ -33,7 +37,7 @@ class DueRuns:
 
     def settle(self, workflow_id: str) -> None:
         """Set when the clock must look at the run next, or remove it; leave it due if it changes meanwhile."""
-        self._connections.over_one(lambda connection: _settle(connection, RunKeys(workflow_id)))
+        self._connections.over_one(lambda connection: _settle(connection, RunKeys(workflow_id), self._policy))
 
     def check(self, workflow_ids: Sequence[str], now: int) -> None:
         """Bring live runs forward that are noted too late or not at all: by an older version, which has no index."""
@@ -63,14 +67,27 @@ def _latest(replies: list[Reply], now: int) -> int | None:
     return at if noted is None or float(noted) > at else None
 
 
-def _settle(connection: Connection, run: RunKeys) -> None:
+def _outlived(seen: Attention) -> list[str]:
+    """Return the lists that a run no longer belongs on: those of other statuses, and of stuck runs once it is over.
+
+    A running one can be on another only if it was retried. Whoever lists the run meanwhile, for a change of its status,
+    runs again: this is written with meta, which all transactions of the run watch.
+    """
+    if not seen.exists or (seen.is_running and not seen.is_retried):
+        return []
+    others = [keys.runs_by(Facet.STATUS, status) for status in RunStatus if status != seen.status]
+    return others if seen.is_running else [*others, keys.STUCK]
+
+
+def _settle(connection: Connection, run: RunKeys, policy: RetentionPolicy) -> None:
     watch: Command = ("WATCH", run.meta, run.timers, run.outbox)
-    listed: Command = ("ZSCORE", keys.LIVE, run.workflow_id)
-    _, is_live, *replies = (checked(reply) for reply in exchange(connection, [watch, listed, *attention_commands(run)]))
+    live: Command = ("ZSCORE", keys.LIVE, run.workflow_id)
+    _, is_live, *replies = (checked(reply) for reply in exchange(connection, [watch, live, *attention_commands(run)]))
     seen, index = read_attention(replies), keys.due(run.workflow_id)
     # A run that is over but still listed was not when the clock looked: the next look takes it off the live list.
-    at = seen.next_due or (None if is_live is None else seen.now)
+    at = seen.next_due or (seen.retention_due(policy) if is_live is None else seen.now)
     commands: list[Command] = [("ZREM", index, run.workflow_id) if at is None else ("ZADD", index, at, run.workflow_id)]
+    commands += [("ZREM", listed, run.workflow_id) for listed in _outlived(seen)]
     if seen.exists:
         commands.append(("JSON.SET", run.meta, "$.clock_due_at", dump(None if at is None else to_text(at))))
     for reply in exchange(connection, [("MULTI",), *commands, ("EXEC",)]):

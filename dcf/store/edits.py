@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Generic, TypeVar
 
+from dcf.core.catalog import listed_at
 from dcf.core.decision import Event
 from dcf.errors import NotFound
 from dcf.store import keys
@@ -17,9 +18,10 @@ from dcf.store.attempts import Attempts, commit, commit_one
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
-from dcf.store.keys import RunDocument, encode_state
+from dcf.store.key_parts import encode_state
+from dcf.store.keys import RunDocument
 from dcf.store.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
-from dcf.store.writing import due_command, event_command
+from dcf.store.writing import due_command, event_command, facet_commands
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, dump, load
 from dcf.values.refusal import Refusal
@@ -119,7 +121,8 @@ class Edits:
             refusal = self._write(connection, subject, outcome.written)
         else:
             commands = subject.commands(outcome.written, found.around)
-            commit(connection, commands, [*subject.announcements(), *_charges(subject, outcome.written)])
+            announced = subject.announcements(outcome.written, found)
+            commit(connection, commands, [*announced, *_charges(subject, outcome.written)])
         self._attempts.confirm(connection, keys.BARRIER)
         return outcome.answer if refusal is None else refusal
 
@@ -168,9 +171,13 @@ class _Subject:
             around=_surroundings([checked(one) for one in around]),
         )
 
-    def announcements(self) -> list[Command]:
-        """Return the command that makes the clock look at the run at once."""
-        return [] if self.of is None else [due_command(self.of.run, 1)]
+    def announcements(self, written: EditedDocument, found: Found) -> list[Command]:
+        """Return the commands that make the clock look at the run at once, and list it under what its meta now says."""
+        if self.of is None:
+            return []
+        meta = written.document if self.of.kind == "meta" and isinstance(written.document, dict) else {}
+        created_at = listed_at(meta.get("created_at"), found.now)
+        return [*facet_commands(self.of.run, meta, created_at), due_command(self.of.run, 1)]
 
     def commands(self, written: EditedDocument, around: DocumentContext) -> list[Command]:
         """Return the commands that write the document, the receipt and the event."""

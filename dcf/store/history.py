@@ -40,6 +40,12 @@ class History:
         (found,) = self._connections.send(("XRANGE", key, f"({event_id}", "+", "COUNT", limit))
         return [_happening(entry_id, fields) for entry_id, fields in found]
 
+    def newest_before(self, workflow_id: str, event_id: str = "+", limit: int = 1000) -> list[Happening]:
+        """Return the entries before this event, newest first."""
+        key, last = RunKeys(workflow_id).events, event_id if event_id == "+" else f"({event_id}"
+        (found,) = self._connections.send(("XREVRANGE", key, last, "-", "COUNT", limit))
+        return [_happening(entry_id, fields) for entry_id, fields in found]
+
 
 def _happening(entry_id: bytes, fields: list[bytes]) -> Happening:
     event, author = read_event(dict(zip(map(bytes.decode, fields[::2]), fields[1::2], strict=True)))

@@ -32,11 +32,6 @@ class RunIndex:
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
 
-    def newest(self, limit: int) -> list[str]:
-        """Return the ids of the newest runs, newest first."""
-        (found,) = self._connections.send(("ZREVRANGE", keys.RUNS, 0, limit - 1))
-        return [name.decode() for name in found]
-
     def live(self) -> list[str]:
         """Return the ids of runs that may still need the clock or owe notifications, oldest first."""
         (found,) = self._connections.send(("ZRANGE", keys.LIVE, 0, -1))

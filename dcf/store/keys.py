@@ -9,11 +9,13 @@
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
 | `cp:wf:<id>:told` | hash | delivery of notifications: by state, what was sent last and what failed last | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | a minute |
+| `cp:wf:<id>:taking:<s>` | string | reading open states to claim one: which claim is about to take it, so that others take another | 50 ms; in no file and on no replica |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
 | `cp:wf:<id>:scopes` | sorted set | opening a Parallel or Map; all that ever were, by their largest size | the run's retention |
 | `cp:wf:<id>:claims` | hash | claims of any state: which one a token got, as long as it holds it | the run's retention |
-| `cp:wf:<id>:receipts` | hash | requests that displace another's receipt: what older requests were told | the run's retention |
+| `cp:wf:<id>:receipts` | hash | requests that displace another's receipt, and requests about the whole run: what older requests were told | the run's retention |
 | `cp:idx:runs`, `cp:idx:live` | sorted set | creation and start (before the run's keys); finalizing | `live` until the run is over, `runs` until a sweep finds it gone |
+| `cp:idx:runs:<facet>:<value>` | sorted set | a run's transactions (before the run's keys): runs by creation time that have a status, workflow, version, agent or tag, or that nobody takes (`stuck`) | until the run is deleted, or a sweep finds it gone |
 | `cp:idx:due:<shard>` | sorted set | a run's transactions (before the run's keys), the clock: live runs by when the clock must look at them, at the latest | until the run is over |
 | `cp:idx:inbox:<agent>` | stream | delivery of notifications, and reading them; trimmed by acknowledging | an event a week, an inbox a week after the last event, one without events 15 minutes after it was looked into |
 | `cp:idx:inbox:<agent>:waiting`, `:taken` | sorted set | delivery and reading: unread events by their turn, the others by when they were handed out | with the inbox |
@@ -36,6 +38,8 @@
 | `cp:idx:quota:live:<owner>` | sorted set | creating a run (before it): runs that may be live, by when | until the quota is asked for |
 | `cp:idx:quota:part:<owner>:<run>` | hash | writes of an API key to a run (before them): bytes by what they are | with the entry of the run |
 | `cp:idx:quota:inbox:<owner>` | sorted set | notifying: entries in inboxes that may be there, by when | a week |
+| `cp:idx:def:<sha256>` | string | starting a run (before it): a workflow document that was started | 90 days after it was last started by its name or kept |
+| `cp:idx:defs:<name>` | hash | the same: hashes of the documents of a workflow's name, by version, and the newest | as its documents |
 | `cp:idx:docs` | hash | the JSON tools: of each document its owner, bytes and life | with its document |
 | `cp:idx:keys` | sorted set | `dcf keys` (before the record): ids of API keys by creation time | for ever |
 | `cp:idx:barrier` | string | a transaction outside runs that waits for replicas | a minute |
@@ -59,15 +63,14 @@ from functools import cached_property, lru_cache
 from typing import Final, Literal, TypeAlias
 from zlib import crc32
 
-from dcf.asl.state_paths import components, path_of
+from dcf.store.key_parts import decode_state, encode_state
 
-_UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
-_ENCODED = re.compile(r"%([0-9A-F]{2})")
 _RUN_KEY = re.compile(r"(?:cp|dp):wf:([A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([a-z]+)(?::(.+))?\Z", re.ASCII | re.DOTALL)
 _TAG = re.compile(r"\{([^}]+)\}")
 
 RUNS = "cp:idx:runs"
 LIVE = "cp:idx:live"
+STUCK = "cp:idx:runs:stuck"
 KEY_INDEX = "cp:idx:keys"
 AUDIT_TRAIL = "cp:idx:audit"
 DOCUMENTS = "cp:idx:docs"
@@ -98,24 +101,9 @@ def every_due() -> list[str]:
 
 
 @lru_cache(maxsize=1024)
-def encode_state(path: str) -> str:
-    """Return a state's path as part of a key, with special characters percent-encoded."""
-    return "/".join(_UNSAFE.sub(_percent, name) for name in components(path))
-
-
-def _percent(found: re.Match[str]) -> str:
-    return f"%{ord(found[0]):02X}"
-
-
-@lru_cache(maxsize=1024)
-def decode_state(part: str) -> str:
-    """Return the path that `encode_state` made this part from."""
-    return path_of([_ENCODED.sub(lambda found: chr(int(found[1], 16)), name) for name in part.split("/")])
-
-
-def receipt_field(path: str, request: str) -> str:
-    """Return the field of a request's receipt in the hash of receipts."""
-    return f"{encode_state(path)}:{request}"
+def runs_by(facet: str, value: str) -> str:
+    """Return the key of the index of runs that have this value of a facet: status, workflow, version, agent, tag."""
+    return f"{RUNS}:{facet}:{encode_state(value)}"
 
 
 def inbox(agent_id: str) -> str:
@@ -137,6 +125,16 @@ def sent(agent_id: str, thing: str) -> str:
 def agent(agent_id: str) -> str:
     """Return the key of an agent's record."""
     return f"cp:idx:agent:{agent_id}"
+
+
+def definition(sha256: str) -> str:
+    """Return the key of a kept workflow document."""
+    return f"cp:idx:def:{sha256}"
+
+
+def definitions_named(name: str) -> str:
+    """Return the key of the versions that are kept of a workflow."""
+    return f"cp:idx:defs:{encode_state(name)}"
 
 
 def agents_tagged(tag: str) -> str:
@@ -211,7 +209,10 @@ def gone(agent_id: str) -> str:
 
 
 Per: TypeAlias = Literal["run", "state", "scope", "branch"]
-"""What a kind of key exists once for: the run, each state, each scope (opened Parallel or Map), or each branch."""
+"""What a kind of key exists once for: the run, each state, each scope (opened Parallel or Map), or each branch.
+
+One that is soon gone by itself is not listed for any of them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +236,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "claims": KeyKind("cp", ("run",)),
     "receipts": KeyKind("cp", ("run",)),
     "barrier": KeyKind("cp", ("run",)),
+    "taking": KeyKind("cp", ()),
     "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
     "state": KeyKind("cp", ("state",), is_document=True),
     "input": KeyKind("dp", ("state",), is_document=True),
@@ -331,6 +333,10 @@ class RunKeys:
     def results(self, path: str) -> str:
         """Return the key of the results of a Map whose ResultWriter keeps them out of its output."""
         return f"{self._beginnings['results']}:{encode_state(path)}"
+
+    def taking(self, path: str) -> str:
+        """Return the key of the mark of a claim that is about to take a state."""
+        return f"{self._beginnings['taking']}:{encode_state(path)}"
 
     def join(self, path: str) -> str:
         """Return the key that counts the branches or iterations that ended."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, TypeAlias
 
+from dcf.core.catalog import Facet, facets_of, listed_at
 from dcf.core.listings import ListFlaw, ListKind, dangling, lists_of_run
 from dcf.core.vitals import SweepResult, Trouble
 from dcf.store import keys
@@ -18,7 +19,7 @@ from dcf.store.documents import micros
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
 from dcf.store.quotas import NEVER, forget_document, forget_run
-from dcf.values.instants import SECOND, from_text
+from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
 
 _PAGE: Final = 500
@@ -26,6 +27,7 @@ _GRACE: Final = 60 * SECOND
 _ASSIGNED_GRACE_S: Final = 24 * 3600
 """Seconds that an entry may wait for its run: agents may be created long before it."""
 
+_BY_STATUS: Final = keys.runs_by(Facet.STATUS, "")
 _NONE: Final[Mapping[str, int]] = {}
 
 Flaws: TypeAlias = tuple[ListFlaw, ...]
@@ -87,7 +89,7 @@ class Listings:
         def page(connection: Connection) -> Flaws:
             flaws = look(connection)
             if repair:
-                _ask(connection, [_remedy(flaw) for flaw in flaws])
+                _ask(connection, [command for flaw in flaws for command in _remedies(flaw)])
             return flaws
 
         return self._connections.over_one(page)
@@ -97,9 +99,16 @@ def _ask(connection: Connection, commands: list[Command]) -> list[Reply]:
     return [checked(reply) for reply in exchange(connection, commands)] if commands else []
 
 
-def _remedy(flaw: ListFlaw) -> Command:
+def _remedies(flaw: ListFlaw) -> Iterator[Command]:
     if flaw.is_missing:
-        return ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
+        yield ("ZADD", flaw.index, "NX", flaw.score, flaw.name)
+        if flaw.index.startswith(_BY_STATUS):  # an earlier version's: the clock finds when it finalizes itself
+            yield ("ZADD", keys.due(flaw.name), "NX", flaw.score, flaw.name)
+    else:
+        yield _removal(flaw)
+
+
+def _removal(flaw: ListFlaw) -> Command:
     if flaw.kind is ListKind.DOCUMENTS:
         return forget_document(flaw.index.removeprefix(keys.quota("", "docs")), flaw.name)
     if flaw.kind is ListKind.CHARGES:
@@ -126,10 +135,12 @@ def _meta_of(workflow_id: str) -> str:
 _AGENTS: Final = _List(kind=ListKind.AGENTS, key_of=keys.agent)
 _LISTS: Final[Mapping[str, _List]] = {
     keys.RUNS: _List(kind=ListKind.RUNS, key_of=_meta_of),
+    keys.STUCK: _List(kind=ListKind.CATALOG, key_of=_meta_of),
     keys.LIVE: _List(kind=ListKind.LIVE_RUNS, key_of=_meta_of),
     keys.KEY_INDEX: _List(kind=ListKind.API_KEYS, key_of=keys.access_key),
 }
 _FAMILIES: Final[Mapping[str, _List]] = {
+    **{keys.runs_by(facet, ""): _List(kind=ListKind.CATALOG, key_of=_meta_of) for facet in Facet},
     keys.DUE: _List(kind=ListKind.DUE_RUNS, key_of=_meta_of),
     keys.agents_tagged(""): _AGENTS,
     keys.agents_named(""): _AGENTS,
@@ -179,7 +190,10 @@ class _Candidate:
     lists: Callable[[Sequence[Reply], int], Mapping[str, int]]
 
 
-_OF_RUN: Final = ("$.status", "$.created_at", "$.workflow_id")
+_OF_RUN: Final = (
+    *("$.status", "$.created_at", "$.workflow_id"),
+    *("$.workflow_name", "$.definition_sha256", "$.workflow_version", "$.agents", "$.tags"),
+)
 _OF_KEY: Final = ("$.key_id", "$.created_at")
 _OF_AGENT: Final = ("$.name", "$.tags", "$.created_at")
 
@@ -204,10 +218,13 @@ def _values(document: Reply, paths: tuple[str, ...]) -> Iterator[Json]:
 
 def _lists_of_run(replies: Sequence[Reply], now: int) -> Mapping[str, int]:
     document, owed = replies
-    status, created_at, workflow_id = _values(document, _OF_RUN)
-    indexes = {ListKind.RUNS: keys.RUNS, ListKind.LIVE_RUNS: keys.LIVE, ListKind.DUE_RUNS: keys.due(str(workflow_id))}
-    wanted = lists_of_run(status, owed, from_text(created_at) or now, now)
-    return {indexes[kind]: score for kind, score in wanted.items()}
+    meta = {path[2:]: value for path, value in zip(_OF_RUN, _values(document, _OF_RUN), strict=True)}
+    own_due = keys.due(str(meta["workflow_id"]))
+    indexes = {ListKind.RUNS: keys.RUNS, ListKind.LIVE_RUNS: keys.LIVE, ListKind.DUE_RUNS: own_due}
+    created_at = listed_at(meta["created_at"], now)
+    wanted = lists_of_run(meta["status"], owed, created_at, now)
+    listed = {keys.runs_by(facet, value): created_at for facet, value in facets_of(meta)}
+    return {indexes[kind]: score for kind, score in wanted.items()} | listed
 
 
 def _lists_of_key(replies: Sequence[Reply], now: int) -> Mapping[str, int]:

@@ -1,69 +1,175 @@
-"""Reads a page of a run's open states with one read-only Lua script, and adds it to a snapshot.
+"""Reads a page of a run's open states with one Lua script, and adds it to a snapshot.
 
-They are ordered by when they next need attention, so claimable ones come first. The script may not write.
+They are ordered by when they next need attention, so claimable ones come first. The script writes nothing but marks.
 """
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from dcf.asl.state_paths import name_of
 from dcf.core import codec
+from dcf.core.decision import Reads
 from dcf.core.model import Meta, StateDoc, Status
 from dcf.store.connection import Command, Reply
-from dcf.store.keys import RunKeys, decode_state
+from dcf.store.key_parts import decode_state, encode_state
+from dcf.store.keys import RunKeys
 from dcf.store.state_texts import read_text
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, load
 
-# Read-only. The state that was claimed before, and a page of the open states, with documents and assignments, the
-# inputs of those that are pending, and the documents of the scopes around them.
+# Reads a page of the open states, and the state that was claimed before, until enough ready ones are found: documents,
+# assignments and inputs of these, and the scopes around them. A claim marks what it is about to take, so that others
+# take something else. A mark lasts a moment and is written to no file and no replica: it saves lost races, and decides
+# nothing. KEYS: timers, meta, claims. ARGV: first, last, what the keys of states, inputs and marks begin with, the
+# field of the claim, how many, the owner, the mark, its life, how many states to pass over, these, and states that are
+# read anyway. Replies: the states found, each with document, assignment, input, and whether another is about to take
+# it; the scopes around; the length of the page; leased states, each with the time at which the clock looks at it.
 _OPEN_STATES = r"""
-local found, around, seen = {}, {}, {}
-local page = redis.call('ZRANGE', KEYS[1], ARGV[1], ARGV[2])
-local size = #page
-local claimed = redis.call('HGET', KEYS[3], ARGV[5])
-if claimed then
-  page[size + 1] = claimed
+local first, last, states, inputs, marks, claim = unpack(ARGV, 1, 6)
+local most, owner, mark, life = tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
+local everything = claim == '' and mark == ''
+local listed = redis.call('ZRANGE', KEYS[1], first, last, 'WITHSCORES')
+local page, size, dues = {}, #listed / 2, {}
+for i = 1, size do
+  page[i] = listed[2 * i - 1]
+  dues[page[i]] = listed[2 * i]
 end
-for i, part in ipairs(page) do
+local claimed = claim ~= '' and redis.call('HGET', KEYS[3], claim)
+if claimed then
+  table.insert(page, 1, claimed)
+end
+
+local docs = {}
+local function document(i)
+  if docs[i] == nil then
+    local keys = {}
+    for j = i, math.min(i == 1 and 4 or i + 63, #page) do
+      keys[#keys + 1] = states .. page[j]
+    end
+    keys[#keys + 1] = '$'
+    for j, text in ipairs(redis.call('JSON.MGET', unpack(keys))) do
+      docs[i + j - 1] = text
+    end
+  end
+  return docs[i]
+end
+
+local function assignment(part)
   local name = part:match('[^/]*$'):gsub('%%(%x%x)', function(hex) return string.char(tonumber(hex, 16)) end)
   local path = '$.agents'
   if name:sub(1, 1) ~= ' ' then
     path = path .. '["' .. name:gsub('[\\"]', '\\%0') .. '"]'
   end
-  local doc = redis.call('JSON.GET', ARGV[3] .. part, '$')
-  local input = false
-  if doc and doc:find('"status":"pending"', 1, true) then
-    input = redis.call('JSON.GET', ARGV[4] .. part, '$')
+  return redis.call('JSON.GET', KEYS[2], path) or '[]'
+end
+
+local function is_left(part, doc)
+  if mark == '' then
+    return true
   end
-  found[i] = {part, doc, redis.call('JSON.GET', KEYS[2], path), input}
+  local epoch = doc:match('"epoch":(%d+)') or ''
+  local own = mark .. ':' .. epoch
+  local before = redis.pcall('SET', marks .. part, own, 'NX', 'GET', 'PX', life)
+  if type(before) ~= 'string' or before == own then
+    return true
+  elseif before:match('%d*$') == epoch then
+    return false
+  end
+  redis.pcall('SET', marks .. part, own, 'PX', life)
+  return true
+end
+
+if mark ~= '' and redis.set_repl then
+  redis.set_repl(redis.REPL_NONE)
+end
+local found, around, held, later, seen, passed = {}, {}, {}, {}, {}, {}
+for i = 12, #ARGV do
+  local set = i < 12 + tonumber(ARGV[11]) and passed or seen
+  set[ARGV[i]] = true
+end
+
+local function show(part, doc, agents, input, is_taken)
+  found[#found + 1] = {part, doc, agents, input, is_taken}
   local outer = part:match('^(.*)/[^/]*/[^/]*$')
   while outer and not seen[outer] do
     seen[outer] = true
-    around[#around + 1] = {outer, redis.call('JSON.GET', ARGV[3] .. outer, '$')}
+    around[#around + 1] = {outer, redis.call('JSON.GET', states .. outer, '$')}
     outer = outer:match('^(.*)/[^/]*/[^/]*$')
   end
 end
-return {found, around, size}
+
+local taken = 0
+local function consider(part, doc)
+  local agents = assignment(part)
+  if owner ~= '' and agents:find('^%[%[?"') and not agents:find('"' .. owner .. '"', 1, true) then
+    return
+  elseif is_left(part, doc) then
+    taken = taken + 1
+    show(part, doc, agents, redis.call('JSON.GET', inputs .. part, '$'), 0)
+  else
+    show(part, doc, agents, false, 1)
+  end
+end
+
+for i, part in ipairs(page) do
+  if taken == most then
+    break
+  end
+  local doc = not passed[part] and document(i)
+  if doc then
+    local goes_by_itself = doc:find('"kind":"', 1, true)
+    local is_free = doc:find('"status":"pending"', 1, true) and not goes_by_itself
+    if part == claimed or (everything and not is_free) then
+      show(part, doc, false, false, 0)
+    elseif is_free and doc:find('"not_before":"', 1, true) then
+      later[#later + 1] = {part, doc}
+    elseif is_free then
+      consider(part, doc)
+    elseif claim ~= '' and not goes_by_itself then
+      held[#held + 1] = part
+      held[#held + 1] = dues[part]
+    end
+  end
+end
+for _, one in ipairs(later) do
+  if taken == most then
+    break
+  end
+  consider(one[1], one[2])
+end
+return {found, around, size, held}
 """
 
+_MARK_MS: Final = 50
+"""Milliseconds after which a mark is over: far longer than a claim takes, and short for one that died with it."""
+
 _GONE = StateDoc(status=Status.CANCELLED)
-"""Stands for an open state whose document is missing: no agent can take it, and it counts as read."""
+"""Stands for an open state whose document is null: no agent can take it, and it counts as read."""
 
 
-def page_command(run: RunKeys, page: tuple[int, int], claim: str | None) -> Command:
+def page_command(run: RunKeys, page: tuple[int, int], reads: Reads) -> Command:
     """Return the command that reads a page of the open states, and the state that was claimed with a token."""
     offset, length = page
-    mark = "" if claim is None else fingerprint(claim)
+    claim, seeker = reads.claim, reads.seeker
     names = (run.timers, run.meta, run.claims)
-    return ("EVAL", _OPEN_STATES, 3, *names, offset, offset + length - 1, run.state(""), run.input(""), mark)
+    claimed = "" if claim is None else fingerprint(claim)
+    beginnings = (run.state(""), run.input(""), run.taking(""))
+    sought = (seeker.most, seeker.owner, seeker.mark, _MARK_MS)
+    named: Command = (len(seeker.passed), *map(encode_state, seeker.passed), *map(encode_state, reads.states))
+    return ("EVAL", _OPEN_STATES, 3, *names, offset, offset + length - 1, *beginnings, claimed, *sought, *named)
 
 
 def texts_of(reply: Reply) -> dict[str, bytes]:
     """Return the documents of a page as they were read, by path: of its states, and of the scopes around them."""
-    page, around, _ = reply
+    page, around, *_ = reply
     found = [(part, doc) for part, doc, *_ in page] + [(part, doc) for part, doc in around]
     return {decode_state(part.decode()): doc for part, doc in found if doc is not None}
+
+
+def ready_in(reply: Reply) -> list[str]:
+    """Return the paths of the states of a page that were found ready, and of which the input was read."""
+    page, *_ = reply
+    return [decode_state(part.decode()) for part, _, _, given, _ in page if given is not None]
 
 
 def add_page(rows: dict[str, Any], reply: Reply) -> None:
@@ -71,20 +177,23 @@ def add_page(rows: dict[str, Any], reply: Reply) -> None:
     states, inputs = rows.setdefault("states", {}), rows.setdefault("inputs", {})
     meta: Meta | None = rows["meta"]
     agents = {} if meta is None else dict(meta.agents)
-    page, around, size = reply
-    for part, doc, assignment, given in page:
+    page, around, size, held = reply
+    for part, doc, assignment, given, _ in page:
         path = decode_state(part.decode())
-        states[path] = _GONE if doc is None else read_text(doc) or _GONE
+        states[path] = read_text(doc) or _GONE
         if given is not None:
             inputs[path] = load(given)[0]
         name = name_of(path)
-        agents[name] = () if assignment is None else assigned(load(assignment), name)
+        if assignment is not None:
+            agents[name] = assigned(load(assignment), name)
     for part, doc in around:
         known = None if doc is None else read_text(doc)
         if known is not None:
             states.setdefault(decode_state(part.decode()), known)
     rows["meta"] = None if meta is None else replace(meta, agents=agents)
     rows["page"] = int(size)
+    rows["held"] = {decode_state(p.decode()): int(float(at)) for p, at in zip(held[::2], held[1::2], strict=True)}
+    rows["taken"] = frozenset(decode_state(part.decode()) for part, _, _, _, is_taken in page if is_taken)
 
 
 def assigned(found: list[Json] | None, name: str) -> tuple[str, ...]:

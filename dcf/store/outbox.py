@@ -11,9 +11,11 @@ from dcf.core.attention import NEVER
 from dcf.core.decision import Event, Notice
 from dcf.core.listings import needs_clock
 from dcf.core.model import RunStatus
+from dcf.core.retention import RetentionPolicy
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.documents import micros
-from dcf.store.keys import RunKeys, decode_state
+from dcf.store.key_parts import decode_state
+from dcf.store.keys import RunKeys
 from dcf.store.told import PLANNER, Announcement, FailedAnnouncement, told_command
 from dcf.store.writing import event_command, notice_command
 from dcf.values.instants import from_text
@@ -21,6 +23,10 @@ from dcf.values.json_text import load
 
 _GROUP = "relay"
 _PAGE = 100
+_META_FIELDS = (
+    *("$.status", "$.retention_s", "$.finalized_at", "$.deadline", "$.left_open", "$.retried"),
+    *("$.finished_at", "$.hold", "$.deleted_at"),
+)
 _FIRST = b"0-0"
 """Cursor of XAUTOCLAIM: where it begins, and what it returns at the end."""
 
@@ -67,7 +73,8 @@ class Attention:
     """What a run needs of the clock at this server time: whether it is running, what it owes, what is due.
 
     `next_due` is when the clock must look again; None if nothing is left for it to do. `is_final`: it was finalized.
-    `is_left_open`: it was finalized without closing its open states.
+    `is_left_open`: it was finalized without closing its open states. `is_retried`: it was over, and goes on.
+    `is_held`: it must be kept. `is_deleted`: its keys are being removed.
     """
 
     now: int
@@ -80,11 +87,24 @@ class Attention:
     is_final: bool = False
     is_left_open: bool = False
     is_timed_out: bool = False
+    status: str | None = None
+    is_retried: bool = False
+    finished_at: int | None = None
+    is_held: bool = False
+    is_deleted: bool = False
 
     @property
     def is_over(self) -> bool:
         """Return True if the clock has nothing left to do. Finalizing a run later lists it again."""
         return self.exists and not needs_clock(is_running=self.is_running, owed=self.owed)
+
+    def retention_due(self, policy: RetentionPolicy) -> int | None:
+        """Return when an ended run is to be finalized by itself, or its keys to be removed; None for neither."""
+        if self.is_deleted:
+            return self.now
+        if not self.exists or self.is_running:
+            return None
+        return None if self.is_final or self.is_held else policy.finalizes_at(self.finished_at)
 
 
 class Outbox:
@@ -158,6 +178,11 @@ class Outbox:
         commands: list[Command] = [("EXPIRE", key, seconds, "NX") for key in run.every(states, scopes, branches)]
         self._connections.over_one(lambda connection: _expire(connection, run, commands))
 
+    def keep(self, workflow_id: str, states: Iterable[str], scopes: Iterable[str], branches: Iterable[str]) -> None:
+        """Take the expiry off all keys of a run, in one transaction."""
+        commands: list[Command] = [("PERSIST", key) for key in RunKeys(workflow_id).every(states, scopes, branches)]
+        self._connections.send(("MULTI",), *commands, ("EXEC",))
+
 
 def _written(run: RunKeys, entry: OutboxEntry, outcome: TellingOutcome) -> Iterator[Command]:
     for event in outcome.events:
@@ -184,10 +209,12 @@ def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:
 
 
 def _expire(connection: Connection, run: RunKeys, commands: list[Command]) -> None:
-    opening: list[Command] = [("WATCH", run.meta), ("JSON.GET", run.meta, "$.finalized_at")]
+    opening: list[Command] = [("WATCH", run.meta), ("JSON.GET", run.meta, "$.finalized_at", "$.hold")]
     _, found = map(checked, exchange(connection, opening))
-    is_final = found is not None and load(found) not in ([], [None])
-    for reply in exchange(connection, [("MULTI",), *commands, ("EXEC",)] if is_final else [("UNWATCH",)]):
+    facts = {} if found is None else load(found)
+    is_final = facts.get("$.finalized_at") not in (None, [], [None])
+    may_expire = is_final and facts.get("$.hold") != [True]
+    for reply in exchange(connection, [("MULTI",), *commands, ("EXEC",)] if may_expire else [("UNWATCH",)]):
         checked(reply)
 
 
@@ -195,7 +222,7 @@ def attention_commands(run: RunKeys) -> list[Command]:
     """Return the commands that read what a run needs of the clock."""
     return [
         ("TIME",),
-        ("JSON.GET", run.meta, "$.status", "$.retention_s", "$.finalized_at", "$.deadline", "$.left_open"),
+        ("JSON.GET", run.meta, *_META_FIELDS),
         ("XLEN", run.outbox),
         ("ZRANGE", run.timers, 0, _PAGE - 1, "WITHSCORES"),
     ]
@@ -223,4 +250,9 @@ def read_attention(replies: list[Reply]) -> Attention:
         is_final=found.get("finalized_at") is not None,
         is_left_open=found.get("left_open") is True,
         is_timed_out=deadline is not None and deadline <= now,
+        status=found.get("status"),
+        is_retried=bool(found.get("retried")),
+        finished_at=from_text(found.get("finished_at")),
+        is_held=found.get("hold") is True,
+        is_deleted=found.get("deleted_at") is not None,
     )

@@ -6,7 +6,7 @@ They send nothing themselves: `quotas` makes commands of them.
 
 from typing import Final
 
-_GIVE_BACK: Final = """
+GIVE_BACK: Final = """
 local function give_back(register, quota, docs, name)
   local record = redis.call('HGET', register, name)
   if not record then return end
@@ -40,7 +40,7 @@ end
 A run that was entered in the last minute may be about to be created.
 """
 
-_RECEIPTS: Final = """
+RECEIPTS: Final = """
 local function held(account)
   local found = redis.call('HMGET', account, 'bytes', 'receipts')
   return (tonumber(found[1]) or 0) + (tonumber(found[2]) or 0)
@@ -64,7 +64,7 @@ end
 """Receipts of changes by hand count as bytes until they expire: one change a request can make many."""
 
 HOLD_RECEIPT: Final = (
-    _RECEIPTS
+    RECEIPTS
     + """
 local now = tonumber(redis.call('TIME')[1])
 drop_receipts(KEYS[1], KEYS[2], now)
@@ -75,9 +75,9 @@ return 1
 """Counts the receipt of a change of a run's document."""
 
 WRITE_DOCUMENT: Final = (
-    _GIVE_BACK
+    GIVE_BACK
     + _FREE_RUNS
-    + _RECEIPTS
+    + RECEIPTS
     + """
 local document, receipt, register = KEYS[1], KEYS[2], KEYS[3]
 local owner, text, wish = ARGV[1], ARGV[2], ARGV[3]
@@ -125,7 +125,7 @@ return {}
 """Writes or deletes a document and its receipt, if the owner's quotas allow it; who writes a document owns it."""
 
 FORGET_DOCUMENT: Final = (
-    _GIVE_BACK
+    GIVE_BACK
     + """
 if redis.call('EXISTS', ARGV[1]) == 1 then return 0 end
 give_back(KEYS[1], ARGV[2], ARGV[3], ARGV[1])
@@ -147,7 +147,7 @@ return 1
 
 RESERVE_RUN: Final = (
     _FREE_RUNS
-    + _RECEIPTS
+    + RECEIPTS
     + """
 local quota, runs, live, parts = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local run, size, most_live, most_bytes = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -177,7 +177,7 @@ return {}
 """Enters a run that is to be created, if the quotas of the key allow it. A run that is there costs nothing more."""
 
 CHARGE_RUN: Final = (
-    _RECEIPTS
+    RECEIPTS
     + """
 local quota, runs, parts, rate = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local events = tonumber(redis.call('HGET', rate, 'events'))

@@ -13,12 +13,14 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
 from dcf.core import codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
-from dcf.core.model import Meta, Receipt, StateDoc, StateInput
+from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
 from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
-from dcf.store.keys import RunKeys, encode_state, receipt_field
-from dcf.store.open_states import add_page, assigned, page_command, texts_of
+from dcf.store.key_parts import encode_state, receipt_field
+from dcf.store.keys import RunKeys
+from dcf.store.open_states import add_page, assigned, page_command, ready_in, texts_of
 from dcf.store.state_texts import read_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
@@ -35,6 +37,7 @@ _META_FIELDS: Final = {
         "definition_sha256",
         "created_at",
         "started_at",
+        "paused_at",
         "planner_agent_id",
         "created_by",
         "max_attempts",
@@ -98,13 +101,14 @@ class Reading:
     def __init__(self, run: RunKeys, reads: Reads) -> None:
         self.run = run
         self._watched = reads.states
+        self._marks = bool(reads.seeker.mark)
         self._asked = asked = Asked()
         self._rows = _whole_meta(asked, run) if reads.whole_meta else {"meta": _meta(asked, run, reads.agents)}
         for (row, ask), wanted in zip(READS.items(), _ROWS(reads), strict=True):
             if wanted:
                 self._rows[row] = ask(asked, run, wanted)
         asked.complete()
-        self._page = None if reads.open_states is None else page_command(run, reads.open_states, reads.claim)
+        self._page = None if reads.open_states is None else page_command(run, reads.open_states, reads)
         if self._page is not None:
             asked.add(self._page)
 
@@ -144,6 +148,14 @@ class Reading:
         """Return the condition that all of this would be read again, at this server time or a little later."""
         found = self._told_apart(replies).of
         return Unchanged(replies={command: reply for command, reply in found.items() if command != _TIME}, now=now)
+
+    def unmarked(self, replies: Sequence[Reply], changes: Changes) -> list[Command]:
+        """Return the command that removes the marks on states of a page that the changes do not take after all."""
+        if self._page is None or not self._marks:
+            return []
+        ready = ready_in(self._told_apart(replies).of[self._page])
+        left = [self.run.taking(path) for path in ready if path not in changes.states]
+        return [("DEL", *left)] if left else []
 
     def _told_apart(self, replies: Sequence[Reply]) -> Replies:
         return Replies(self._asked, replies[-len(self._asked.commands) :])
@@ -296,6 +308,17 @@ def _receipts(asked: Asked, run: RunKeys, wanted: tuple[tuple[str, str], ...]) -
     return understand
 
 
+def _run_receipts(asked: Asked, run: RunKeys, requests: tuple[str, ...]) -> Understand:
+    command: Command = ("HMGET", run.receipts, *(receipt_field("", request) for request in requests))
+    asked.add(command)
+
+    def understand(found: Replies) -> dict[str, RunReceipt | None]:
+        kept = zip(requests, found.of[command], strict=True)
+        return {request: None if reply is None else read_run_receipt(load(reply)) for request, reply in kept}
+
+    return understand
+
+
 READS: Final[Mapping[str, Ask]] = {
     "states": _states,
     "inputs": _documents(RunKeys.input),
@@ -307,6 +330,7 @@ READS: Final[Mapping[str, Ask]] = {
     "items": _items,
     "tallies": _tallies,
     "receipts": _receipts,
+    "run_receipts": _run_receipts,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 

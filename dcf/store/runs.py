@@ -5,7 +5,7 @@ Where an earlier commit has read the first along (`prefetched`), one packet is e
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from typing import Generic, TypeVar
@@ -17,7 +17,8 @@ from dcf.store.attempts import Attempts, Overtaken, commit, commit_if
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
 from dcf.store.guards import Unchanged, guarded
-from dcf.store.keys import RunKeys, decode_state, keys_of
+from dcf.store.key_parts import decode_state
+from dcf.store.keys import RunKeys, keys_of
 from dcf.store.prefetched import WORTHWHILE_S, Prefetched, Prefetches, RoundTrips
 from dcf.store.quotas import charge, refusal_in, reservation
 from dcf.store.reading import Reading
@@ -189,7 +190,8 @@ class RunStore:
             self._attempts.let_go(connection, work.reading.run.barrier)
             return Committed(answer=decision.answer)
         guards = work.reading.guards(replies, decision.changes)
-        return self._written(work, snapshot, decision, guards, connection)
+        unmarked = work.reading.unmarked(replies, decision.changes)
+        return self._written(work, snapshot, decision, guards, connection, unmarked=unmarked)
 
     def _written(
         self,
@@ -200,13 +202,14 @@ class RunStore:
         connection: Connection,
         *,
         is_watched: bool = True,
+        unmarked: Sequence[Command] = (),
     ) -> Committed[Answer]:
         changes, run = decision.changes, work.reading.run
         assert changes is not None, "checked by the caller"
         if self._before_commit is not None:
             self._before_commit()
         commands = commit_commands(run, changes)
-        announced, account = announcements(run, changes, snapshot), current_account()
+        announced, account = [*announcements(run, changes, snapshot), *unmarked], current_account()
         if account is not None:
             announced.append(charge(run, commands, len(changes.events), account))
         following = self._following(run, work.ahead(decision.answer))

@@ -4,12 +4,13 @@ Deliveries write two fields per state in one hash: what was sent last and what f
 depends on them is whether a failure is new.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Final
 
 from dcf.store.connection import Command, Connections, Reply
-from dcf.store.keys import RunKeys, encode_state
+from dcf.store.key_parts import encode_state
+from dcf.store.keys import RunKeys
 from dcf.values.json_text import dump, load
 
 _SENT: Final = "sent:"
@@ -86,12 +87,25 @@ class ToldRecords:
         names = list(dict.fromkeys(states))
         if not names:
             return {}
-        fields = [f"{kind}{encode_state(name)}" for name in names for kind in (_SENT, _FAILED)]
-        (replies,) = self._connections.send(("HMGET", RunKeys(workflow_id).told, *fields))
-        return dict(_told(names, replies))
+        (replies,) = self._connections.send(("HMGET", RunKeys(workflow_id).told, *told_fields(names)))
+        return read_told(names, replies)
+
+    def record(self, workflow_id: str, state: str, found: Announcement) -> None:
+        """Record an announcement that no entry of the outbox stands for."""
+        self._connections.send(told_command(RunKeys(workflow_id), state, found))
 
 
-def _told(names: list[str], replies: list[Reply]) -> Iterator[tuple[str, Told]]:
+def told_fields(states: Sequence[str]) -> list[str]:
+    """Return the fields of these states, each of which is given once."""
+    return [f"{kind}{encode_state(name)}" for name in states for kind in (_SENT, _FAILED)]
+
+
+def read_told(states: Sequence[str], replies: list[Reply]) -> dict[str, Told]:
+    """Return what the values of `told_fields` say; states without a notification are left out."""
+    return dict(_told(states, replies))
+
+
+def _told(names: Sequence[str], replies: list[Reply]) -> Iterator[tuple[str, Told]]:
     for name, sent, failed in zip(names, replies[::2], replies[1::2], strict=True):
         if sent is not None or failed is not None:
             yield name, Told(sent=_sent(sent), failed=_failed(failed))

@@ -25,7 +25,8 @@ from dcf.core.vitals import (
 from dcf.store import faults, keys
 from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
-from dcf.store.keys import RunKeys, decode_state
+from dcf.store.key_parts import decode_state
+from dcf.store.keys import RunKeys
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json, load
 
@@ -53,7 +54,7 @@ class VitalSigns:
         sections: list[Command] = [("INFO", section) for section in _INFO]
         clock, written, *replies = self._connections.ask(
             ("TIME",),
-            ("SET", keys.PROBE, "1", "EX", _PROBE_LIFE_S),
+            write_probe(),
             *waiting,
             *sections,
             ("CONFIG", "GET", "appendfsync"),
@@ -69,13 +70,13 @@ class VitalSigns:
         confirmed = _number(replies.pop(0)) if waiting else None
         infos, (fsync, save, *rest) = replies[: len(_INFO)], replies[len(_INFO) :]
         info = _fields(infos)
-        looked_at, live, listed = map(_checked, rest[:3])
+        looked_at, live, listed = map(checked_sign, rest[:3])
         seen_count, seen, platform, swept = (None if _is_error(reply) else reply for reply in rest[3:])
-        now = micros(_checked(clock))
+        now = micros(checked_sign(clock))
         return Vitals(
             now=now,
             redis_version=info.get("redis_version", "unknown"),
-            refusal=_refusal(written),
+            refusal=refusal_of(written),
             memory=MemoryUse(
                 used=int(info.get("used_memory", 0)),
                 limit=int(info.get("maxmemory", 0)),
@@ -88,7 +89,7 @@ class VitalSigns:
             clock=self._clock(looked_at, live, [name.decode() for name in listed], now),
             seen=tuple(_sightings(seen or [])),
             seen_count=seen_count or 0,
-            platform=None if platform is None else _platform(load(platform)),
+            platform=None if platform is None else platform_trouble(load(platform)),
             swept=None if swept is None else _swept(load(swept)),
         )
 
@@ -115,7 +116,7 @@ class VitalSigns:
         )
 
 
-def _checked(reply: Reply) -> Reply:
+def checked_sign(reply: Reply) -> Reply:
     """Return the reply; raise dcf's error for an error reply."""
     if _is_error(reply):
         raise faults.refusal(reply)
@@ -126,7 +127,13 @@ def _is_error(reply: Reply) -> bool:
     return isinstance(reply, redis.ResponseError)
 
 
-def _refusal(reply: Reply) -> Trouble | None:
+def write_probe() -> Command:
+    """Return the small write that shows whether Redis takes writes."""
+    return ("SET", keys.PROBE, "1", "EX", _PROBE_LIFE_S)
+
+
+def refusal_of(reply: Reply) -> Trouble | None:
+    """Return why the small write was refused; None if it was not."""
     return Trouble.of(faults.refusal(reply)) if _is_error(reply) else None
 
 
@@ -141,7 +148,7 @@ def _setting(reply: Reply) -> str | None:
 
 
 def _fields(sections: Iterable[Reply]) -> Mapping[str, str]:
-    lines = (line for section in sections for line in _checked(section).decode().splitlines())
+    lines = (line for section in sections for line in checked_sign(section).decode().splitlines())
     pairs = (line.partition(":") for line in lines if not line.startswith("#"))
     return {name: value for name, _, value in pairs}
 
@@ -174,7 +181,8 @@ def _sightings(found: list[bytes]) -> Iterator[Sighting]:
         yield Sighting(agent_id=agent_id.decode(), at=int(float(at)))
 
 
-def _platform(found: Mapping[str, Json]) -> PlatformTrouble:
+def platform_trouble(found: Mapping[str, Json]) -> PlatformTrouble:
+    """Return the record of a platform that does not answer."""
     return PlatformTrouble(since=found["since"], failures=found["failures"], error=found["error"])
 
 

@@ -9,14 +9,17 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from dcf.core import codec
+from dcf.core import catalog, codec
+from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
-from dcf.core.model import Receipt, StateDoc, StateInput
+from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.operations import write_run_receipt
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_event
-from dcf.store.keys import RunKeys, encode_state, receipt_field
+from dcf.store.key_parts import encode_state, receipt_field
+from dcf.store.keys import RunKeys
 from dcf.store.state_texts import write_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
@@ -24,6 +27,9 @@ from dcf.values.json_text import Json, dump, dump_bytes
 _ASSIGNED_LIFE_S: Final = 30 * 24 * 3600
 
 _ADD: Final = "HINCRBY"
+
+_FACETED: Final = frozenset({"status", "agents", "tags"})
+"""Fields of meta that change while a run exists, and under which it is listed."""
 
 
 @dataclass(slots=True)
@@ -60,13 +66,22 @@ def commit_commands(run: RunKeys, changes: Changes) -> list[Command]:
 
 def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Command]:
     """Return the commands that add the run to indexes; `seen` is what the changes were decided by."""
-    commands: list[Command] = []
+    commands = [*_faceted(run, changes, seen)] if changes.meta_document or changes.meta else []
     for row, announce in ANNOUNCES.items():
         found = getattr(changes, row)
         if found:
             commands += announce(run, found, seen.now)
+    mark = stuck_mark(seen.states, changes)
+    if mark is not None:
+        commands.append(_stuck_command(run, seen, is_stuck=mark))
     at = changes.due(seen.now, None if seen.meta is None else seen.meta.clock_due_at)
     return commands if at is None else [*commands, due_command(run, at)]
+
+
+def facet_commands(run: RunKeys, meta: Mapping[str, Json], at: int) -> Iterator[Command]:
+    """Yield the commands that list a run, created at this time, under what these fields of its meta say."""
+    for facet, value in catalog.facets_of(meta):
+        yield ("ZADD", keys.runs_by(facet, value), at, run.workflow_id)
 
 
 def due_command(run: RunKeys, at: int) -> Command:
@@ -126,6 +141,10 @@ def _deleted(key: Callable[[RunKeys, str], str]) -> Writer:
     return write
 
 
+def _forgotten(packet: Packet, run: RunKeys, paths: Sequence[str]) -> None:
+    packet.deleted += [key(path) for path in paths for key in (run.state, run.input, run.entry, run.output)]
+
+
 def _packed(packet: Packet, run: RunKeys, packed: Packed) -> None:
     """Write documents as JSON strings of their text."""
     packet.documents += (run.definition, "$", dump_bytes(dump(dict(packed.definition))))
@@ -178,6 +197,11 @@ def _timers(packet: Packet, run: RunKeys, timers: Mapping[str, int | None]) -> N
         packet.others.append(("ZADD", run.timers, *due))
 
 
+def _sooner(packet: Packet, run: RunKeys, sooner: Mapping[str, int]) -> None:
+    due = [part for path, at in sooner.items() for part in (at, encode_state(path))]
+    packet.others.append(("ZADD", run.timers, "XX", "LT", *due))
+
+
 def _claims(packet: Packet, run: RunKeys, claims: Mapping[str, str | None]) -> None:
     for mark, path in claims.items():
         if path is None:
@@ -197,6 +221,28 @@ def _receipts(packet: Packet, run: RunKeys, receipts: Mapping[tuple[str, str], R
         packet.others.append(("HSET", run.receipts, receipt_field(path, request), text))
 
 
+def _run_receipts(packet: Packet, run: RunKeys, receipts: Mapping[str, RunReceipt]) -> None:
+    for request, receipt in receipts.items():
+        packet.others.append(("HSET", run.receipts, receipt_field("", request), dump_bytes(write_run_receipt(receipt))))
+
+
+def _faceted(run: RunKeys, changes: Changes, seen: Snapshot) -> Iterator[Command]:
+    if changes.meta_document is not None:
+        yield from facet_commands(run, changes.meta_document, seen.now)
+    elif not _FACETED.isdisjoint(changes.meta):
+        yield from facet_commands(run, changes.meta, _created_at(seen))
+
+
+def _stuck_command(run: RunKeys, seen: Snapshot, *, is_stuck: bool) -> Command:
+    return (
+        ("ZADD", keys.STUCK, _created_at(seen), run.workflow_id) if is_stuck else ("ZREM", keys.STUCK, run.workflow_id)
+    )
+
+
+def _created_at(seen: Snapshot) -> int:
+    return catalog.listed_at("" if seen.meta is None else seen.meta.created_at, seen.now)
+
+
 def _listed(run: RunKeys, _: bool, now: int) -> Iterator[Command]:
     yield ("ZADD", keys.RUNS, "NX", now, run.workflow_id)  # NX: a listed run keeps its place
     yield ("ZADD", keys.LIVE, now, run.workflow_id)
@@ -214,6 +260,7 @@ ANNOUNCES: Final[Mapping[str, Announcer]] = {"listed": _listed, "assigned": _ass
 WRITES: Final[Mapping[str, Writer]] = {
     "opened": _deleted(RunKeys.join),
     "dropped": _deleted(RunKeys.output),
+    "forgotten": _forgotten,
     "meta_document": _document(lambda run: run.meta),
     "definition": _document(lambda run: run.definition),
     "packed": _packed,
@@ -228,9 +275,11 @@ WRITES: Final[Mapping[str, Writer]] = {
     "events": _events,
     "notices": _notices,
     "timers": _timers,
+    "sooner": _sooner,
     "claims": _claims,
     "sizes": _sizes,
     "receipts": _receipts,
+    "run_receipts": _run_receipts,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 

@@ -97,6 +97,8 @@ def _summary(found: Assignment) -> str:
         return f"{about}You hold '{held[0]}'."
     if ready:
         return f"{about}'{ready[0]}' is ready for you."
+    if found.is_paused:
+        return f"{about}The run is paused: nothing can be taken until it is resumed."
     return f"{about}Nothing{' else' if about else ''} is ready for you now."
 
 

@@ -46,7 +46,7 @@ def scope_hint(scope: Scope) -> str:
 
 def require_planner(app: Application, workflow_id: str) -> None:
     """Raise Forbidden unless the caller may plan the run: a key bound to an agent needs to be its planner's."""
-    agent_id = _bound_to()
+    agent_id = bound_to()
     if agent_id is not None and app.runs.read(workflow_id).planner_agent_id != agent_id:
         raise Forbidden(
             f"Run '{workflow_id}' has another planner than '{agent_id}', which this key is bound to.",
@@ -56,7 +56,7 @@ def require_planner(app: Application, workflow_id: str) -> None:
 
 def require_part(app: Application, workflow_id: str, state: str) -> None:
     """Raise Forbidden for a key bound to an agent that may not take the state and is not the run's planner."""
-    agent_id = _bound_to()
+    agent_id = bound_to()
     if agent_id is None:
         return
     found = app.runs.read(workflow_id, (state,))
@@ -67,7 +67,7 @@ def require_part(app: Application, workflow_id: str, state: str) -> None:
         )
 
 
-def _bound_to() -> str | None:
+def bound_to() -> str | None:
     """Return the agent that the caller is restricted to; None for an operator."""
     caller = current_caller()
     return None if Scope.OPERATE in caller.scopes else caller.agent_id

@@ -14,9 +14,10 @@ from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
 from dcf.core.provenance import mark_of_input, marked
 from dcf.errors import InvalidArgument
-from dcf.runs.standing import known
+from dcf.runs.standing import known, summary_of_run
 from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (
+    STATE_PATTERN,
     AgentId,
     Answer,
     Arguments,
@@ -52,8 +53,9 @@ _STATUS_WORDS = {
 class ReadWorkflowControlPlane(Arguments):
     """Read where a run stands: call this to get your state's input, to check readiness, or to watch progress.
 
-    Returns meta (status, output or error of the run), each state's document, input and output. Lease tokens are
-    hidden. Where next_cursor is set there are more states: call again with it as cursor.
+    Returns meta (status, output or error of the run), each state's document, input and output; with summary only
+    status, attempts, holder and error of each. Lease tokens are hidden. With inside, the iterations or branches of a
+    Map or Parallel, ended ones too. Where next_cursor is set there are more states: call again with it as cursor.
     """
 
     workflow_id: WorkflowId
@@ -62,6 +64,13 @@ class ReadWorkflowControlPlane(Arguments):
     )
     include_meta: bool = Field(default=True, description="Include the run's meta document.")
     compute_readiness: bool = Field(default=False, description="Say of each state whether it can be leased now.")
+    summary: bool = Field(default=False, description="Only what matters at a glance, without inputs and outputs.")
+    inside: str | None = Field(
+        default=None,
+        pattern=STATE_PATTERN,
+        max_length=400,
+        description="Only the states inside this Map or Parallel, ended ones too.",
+    )
     cursor: Cursor = None
     limit: Limit = 1000
 
@@ -90,11 +99,13 @@ class ControlPlaneRead(Answer):
 def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane) -> ControlPlaneRead:
     """Read documents of a run."""
     named = () if args.states_json is None else read_names(args.states_json, name="states_json")
+    if named and args.inside is not None:
+        raise InvalidArgument("states_json and inside cannot be combined.", "Pass one of them.")
     run = app.runs.read(args.workflow_id)
-    meta = dict(run.document) if args.include_meta else None
+    meta = (summary_of_run(run) if args.summary else dict(run.document)) if args.include_meta else None
     states = _states(app, args, named, Room(app.settings.max_result_bytes, meta))
     return ControlPlaneRead(
-        status=f"Run '{args.workflow_id}' is {run.status.value}.",
+        status=f"Run '{args.workflow_id}' is {run.word}.",
         workflow_id=args.workflow_id,
         meta=meta,
         states=states.documents,
@@ -120,14 +131,20 @@ class _States:
 def _states(app: Application, args: ReadWorkflowControlPlane, named: tuple[str, ...], room: Room) -> _States:
     """Read states until the page is full."""
     page, last = _States(), None
-    found = app.runs.each_state(args.workflow_id, named, after=args.cursor, at_once=args.limit + 1)
+    more: dict[str, Any] = {"after": args.cursor, "at_once": args.limit + 1, "with_data": not args.summary}
+    if args.inside is None:
+        found = app.runs.each_state(args.workflow_id, named, **more)
+    else:
+        found = app.runs.each_inside(args.workflow_id, args.inside, **more)
     for name, one in found:
-        shown = public_state(one.doc)
+        shown = one.summary() if args.summary else public_state(one.doc)
         given, output = known(one.given), known(one.output)
         if len(page.documents) == args.limit or not room.takes([name, name, shown, given, output]):
             page.next_cursor = last
             return page
-        page.documents[name], page.outputs[name], page.readiness[name], last = shown, output, one.ready, name
+        page.documents[name], page.readiness[name], last = shown, one.ready, name
+        if not args.summary:
+            page.outputs[name] = output
         if one.given is not MISSING:
             page.inputs[name] = given
     return page

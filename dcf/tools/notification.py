@@ -259,6 +259,8 @@ def _why_skipped(found: StateView | None, skip: frozenset[str]) -> tuple[Literal
     if found is None:
         return "not_ready", "upstream_incomplete"
     status = found.doc.status
+    if found.is_paused and status.value not in skip:
+        return "not_ready", "run_paused"
     if status.value in skip or status is not Status.PENDING:
         return "skipped", f"status_in_skip_list:{status.value}"
     return "not_ready", "upstream_incomplete"

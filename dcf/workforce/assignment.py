@@ -67,12 +67,13 @@ class StateAtHand:
 class Assignment:
     """Answer to an agent. If it names no run and several are possible, `candidates` has them.
 
-    `named` is the path of the state it asked about. If nothing is to be done about that one, `states` has the agent's
-    other states that it holds or can take.
+    While the run `is_paused` it can take nothing. `named` is the path of the state it asked about. If nothing is to be
+    done about that one, `states` has the agent's other states that it holds or can take.
     """
 
     workflow_id: str | None = None
     run_status: RunStatus | None = None
+    is_paused: bool = False
     named: str | None = None
     states: tuple[StateAtHand, ...] = ()
     more: int = 0
@@ -136,23 +137,24 @@ class Desk:
         mine, definition = run.of(agent_id), self._plane.run(run.workflow_id).definition
         named = None if state is None else self._plane.place(run.workflow_id, state).path
         own = self._runs.paths_of(run.workflow_id, definition, mine) if named is None else (named,)
-        status, at_hand = self._look(agent_id, run.workflow_id, definition, own, loaded)
+        view, at_hand = self._look(agent_id, run.workflow_id, definition, own, loaded)
         if named is not None and not any(one.held or one.ready for one in at_hand):
             others = [one for one in self._runs.paths_of(run.workflow_id, definition, mine) if one != named]
-            status, found = self._look(agent_id, run.workflow_id, definition, others, loaded)
+            view, found = self._look(agent_id, run.workflow_id, definition, others, loaded)
             at_hand += [one for one in found if one.held or one.ready]
         at_hand.sort(key=_urgency)
         context, tools = self._context(agent_id, at_hand[:_SHOWN])
         return Assignment(
             workflow_id=run.workflow_id,
-            run_status=status,
+            run_status=view.status,
+            is_paused=view.meta.is_paused,
             named=named,
             states=tuple(at_hand[:_SHOWN]),
             more=max(len(own), len(at_hand)) - len(at_hand[:_SHOWN]),
             loaded=loaded,
             context=context,
             tools=tools,
-            steps=_first_steps(at_hand, run, agent_id, status),
+            steps=_first_steps(at_hand, run, agent_id, view),
         )
 
     def _look(
@@ -162,13 +164,11 @@ class Desk:
         definition: Definition,
         paths: Sequence[str],
         loaded: tuple[Holding, ...],
-    ) -> tuple[RunStatus, list[StateAtHand]]:
-        """Return the run's status, and these states of the agent."""
+    ) -> tuple[RunView, list[StateAtHand]]:
+        """Return how the run stands, and these states of the agent."""
         found = self._runs.read(workflow_id, paths[:_LOOKED_AT], whole_meta=False)
         skills = self._skills(definition.document, definition.skills, paths, loaded)
-        return found.status, [
-            _at_hand(one, workflow_id, agent_id, found, skills[path]) for path, one in found.states.items()
-        ]
+        return found, [_at_hand(one, workflow_id, agent_id, found, skills[path]) for path, one in found.states.items()]
 
     def _skills(
         self,
@@ -262,11 +262,11 @@ def _urgency(one: StateAtHand) -> int:
     return 2 if one.doc.status in {Status.PENDING, Status.RUNNING} else 3
 
 
-def _first_steps(states: list[StateAtHand], run: Assignments, agent_id: str, status: RunStatus) -> tuple[Step, ...]:
+def _first_steps(states: list[StateAtHand], run: Assignments, agent_id: str, view: RunView) -> tuple[Step, ...]:
     """Return the first steps over all states."""
     if states and (states[0].held or states[0].ready):
         return states[0].steps
-    if not states and status is RunStatus.RUNNING:
+    if not states and view.status is RunStatus.RUNNING and not view.meta.is_paused:
         arguments: dict[str, Json] = {"workflow_id": run.workflow_id, "owner_agent_id": agent_id}
         why = "No state is assigned to you; this takes one that anybody may do, if there is one."
         return Step(tool="claim_ready_state", arguments=arguments, why=why), wait_for_event(agent_id)

@@ -66,7 +66,7 @@ def test_an_empty_list_shows_the_command_to_try(dcf_alone: Dcf) -> None:
 
 def test_a_list_has_one_line_for_each_run_when_nobody_looks(dcf: Dcf, seed: Seed) -> None:
     made = [seed(name="A workflow with quite a long name") for _ in range(30)]
-    lines = dcf("ls", "--limit", 30).stdout.splitlines()
+    lines = dcf("ls", "--limit", 30, "--workflow", "A workflow with quite a long name").stdout.splitlines()
     assert len(lines) == 31
     assert [line.split()[0] for line in lines[1:]] == made[::-1]
     for line in lines[1:]:
@@ -78,8 +78,9 @@ def test_a_list_has_one_line_for_each_run_when_nobody_looks(dcf: Dcf, seed: Seed
 def test_a_list_for_programs(dcf: Dcf, seed: Seed) -> None:
     run_id = seed(agent="agent-1")
     (row,) = json.loads(dcf("ls", "--json", "--limit", 1).stdout)
-    created = row.pop("created_at")
+    created, definition = row.pop("created_at"), row.pop("definition")
     assert created.endswith("Z")
+    assert re.fullmatch("[0-9a-f]{8}", definition)
     assert row == {
         "workflow_id": run_id,
         "workflow_name": "Sample",
@@ -87,6 +88,12 @@ def test_a_list_for_programs(dcf: Dcf, seed: Seed) -> None:
         "states_done": 0,
         "states": 1,
         "finished_at": None,
+        "version": None,
+        "paused": False,
+        "stuck": False,
+        "tags": [],
+        "finalized": False,
+        "hold": False,
     }
 
 
@@ -105,7 +112,7 @@ def test_show_tells_that_a_run_was_never_started_and_who_could_take_it(dcf: Dcf,
     run_id = seed(agent="agent-1")
     shown = dcf("show", run_id).stdout
     assert re.search(r"Only +· pending +0 +not started yet; for agent-1", shown)
-    assert "Not started yet: no agent was told. notify_next_worker_agent without source_state starts it" in shown
+    assert "· not_started: The run was created and not started: no agent was told." in shown
     world.plane.kick_off(run_id, "initial")
     shown = dcf("show", run_id).stdout
     assert "ready for agent-1, " in shown

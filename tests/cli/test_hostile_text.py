@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from dcf.asl.state_paths import join, open_scope
-from dcf.cli import views
+from dcf.cli import catalog, views
 from dcf.cli.text import clean, json_text
+from dcf.core.catalog import RunRow
+from dcf.core.model import RunStatus
 from tests.cli.conftest import Dcf, Seed
 from tests.support.world import World
 
@@ -160,9 +162,17 @@ def test_no_color_is_respected_and_colour_is_only_for_terminals(monkeypatch: pyt
 def test_a_list_on_a_narrow_terminal_keeps_the_id_and_the_status(monkeypatch: pytest.MonkeyPatch, run_id: str) -> None:
     screen = io.StringIO()
     narrow = Console(file=screen, force_terminal=True, color_system=None, width=80)
-    monkeypatch.setattr(views, "console", lambda: narrow)
-    row = {"workflow_id": run_id, "workflow_name": "Order Processing Pipeline", "status": "succeeded"}
-    views.print_runs([row | {"states_done": 3, "states": 3, "created_at": "2026-11-21T23:48:42Z"}] * 3)
+    monkeypatch.setattr(catalog, "console", lambda: narrow)
+    row = RunRow(
+        workflow_id=run_id,
+        status=RunStatus.SUCCEEDED,
+        workflow_name="Order Processing Pipeline",
+        definition_sha256="0a1b2c3d" * 8,
+        names=("A", "B", "C"),
+        states_done=3,
+        created_at="2026-11-21T23:48:42Z",
+    )
+    catalog.print_runs([row.as_json()] * 3)
     lines = screen.getvalue().splitlines()
     assert len(lines) == 4
     for line in lines[1:]:

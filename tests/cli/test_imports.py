@@ -87,9 +87,11 @@ def test_looking_imports_no_sdk_and_no_library_that_only_some_workflows_need(
     tmp_path: Path, short_directory: Path
 ) -> None:
     found = imported(tmp_path, "ls", DCF_DATA_DIR=str(short_directory / "looked-at"))
-    assert "dcf.application" in found
+    assert "dcf.store.catalog" in found
+    assert "dcf.application" not in found
     assert of_these(found, *SDK, *LIBRARIES) == set()
-    assert {name for name in found if name.startswith(("dcf.tools", "dcf.drawing", "dcf.simulation"))} == set()
+    rooms = ("tools", "drawing", "simulation", "adapters", "workforce", "skills", "files", "validation")
+    assert {name for name in found if name.startswith(tuple(f"dcf.{room}" for room in rooms))} == set()
 
 
 def test_a_direct_run_imports_neither_the_sdk_nor_an_http_client(

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -27,6 +28,10 @@ from tests.lab.stories import (
 LATER = EPOCH + 50
 AGAIN = happening("LeaseAcquired", "Work_1", epoch=LATER, owner="bob", attempt=2)
 BOB = {"token": "lease-of-bob", "agent": "bob"}
+
+RESOLVED = happening("StateResolved", "Work_1", epoch=LATER, how="output", held_by="ann")
+BY_HAND: dict[str, Any] = {"agent": "operator", "state": "", "token": None, "content": {"request": "r1"}}
+ASKED = call("resolve", 3, agent="operator", token=None, content={"request": "r1", "how": "output"})
 
 
 PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
@@ -135,6 +140,13 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
     (rules.the_run_ends_once, "the run stands still", ended(status="running")),
     (rules.the_run_ends_once, "the run is gone", replace(right(), meta={})),
     (rules.the_run_ends_once, "the run ends twice", with_happening(happening("RunFailed"), before="RunFinalized")),
+    (
+        rules.the_run_ends_once,
+        "the run ends twice after it was retried",
+        with_happening(
+            happening("RunFailed"), happening("RunRetried"), happening("RunCancelled"), before="RunSucceeded"
+        ),
+    ),
     (rules.the_output_is_right, "another output", ended(output={"n": 3})),
     (rules.the_output_is_right, "another status", ended(status="failed", error="Broken")),
     (
@@ -146,6 +158,46 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         rules.the_output_is_right,
         "a state that should have been passed was not",
         replace(right(), expected=replace(right().expected, done=Counter({"Work_1": 1, "Mend_2": 1}))),
+    ),
+    (
+        rules.the_output_is_right,
+        "it is cancelled, which nobody asked for",
+        ended(status="cancelled"),
+    ),
+    (
+        rules.nobody_gets_a_lease_in_a_paused_run,
+        "a lease in a paused run",
+        with_happening(happening("RunPaused"), before="LeaseAcquired"),
+    ),
+    (
+        rules.nobody_gets_a_lease_in_a_paused_run,
+        "a lease after the end",
+        with_happening(happening("RunCancelled"), before="LeaseAcquired"),
+    ),
+    (
+        rules.nobody_gets_a_lease_in_a_paused_run,
+        "a state ends after the run",
+        with_happening(happening("RunCancelled"), before="StateSucceeded"),
+    ),
+    (
+        rules.no_stale_write,
+        "the holder's completion counts after its state was resolved",
+        with_happening(RESOLVED, before="StateSucceeded"),
+    ),
+    (
+        rules.an_operators_requests_take_effect_once,
+        "a state is resolved twice by one request",
+        with_happening(RESOLVED, RESOLVED, before="RunSucceeded", calls=(*right().calls, ASKED)),
+    ),
+    (
+        rules.an_operators_requests_take_effect_once,
+        "a resolution is gone",
+        with_call(ASKED),
+    ),
+    (
+        rules.an_applied_request_is_never_refused,
+        "the repetition of a pause is refused",
+        with_call(call("pause", 2, **BY_HAND), call("pause", 4, "run_over", **BY_HAND)),
     ),
     (
         rules.passing_faults_are_told_as_such,
@@ -196,6 +248,27 @@ def test_a_lease_that_was_taken_over_ends_with_its_new_holder() -> None:
     assert judge(replace(right(), happenings=happenings, calls=calls)) == []
 
 
+def test_a_state_that_was_resolved_ends_without_its_holder_whose_result_is_refused() -> None:
+    happenings = numbered(
+        *right().happenings[:5], RESOLVED, happening("StateSucceeded", "Work_1", epoch=LATER), *right().happenings[8:]
+    )
+    calls = (right().calls[0], ASKED, call("complete", 5, "lease_lost", content={"output": OUTPUT}))
+    assert judge(replace(right(), happenings=happenings, calls=calls)) == []
+
+
+def test_a_run_that_an_operator_cancelled_may_end_so() -> None:
+    happenings = numbered(*right().happenings[:5], happening("RunCancelled"), *right().happenings[9:])
+    cancelled = {"status": "cancelled", "attempts": 1, "lease": {"epoch": EPOCH}}
+    story = replace(
+        ended(status="cancelled"),
+        happenings=happenings,
+        calls=(right().calls[0], call("cancel", 4, **BY_HAND)),
+        documents={"Work_1": cancelled},
+        documents_later={"Work_1": cancelled},
+    )
+    assert judge(story) == []
+
+
 def test_what_a_power_loss_may_take_back_need_not_be_there() -> None:
     lost = with_call(call("acquire", 2.2, epoch=LATER, given={"n": 1}, **BOB), losses=((1.9, 3.0),))
     assert judge(lost) == []
@@ -210,3 +283,19 @@ def test_how_far_a_scope_that_breaks_comes_is_not_judged() -> None:
 def test_an_unused_token_of_a_stranger_is_no_matter() -> None:
     tried = (call("acquire", 2, "owner_mismatch", token="t2"), call("write", 2, "lease_lost", token="t3"))
     assert judge(with_call(*tried)) == []
+
+
+def test_a_run_that_was_retried_ends_once_more_and_its_states_are_documents_of_a_later_epoch() -> None:
+    failed = document("failed", epoch=EPOCH - 1, last_error="Broken")
+    story = with_happening(
+        happening("LeaseAcquired", "Work_1", epoch=EPOCH - 1, owner="bob", attempt=1),
+        happening("StateFailed", "Work_1", epoch=EPOCH - 1, error="Broken"),
+        happening("RunFailed", "Work_1"),
+        happening("RunRetried", epoch=EPOCH - 1),
+        happening("StateEntered", "Work_1", epoch=EPOCH - 1),
+        before="NotificationSent",
+        observed=({"Work_1": failed},),
+    )
+    assert judge(story) == []
+    same_epoch = replace(story, observed=({"Work_1": document("failed", epoch=EPOCH, last_error="Broken")},))
+    assert "terminal_documents_do_not_change" in {name for name, _ in judge(same_epoch)}

@@ -1,5 +1,6 @@
 """claim: the next ready state that an agent may take, one winner, in one call."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -7,15 +8,26 @@ import pytest
 
 from dcf.core.answers import Leased, NothingReady, Updated
 from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.core.lease import Acquire
 from dcf.core.model import Status
+from dcf.core.progress import Update
 from dcf.errors import StoreUnavailable
 from dcf.runs.control_plane import ControlPlane
-from dcf.store import keys
+from dcf.store import key_parts
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
+from tests.support.counting import CountingPool
 from tests.support.machines import chain, numbered_chain, workflow
 from tests.support.scopes import parallel, task
 from tests.support.world import World, new_token
+
+Worlds = Callable[..., World]
+
+
+@pytest.fixture(autouse=True)
+def lasting_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Marks last, however slow the machine is."""
+    monkeypatch.setattr("dcf.store.open_states._MARK_MS", 60_000)
 
 
 def open_by_hand(world: World, run: str, states: list[str]) -> None:
@@ -24,7 +36,7 @@ def open_by_hand(world: World, run: str, states: list[str]) -> None:
     for number, state in enumerate(states):
         world.ask("JSON.SET", found.state(state), "$.waits_for", "{}")
         world.ask("JSON.SET", found.input(state), "$", f'"for {state}"')
-        world.ask("ZADD", found.timers, 1000 + number, keys.encode_state(state))
+        world.ask("ZADD", found.timers, 1000 + number, key_parts.encode_state(state))
 
 
 def test_sixteen_claimants_of_one_state_have_one_winner(real: World) -> None:
@@ -128,6 +140,99 @@ def test_a_claim_does_not_fail_because_somebody_took_a_different_state(world: Wo
     assert isinstance(answer, Leased)
     assert answer.state == "S1"
     assert len(commits) == 1, "so it committed at its first try"
+
+
+def racing(world: World, meanwhile: Callable[[], object]) -> tuple[ControlPlane, list[object]]:
+    """Return a control plane before whose first commit something else happens, and what came of that at each commit."""
+    commits: list[object] = []
+
+    def before_commit() -> None:
+        commits.append(None if commits else meanwhile())
+
+    return ControlPlane(RunStore(world.connections, before_commit=before_commit), world.index), commits
+
+
+def test_claims_at_the_same_time_take_different_states_and_none_loses_a_race(real: World) -> None:
+    run = real.create(numbered_chain(4))
+    open_by_hand(real, run, ["S0", "S1", "S2", "S3"])
+    slow, commits = racing(real, lambda: real.claim(run, "fast"))
+    answer = slow.claim(run, Acquire(state="", owner="slow", token=new_token(), ttl_s=60))
+    assert isinstance(answer, Leased)
+    (other,) = commits
+    assert isinstance(other, Leased)
+    assert (answer.state, other.state) == ("S0", "S1")
+
+
+def test_completions_at_the_same_time_bring_different_siblings_and_none_loses_a_race(real: World) -> None:
+    run = real.create(workflow({"All": parallel(*({f"B{n}": task()} for n in range(6)))}))
+    mine, others = (real.acquire(run, f"All/{n}/B{n}", "w") for n in (0, 1))
+    slow, commits = racing(real, lambda: real.complete(run, "All/1/B1", others, claim_ttl_s=60))
+    request = Update(state="All/0/B0", token=mine, status=Status.SUCCEEDED, has_output=True, output=1, claim_ttl_s=60)
+    answer = slow.update(run, request)
+    assert isinstance(answer, Updated)
+    assert answer.claimed is not None
+    (other,) = commits
+    assert isinstance(other, Updated)
+    assert other.claimed is not None
+    assert answer.claimed.state != other.claimed.state
+
+
+def test_what_was_marked_and_not_taken_is_there_for_others_at_once(real: World) -> None:
+    """Two states are wanted: one is entered by the completion itself, so one of the two that were marked is left."""
+    machines = ({"A": {"Type": "Task", "Next": "B"}, "B": task()}, {"C": task()}, {"D": task()})
+    run = real.create(workflow({"All": parallel(*machines)}))
+    answer = real.complete(run, "All/0/A", real.acquire(run, "All/0/A", "w"), claim_ttl_s=60, claim_most=2)
+    taken = {lease.state for lease in answer.claims}
+    assert len(taken) == 2
+    (left,) = {"All/1/C", "All/2/D", "All/0/B"} - taken
+    assert not real.ask("EXISTS", real.store.keys(run).taking(left))
+
+
+def test_a_claim_that_dies_before_its_commit_keeps_a_state_from_nobody(real: World) -> None:
+    def dies() -> None:
+        raise KeyboardInterrupt
+
+    run = real.create(chain("A"))
+    slow, _ = racing(real, dies)
+    with pytest.raises(KeyboardInterrupt):
+        slow.claim(run, Acquire(state="", owner="slow", token=new_token(), ttl_s=60))
+    assert real.ask("EXISTS", real.store.keys(run).taking("A"))
+    assert isinstance(real.claim(run, "other"), Leased)
+
+
+def test_a_state_that_was_given_back_is_claimed_again_although_its_claim_was_marked(real: World) -> None:
+    run = real.create(chain("A"))
+    first = real.claim(run, "w")
+    assert isinstance(first, Leased)
+    real.release(run, "A", first.doc.lease.token)
+    looks, _ = racing(real, lambda: None)
+    again = looks.claim(run, Acquire(state="", owner="other", token=new_token(), ttl_s=60))
+    assert isinstance(again, Leased)
+
+
+def test_a_claim_that_finds_nothing_is_one_packet_however_many_are_leased(
+    worlds: Worlds, counting: CountingPool
+) -> None:
+    world = worlds(pool=counting)
+    run = world.create(numbered_chain(30))
+    open_by_hand(world, run, [f"S{n}" for n in range(30)])
+    while isinstance(world.claim(run, "w"), Leased):
+        pass
+    with counting.counted() as packets:
+        assert isinstance(world.claim(run, "w"), NothingReady)
+    assert packets == [["UNWATCH", "WATCH", "TIME", "JSON.GET", "EVAL"]]
+
+
+def test_states_that_only_look_ready_are_passed_over(real: World) -> None:
+    names = [f"S{n}" for n in range(6)]
+    run = real.create(numbered_chain(6))
+    open_by_hand(real, run, names)
+    for name in names[:5]:
+        real.ask("JSON.SET", real.store.keys(run).state(name), "$.attempts", 1000)
+    answer = real.claim(run, "w")
+    assert isinstance(answer, Leased)
+    assert answer.state == "S5"
+    assert isinstance(real.claim(run, "w"), NothingReady)
 
 
 def test_a_claim_inside_a_scope_that_ends_meanwhile_is_not_granted(real: World) -> None:

@@ -9,7 +9,7 @@ import pytest
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Reads
 from dcf.errors import StoreUnavailable
-from dcf.store import keys
+from dcf.store import key_parts, keys
 from tests.support.machines import chain
 from tests.support.owed import Platform, owing, targets
 from tests.support.world import World
@@ -38,7 +38,7 @@ def test_a_live_lease_is_left_alone_and_looked_at_when_it_ends(world: World) -> 
 
 
 def due_at(world: World, run: str, state: str) -> int:
-    return int(float(world.ask("ZSCORE", world.store.keys(run).timers, keys.encode_state(state))))
+    return int(float(world.ask("ZSCORE", world.store.keys(run).timers, key_parts.encode_state(state))))
 
 
 def test_a_ready_state_that_nobody_takes_is_announced_again_ever_more_rarely(world: World) -> None:
@@ -100,7 +100,7 @@ def test_finished_runs_leave_the_list_of_the_clock_and_running_ones_stay(world: 
     world.notifications.pulse()
     world.notifications.pulse()
     assert (world.is_live(done), world.is_live(open_run)) == (False, True)
-    assert {done, open_run} <= set(world.index.newest(1000))
+    assert {done, open_run} <= set(world.newest(1000))
 
 
 def test_a_run_that_is_listed_and_not_yet_created_keeps_its_clock(world: World) -> None:

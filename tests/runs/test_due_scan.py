@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dcf.core.answers import Leased
 from dcf.core.attention import NEVER
-from dcf.store import keys
+from dcf.store import key_parts, keys
 from dcf.store.connection import Connections
 from dcf.values.instants import SECOND, from_text
 from tests.support.machines import Document, workflow
@@ -96,7 +96,7 @@ def server_time(world: World) -> int:
 
 def timers(world: World, run: str) -> dict[str, float]:
     found = world.ask("ZRANGE", world.store.keys(run).timers, 0, -1, "WITHSCORES")
-    return {keys.decode_state(name.decode()): float(at) for name, at in zip(found[::2], found[1::2], strict=True)}
+    return {key_parts.decode_state(name.decode()): float(at) for name, at in zip(found[::2], found[1::2], strict=True)}
 
 
 def needed(world: World, run: str) -> float | None:

@@ -78,7 +78,7 @@ def look(world: World, activity: Activity | None = None) -> None:
     """What a clock does at each look."""
     time = ServerTime(world.connections)
     deliveries = world.notifications.deliveries
-    RunClock(world.plane, world.index, world.due, world.outbox, deliveries, time, activity).pulse()
+    RunClock(world.plane, world.index, world.due, world.outbox, world.retention, deliveries, time, activity).pulse()
 
 
 def server_now(world: World) -> int:

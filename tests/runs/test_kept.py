@@ -8,7 +8,7 @@ import pytest
 from dcf.asl.steps import Entry
 from dcf.core.answers import Created
 from dcf.core.decision import More, Reads, Snapshot
-from dcf.core.definition import read_definition
+from dcf.core.definition import Definition, read_definition
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.needs import to_update
 from dcf.core.progress import Update
@@ -125,6 +125,32 @@ def test_runs_of_one_workflow_share_what_was_worked_out_for_it(world: World) -> 
     world.do(second, "A")
     assert needed
     assert definition.needed == needed
+
+
+def test_a_process_that_did_not_create_the_runs_of_a_workflow_parses_it_once(
+    worlds: Callable[..., World], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    creator, worker, parsed = worlds(), worlds(), list[object]()
+
+    def noted(document: object) -> Definition:
+        parsed.append(document)
+        return read_definition(document)
+
+    monkeypatch.setattr("dcf.runs.transactions.read_definition", noted)
+    runs = [creator.create(chain("A", "B")) for _ in range(3)]
+    assert len({id(worker.plane.run(run).definition) for run in runs}) == 1
+    assert len(parsed) == 1
+
+
+def test_a_workflow_that_was_changed_by_hand_is_not_taken_for_the_one_that_is_known(
+    worlds: Callable[..., World],
+) -> None:
+    creator, worker = worlds(), worlds()
+    first, second = (creator.create(chain("A", "B")) for _ in range(2))
+    definition = worker.plane.run(first).definition
+    creator.ask("JSON.SET", creator.store.keys(second).definition, "$.workflow_name", '"changed"')
+    assert worker.plane.run(second).definition is not definition
+    assert worker.plane.run(second).definition.name == "changed"
 
 
 def test_what_was_worked_out_for_the_iterations_of_a_map_is_thrown_away_before_it_is_too_much() -> None:

@@ -1,9 +1,10 @@
-"""Agents that do anything in any order on the real server, and what must hold whatever they do (design, section 5).
+"""Agents and an operator that do anything in any order on the real server, and what must hold whatever they do.
 
 No clock is waited for: a lease expires by writing a time of the past into its document.
 """
 
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from dcf.core.answers import AlreadyCompleted, Leased, Released, Updated
 from dcf.core.model import OPEN, RunStatus, StateDoc, Status
+from dcf.core.operations import RunAnswer
+from dcf.core.resolving import Resolve
 from dcf.store import keys
 from dcf.store.connection import Connections
 from dcf.values.refusal import Refusal
@@ -65,6 +68,9 @@ class Agents(RuleBasedStateMachine):
         self.run = self.world.create(machine(), agents=POOLS, planner="boss", max_attempts=MAX_ATTEMPTS)
         self.world.plane.kick_off(self.run, "initial")
         self.grants: list[Grant] = []
+        self.pools: dict[str, tuple[str, ...]] = dict(POOLS)
+        self.requests: list[tuple[Callable[[], RunAnswer | Refusal], RunAnswer]] = []
+        self.is_paused = False
         self.terminal: dict[str, StateDoc] = {}
         self.docs = dict(self.world.docs(self.run))
         self.over: Any = None
@@ -94,7 +100,8 @@ class Agents(RuleBasedStateMachine):
         assert before.status in OPEN
         assert answer.doc.started_at is not None
         assert not before.lease.is_live(answer.doc.started_at), "nobody held it"
-        assert agent in POOLS[answer.state]
+        assert agent in self.pools[answer.state]
+        assert not self.is_paused, "nobody gets a lease while the run is paused"
         self.remember(answer, agent, token)
 
     def remember(self, answer: Leased, agent: str, token: str) -> None:
@@ -164,6 +171,7 @@ class Agents(RuleBasedStateMachine):
             assert not answer.repeated
             assert self.completions(grant) == before + 1
             grant.applied["complete"] = request
+            assert answer.claimed is None or not self.is_paused
             if answer.claimed is not None:
                 token = answer.claimed.doc.lease.token
                 assert token is not None
@@ -213,6 +221,98 @@ class Agents(RuleBasedStateMachine):
         self.over = self.over or answer.audit
         assert answer.audit == self.over
         self.look(closing=True)
+
+    # What an operator does
+
+    def asks(self, call: Callable[[str], RunAnswer | Refusal]) -> RunAnswer | Refusal:
+        """Make a request with an id of its own, which may be repeated later."""
+        request_id = new_token()
+        answer = call(request_id)
+        if isinstance(answer, RunAnswer):
+            assert not answer.repeated
+            self.requests.append((lambda: call(request_id), answer))
+        return answer
+
+    @rule()
+    def pause(self) -> None:
+        running = self.is_running()
+        answer = self.asks(lambda asked: self.world.lifecycle.pause(self.run, request_id=asked))
+        assert isinstance(answer, RunAnswer) is running
+        self.is_paused = running
+        self.look()
+
+    @rule()
+    def resume(self) -> None:
+        running = self.is_running()
+        answer = self.asks(lambda asked: self.world.lifecycle.resume(self.run, request_id=asked))
+        assert isinstance(answer, RunAnswer) is running
+        self.is_paused = False
+        self.look()
+
+    @precondition(lambda self: len(self.grants) > 3)
+    @rule(hesitate=st.integers(0, 3))
+    def cancel(self, hesitate: int) -> None:
+        if hesitate:
+            return
+        status = self.world.run_status(self.run)
+        answer = self.asks(lambda asked: self.world.lifecycle.cancel(self.run, request_id=asked))
+        assert isinstance(answer, RunAnswer) is (status in {RunStatus.RUNNING, RunStatus.CANCELLED})
+        self.is_paused = False
+        self.look(closing=status is RunStatus.RUNNING)
+
+    @precondition(lambda self: not self.is_running())
+    @rule()
+    def retry(self) -> None:
+        before = dict(self.docs)
+        can = self.over is None and self.world.run_status(self.run) is not RunStatus.SUCCEEDED
+        answer = self.asks(lambda asked: self.world.retrying.retry(self.run, request_id=asked))
+        assert isinstance(answer, RunAnswer) is can
+        self.look(closing=can)
+        if not can:
+            return
+        self.is_paused = False
+        (state,) = answer.answer["states"]  # type: ignore[union-attr]
+        assert (self.docs[state].status, self.docs[state].attempts) == (Status.PENDING, 0)
+        assert self.docs[state].lease.epoch > max(doc.lease.epoch for doc in before.values())
+        kept = {name: doc for name, doc in before.items() if doc.status is Status.SUCCEEDED}
+        assert all(self.docs[name] == doc for name, doc in kept.items()), "what succeeded is kept"
+        assert not [name for name, doc in self.docs.items() if doc.status is Status.SKIPPED]
+
+    @rule(
+        state=states,
+        how=st.sampled_from(["output", "output", "skip", "error"]),
+        verdict=st.sampled_from(["bad", "again"]),
+    )
+    def resolve(self, state: str, how: Any, verdict: str) -> None:
+        earlier, running = self.docs[state], self.is_running()
+        can = running and earlier.status in OPEN and earlier.is_ready
+        wish = Resolve(state=state, how=how, output={"verdict": verdict}, error="ByHand")
+        answer = self.asks(lambda asked: self.world.lifecycle.resolve(self.run, wish, request_id=asked))
+        assert isinstance(answer, RunAnswer) is can
+        self.look()
+        if can and state not in answer.answer["next_states"]:  # type: ignore[union-attr]
+            assert self.docs[state].status is (Status.FAILED if how == "error" else Status.SUCCEEDED)
+        assert not can or self.docs[state].lease.epoch > earlier.lease.epoch, "its holder is fenced out"
+
+    @rule(state=states, pool=st.lists(agents, min_size=1, max_size=2, unique=True))
+    def assign(self, state: str, pool: list[str]) -> None:
+        earlier, running = self.docs[state], self.is_running()
+        can = running and earlier.status in OPEN and earlier.is_ready
+        wish = Resolve(state=state, agents=tuple(pool))
+        answer = self.asks(lambda asked: self.world.lifecycle.resolve(self.run, wish, request_id=asked))
+        assert isinstance(answer, RunAnswer) is can
+        self.pools |= {state: tuple(pool)} if can else {}
+        self.look()
+        if can and earlier.lease.token is not None:
+            assert (self.docs[state].lease.token is not None) is (earlier.lease.owner_agent_id in pool)
+
+    @precondition(lambda self: self.requests)
+    @rule(data=st.data())
+    def repeat_request(self, data: st.DataObject) -> None:
+        call, answer = data.draw(st.sampled_from(self.requests[-8:]))
+        before = len(self.world.events(self.run))
+        assert call() == RunAnswer(answer=answer.answer, at=answer.at, repeated=True)
+        assert len(self.world.events(self.run)) == before, "a repetition changes nothing"
 
     # What is known
 
@@ -285,6 +385,8 @@ class Agents(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Whatever happened, the clock tells what is owed: to the pool of the state in turn, or to the planner."""
         try:
+            if self.is_paused and self.is_running():
+                self.world.lifecycle.resume(self.run)
             self.world.notifications.pulse()
             if self.is_running():
                 (state,) = (name for name, doc in self.docs.items() if doc.status in OPEN and doc.is_ready)
@@ -292,10 +394,10 @@ class Agents(RuleBasedStateMachine):
                 if doc.lease.token is None or doc.lease.expires_at is None:
                     self.world.make_due(self.run, state)
                     self.world.notifications.pulse()
-                    told = [event for agent in POOLS[state] for event in self.world.messages(agent)]
+                    told = [event for agent in self.pools[state] for event in self.world.messages(agent)]
                     assert any(event["target_state"] == state for event in told) or doc.attempts >= MAX_ATTEMPTS
             elif self.over is None:
-                assert [event["type"] for event in self.world.messages("boss")] == ["run_finished"]
+                assert {event["type"] for event in self.world.messages("boss")} == {"run_finished"}
             assert (
                 not [doc for doc in self.docs.values() if doc.status in OPEN and not doc.is_ready] or self.is_running()
             )

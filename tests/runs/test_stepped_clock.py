@@ -208,7 +208,7 @@ def test_a_run_that_ended_before_the_step_and_that_nobody_finalized_leaves_the_l
     world.notifications.pulse()
     assert not world.is_live(run)
     assert world.ask("ZSCORE", keys.due(run), run) is None
-    assert run in world.index.newest(1000)
+    assert run in world.newest(1000)
 
 
 def test_a_run_that_goes_on_after_the_step_stays_on_the_lists(world: World) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from dcf.core.access import Scope
 from dcf.core.listings import ListKind
+from dcf.core.retention import RetentionPolicy
 from dcf.errors import StoreUnsuitable
 from dcf.runs.sweep import Sweep, SweepReport
 from dcf.store import keys
@@ -75,13 +76,13 @@ def test_whatever_no_list_has_is_found_and_entered_where_it_was(site: World) -> 
             site.ask("DEL", key)
     missing = {ListKind.RUNS: 2, ListKind.LIVE_RUNS: 1, ListKind.API_KEYS: 1, ListKind.AGENTS: 3}
     assert sweep(site).look(repair=False) == SweepReport(missing=missing, dangling={})
-    assert site.index.newest(10) == [], "looking changes nothing"
+    assert site.newest(10) == [], "looking changes nothing"
 
     assert sweep(site).look(repair=True) == SweepReport(missing=missing, dangling={})
     after = contents(site)
     assert [after[key] for key in before if key != keys.LIVE] == [before[key] for key in before if key != keys.LIVE]
     assert site.index.live() == [running]
-    assert over in site.index.newest(10)
+    assert over in site.newest(10)
     assert sweep(site).look(repair=True) == RIGHT
 
 
@@ -142,11 +143,11 @@ def test_small_pages_find_the_same(site: World, page: int) -> None:
     for number in range(5):
         site.create(chain("A"))
         site.ask("ZADD", keys.RUNS, number, f"nothing-{number}")
-    runs = site.index.newest(100)
+    runs = site.newest(100)
     site.ask("DEL", keys.LIVE)
     found = sweep(site, page).look(repair=True)
     assert found == SweepReport(missing={ListKind.LIVE_RUNS: 5}, dangling={ListKind.RUNS: 5})
-    assert set(site.index.newest(100)) == {run for run in runs if not run.startswith("nothing")}
+    assert set(site.newest(100)) == {run for run in runs if not run.startswith("nothing")}
     assert sweep(site, page).look(repair=True) == RIGHT
 
 
@@ -214,3 +215,55 @@ def test_a_user_who_may_not_see_all_keys_is_told_so(tmp_path: Path) -> None:
         with pytest.raises(StoreUnsuitable):
             Sweep(Listings(connections)).look(repair=False)
         connections.close()
+
+
+# The list of runs
+
+
+def facet_lists(world: World) -> dict[bytes, list[bytes]]:
+    found = [key for key in world.ask("KEYS", "cp:idx:runs:*") if key != keys.STUCK.encode()]
+    return {key: world.ask("ZRANGE", key, 0, -1, "WITHSCORES") for key in found}
+
+
+def test_runs_of_an_earlier_version_are_listed_under_what_they_are(site: World) -> None:
+    running = site.create(chain("A") | {"version": "1.0"}, agents={"A": ("a", "b")})
+    over = site.create(chain("A", "B"))
+    site.finalize(over)
+    site.notifications.pulse()
+    before = facet_lists(site)
+    assert len(before) == 2 + 1 + 3 + 2, "statuses, workflow, versions, agents"
+    for key in before:
+        site.ask("DEL", key)
+    missing = {ListKind.CATALOG: 6 + 3}
+    assert sweep(site).look(repair=True) == SweepReport(missing=missing, dangling={})
+    assert facet_lists(site) == before
+    assert site.ask("ZSCORE", keys.runs_by("status", "running"), running) is not None
+    assert sweep(site).look(repair=True) == RIGHT
+
+
+def test_an_ended_run_of_an_earlier_version_finalizes_itself_too_once_a_sweep_found_it(tmp_path: Path) -> None:
+    with redis_server(tmp_path) as port:
+        connections = Connections(open_pool(f"redis://127.0.0.1:{port}"))
+        world = World(connections=connections, policy=RetentionPolicy(finalize_after_s=3600))
+        run = world.create(chain("A"))
+        world.do(run, "A")
+        world.notifications.pulse()
+        world.notifications.pulse()
+        for key in (*map(bytes.decode, facet_lists(world)), keys.due(run)):
+            world.ask("ZREM", key, run)
+        sweep(world).look(repair=True)
+        world.ask("JSON.SET", keys.RunKeys(run).meta, "$.finished_at", '"2020-01-01T00:00:00Z"')
+        world.notifications.pulse()
+        assert world.meta(run)["finalized_at"] is not None
+        connections.close()
+
+
+def test_lists_of_runs_do_not_keep_what_is_gone(site: World) -> None:
+    site.create(chain("A"), agents={"A": "a"})
+    before = facet_lists(site)
+    for key in (*before, keys.STUCK.encode()):
+        site.ask("ZADD", key, 1, "nothing")
+    gone = {ListKind.CATALOG: len(before) + 1}
+    assert sweep(site).look(repair=True) == SweepReport(missing={}, dangling=gone)
+    assert facet_lists(site) == before
+    assert site.ask("EXISTS", keys.STUCK) == 0

@@ -47,8 +47,8 @@ def test_d10_a_holder_that_was_replaced_writes_nothing_even_after_the_new_one_is
     late = world.acquire(run, "A", "x")
     world.expire_lease(run, "A")
     world.complete(run, "A", world.acquire(run, "A", "y"), "right")
-    assert code(world.fail(run, "A", late)) == "terminal"
-    assert code(world.try_complete(run, "A", late, "stale")) == "terminal"
+    assert code(world.fail(run, "A", late)) == "lease_lost"
+    assert code(world.try_complete(run, "A", late, "stale")) == "lease_lost"
     assert (world.doc(run, "A").status, world.output(run, "A")) == ("succeeded", "right")
 
 

@@ -75,7 +75,7 @@ def failover(pair: tuple[Path, Path]) -> Iterator[Failover]:
 
 
 def is_listed(world: World, run: str) -> bool:
-    return world.is_live(run) and run in world.index.newest(1000)
+    return world.is_live(run) and run in world.newest(1000)
 
 
 @pytest.mark.parametrize("fault", BREAKS)
@@ -176,7 +176,7 @@ def test_what_a_sweep_saw_on_the_old_redis_it_does_not_mend_on_the_new_one(
     with suppress(DcfError):
         Sweep(Listings(failover.world.connections)).look(repair=True)
     assert failover.has_happened
-    assert failover.b.index.live() == failover.b.index.newest(10) == [named]
+    assert failover.b.index.live() == failover.b.newest(10) == [named]
     assert lost not in failover.b.index.live()
 
 
@@ -235,5 +235,5 @@ def test_making_a_key_and_a_run_stays_at_two_round_trips(worlds: Callable[..., W
 def test_a_run_that_is_started_keeps_its_place_among_the_newest(world: World) -> None:
     first, second = world.create(chain("A")), world.create(chain("A"))
     world.plane.kick_off(first, "go")
-    mine = [run for run in world.index.newest(1000) if run in {first, second}]
+    mine = [run for run in world.newest(1000) if run in {first, second}]
     assert mine == [second, first]

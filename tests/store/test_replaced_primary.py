@@ -187,8 +187,8 @@ def test_a_document_outside_runs_is_judged_by_what_the_new_primary_has(replaced:
 # What it costs, and what it leaves behind
 
 
-@pytest.mark.parametrize(("replicas", "ending"), [(0, [["UNWATCH"]]), (1, [["UNWATCH", "SET", "WAIT"]])])
-def test_confirming_a_refusal_costs_no_round_trip_more(
+@pytest.mark.parametrize(("replicas", "ending"), [(0, []), (1, [["UNWATCH", "SET", "WAIT"]])])
+def test_a_refusal_costs_a_second_round_trip_only_where_replicas_confirm_it(
     replaced: Replaced, replicas: int, ending: list[list[str]]
 ) -> None:
     counting = CountingPool(open_pool(replaced.proxy.url))

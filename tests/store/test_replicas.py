@@ -62,6 +62,21 @@ def acquire(plane: ControlPlane, run: str, token: str) -> Leased | Refusal:
     return plane.acquire(run, Acquire(state="S0", owner="w", token=token, ttl_s=60))
 
 
+def test_the_mark_of_a_claim_is_on_no_replica(
+    replicated: tuple[World, ControlPlane, Connections], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dcf.store.open_states._MARK_MS", 60_000)
+    world, plane, follower = replicated
+    run = world.create(chain("S0"))
+
+    answer = plane.claim(run, Acquire(state="", owner="w", token="t1", ttl_s=60))
+
+    assert isinstance(answer, Leased)
+    mark = world.store.keys(run).taking("S0")
+    assert world.ask("EXISTS", mark), "the commit is on the replica, and the mark was made before it"
+    assert follower.send(("EXISTS", mark)) == [0]
+
+
 def test_an_answered_write_is_on_the_replica(replicated: tuple[World, ControlPlane, Connections]) -> None:
     world, plane, follower = replicated
     run = world.create(chain("S0"))

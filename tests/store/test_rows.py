@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dcf.core.decision import Changes, Decision, Reads, Snapshot
+from dcf.core.decision import Changes, Decision, Reads, Seeker, Snapshot
 from dcf.store.keys import RunKeys
 from dcf.store.reading import READS, Reading
 from dcf.store.writing import ANNOUNCES, WRITES, commit_commands
@@ -25,12 +25,14 @@ WANTED: dict[str, Any] = {
     "items": (("A", 0),),
     "tallies": ("A",),
     "receipts": (("A", "x"),),
+    "run_receipts": ("x",),
     "open_states": (0, 9),
+    "seeker": Seeker(most=1, owner="ann", mark="m"),
     "claim": "token",
     "whole_meta": True,
     "audit": True,
 }
-NOT_ASKED_FOR = {"now", "meta", "meta_document", "void", "page"}
+NOT_ASKED_FOR = {"now", "meta", "meta_document", "void", "page", "taken", "held"}
 """What every snapshot has, or a page of open states brings with it."""
 
 
@@ -45,12 +47,12 @@ def test_every_row_of_the_changes_has_its_commands() -> None:
 
 def test_every_row_that_is_read_has_its_row_in_the_snapshot() -> None:
     assert set(READS) == names(Snapshot) - NOT_ASKED_FOR
-    assert set(READS) == names(Reads) - {"agents", "open_states", "claim", "whole_meta"}
+    assert set(READS) == names(Reads) - {"agents", "open_states", "seeker", "claim", "whole_meta"}
 
 
 @pytest.mark.parametrize("row", sorted(names(Reads)))
 def test_every_row_of_the_reads_asks_for_something(row: str) -> None:
-    around: dict[str, Any] = {"open_states": (0, 9)} if row == "claim" else {}
+    around: dict[str, Any] = {"open_states": (0, 9)} if row in {"claim", "seeker"} else {}
     assert Reading(RUN, Reads(**around, **{row: WANTED[row]})).commands() != Reading(RUN, Reads(**around)).commands()
 
 

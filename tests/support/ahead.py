@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dcf.core.attention import NEVER
-from dcf.store.keys import decode_state
+from dcf.store.key_parts import decode_state
 from dcf.values.instants import SECOND, from_text
 
 if TYPE_CHECKING:

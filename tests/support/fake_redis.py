@@ -32,6 +32,8 @@ class FakeConnection:
         if name == b"JSON.MGET":
             # fakeredis unwraps the documents and answers [] for missing keys.
             return [self._get(key, command[-1]) for key in command[1:-1]]
+        if name == b"EVAL":
+            command = (command[0], _with_whole_documents(command[1]), *command[2:])
         if name == b"JSON.GET" and len(command) == 3:
             return self._get(*command[1:])
         reply = self._translated(name, command)
@@ -63,6 +65,36 @@ class FakeConnection:
     def _ask(self, *command: bytes) -> Any:
         self._connection.send_command(*command)
         return self._connection.read_response()
+
+
+_AS_IN_REDIS = b"""
+local real = redis
+local function get(key, path)
+  local text = real.call('JSON.GET', key, path)
+  if path == '$' then
+    text = real.call('JSON.GET', key, path, '$.no.such.path')
+  end
+  text = text and (text:match('^{"%$": (.*), "%$%.no%.such%.path": %[%]}$') or text)
+  return text and text:gsub('"(%l[%l_]+)": ', '"%1":')
+end
+local redis = {pcall = real.pcall, call = function(name, ...)
+  if name == 'JSON.GET' then
+    return (get(...))
+  elseif name ~= 'JSON.MGET' then
+    return real.call(name, ...)
+  end
+  local words, found = {...}, {}
+  for i = 1, #words - 1 do
+    found[i] = get(words[i], words[#words]) or false
+  end
+  return found
+end}
+"""
+
+
+def _with_whole_documents(script: bytes) -> bytes:
+    """Return the script with replies to JSON.GET and JSON.MGET as the real server has them, without a `#!` line."""
+    return _AS_IN_REDIS + (script.split(b"\n", 1)[1] if script.startswith(b"#!") else script)
 
 
 class FakePool:

@@ -34,6 +34,13 @@ class Terminal:
             assert self._read(), f"it ended without {pattern}: {self.text[-3000:]}"
         return self.text
 
+    def type(self, text: str) -> int:
+        """Type a line and wait for the end of the command; its exit code."""
+        os.write(self._ours, f"{text}\n".encode())
+        while self._read():
+            pass
+        return self._process.wait()
+
     def interrupt(self) -> int:
         """Press Ctrl-C and wait for the end; the exit code."""
         self._process.send_signal(signal.SIGINT)

@@ -15,22 +15,32 @@ from dcf.core.finalization import Finalize
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
+from dcf.core.retention import KEEP_ALL, RetentionPolicy
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
+from dcf.runs.diagnosis import Diagnosis
+from dcf.runs.histories import Histories
+from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.retention import Retention
+from dcf.runs.retrying import RunRetrying
+from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
-from dcf.store import keys
+from dcf.store import key_parts, keys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply
+from dcf.store.definitions import KeptDefinitions
+from dcf.store.deletion import Deletion
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.history import Happening, History
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Outbox
+from dcf.store.run_signs import RunSignsReader
 from dcf.store.runs import RunStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
@@ -49,9 +59,8 @@ class Relay(Notifications):
         together = platform.deliver_all if isinstance(platform, Mailbox) else None
         super().__init__(world.plane, world.outbox, world.told, platform, together)
         self.deliveries = DeliveryThreads(self.deliver_all, threads)
-        self.clock = RunClock(
-            world.plane, world.index, world.due, world.outbox, self.deliveries, ServerTime(world.connections)
-        )
+        time = ServerTime(world.connections)
+        self.clock = RunClock(world.plane, world.index, world.due, world.outbox, world.retention, self.deliveries, time)
 
     def pulse(self) -> int:
         return self.clock.pulse()
@@ -71,6 +80,7 @@ class World:
     before_commit: Callable[[], None] | None = None
     one_packet_from_s: float = 0.0
     items: Files | None = None
+    policy: RetentionPolicy = KEEP_ALL
     runs: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -83,13 +93,19 @@ class World:
             **more,
         )
         self.index = RunIndex(self.connections)
-        self.due = DueRuns(self.connections)
+        self.due = DueRuns(self.connections, self.policy)
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
+        self.lifecycle = Lifecycle(self.plane)
+        self.retrying = RunRetrying(self.plane)
+        self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.outbox = Outbox(self.connections)
+        self.retention = Retention(self.plane, self.store, self.outbox, Deletion(self.connections), self.policy)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
-        self.views = RunViews(self.plane, self.store, self.index, self.history, self.told)
+        self.views = RunViews(self.plane, self.store, self.told)
+        self.histories = Histories(self.plane, self.history)
+        self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
         self.inbox = Inbox(self.connections)
         self.records = AgentRecords(self.connections)
         self.documents = Documents(self.connections)
@@ -209,7 +225,7 @@ class World:
         """The documents of all states, those inside scopes too, as they stand in Redis."""
         prefix = self.store.keys(run).state("")
         found = [key.decode() for key in self.ask("KEYS", f"{prefix}*")]
-        return {keys.decode_state(key.removeprefix(prefix)): self.ask("JSON.GET", key, "$") for key in found}
+        return {key_parts.decode_state(key.removeprefix(prefix)): self.ask("JSON.GET", key, "$") for key in found}
 
     def every_doc(self, run: str) -> dict[str, StateDoc]:
         return {path: read_state(json.loads(raw)[0]) for path, raw in self.raw_docs(run).items()}
@@ -252,17 +268,24 @@ class World:
     def owed(self, run: str) -> int:
         return int(self.ask("XLEN", self.store.keys(run).outbox))
 
+    def newest(self, limit: int) -> list[str]:
+        """The newest runs by the list of all."""
+        return [name.decode() for name in self.ask("ZREVRANGE", keys.RUNS, 0, limit - 1)]
+
     def is_live(self, run: str) -> bool:
         return run in self.index.live()
 
     def keys_of(self, run: str) -> list[str]:
-        return [key.decode() for key in self.ask("KEYS", "*") if f":wf:{run}:" in key.decode()]
+        """Return the run's keys, but for the marks of claims, which are gone in a moment."""
+        found = [key.decode() for key in self.ask("KEYS", "*")]
+        return [key for key in found if f":wf:{run}:" in key and f":wf:{run}:taking:" not in key]
 
     # Changing what is there without waiting for it
 
     def expire_lease(self, run: str, state: str) -> None:
         """As if the lease had been taken long ago."""
         self.ask("JSON.SET", self.store.keys(run).state(state), "$.lease.expires_at", '"2001-01-01T00:00:00.000000Z"')
+        self.make_due(run, state)
 
     def only_list(self, run: str) -> None:
         """As if the server had been listing this run just now, and not created it."""
@@ -271,7 +294,7 @@ class World:
 
     def make_due(self, run: str, state: str) -> None:
         """As if the time for the clock to look at this state had come."""
-        self.ask("ZADD", self.store.keys(run).timers, 1, keys.encode_state(state))
+        self.ask("ZADD", self.store.keys(run).timers, 1, key_parts.encode_state(state))
         self.ask("ZADD", keys.due(run), 1, run)
 
 

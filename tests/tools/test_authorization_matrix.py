@@ -151,8 +151,9 @@ _NEEDED_TOO = {"json_set": (Scope.PLAN,), "json_merge": (Scope.PLAN,)}
 
 _OPERATORS = {name for name in TOOLS if name.startswith("json_")} - {"json_read", "json_set", "json_merge"} | {
     "delete_agent",
+    "hold_run",
 }
-"""What only an operator does to documents of runs, and to agents that were made for none."""
+"""What only an operator does to documents of runs, to runs that must be kept, and to agents that were made for none."""
 
 
 def _tokens(answer: Answer) -> set[str]:

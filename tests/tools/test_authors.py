@@ -35,10 +35,23 @@ async def test_each_change_names_the_key_that_made_it(alone: Application) -> Non
     holder = {"workflow_id": run_id, "state": "A", "lease_token": held["lease"]["token"]}
     await ask(alone, worker, "renew_state_lease", **holder)
     await ask(alone, worker, "update_workflow_control_plane", **holder, new_status="succeeded", output_json={})
+    await ask(alone, planner, "pause_run", workflow_id=run_id)
+    await ask(alone, planner, "resume_run", workflow_id=run_id)
+    await ask(alone, planner, "resolve_state", workflow_id=run_id, state="B", assign_json=["worker-2"])
+    await ask(alone, planner, "cancel_run", workflow_id=run_id)
     await ask(alone, planner, "finalize_workflow", workflow_id=run_id)
     authors = _authors(alone, run_id)
     assert set().union(*authors.values()) == {planner.name, worker.name}
-    for kind in ("RunCreated", "RunStarted", "RunFinalized"):
+    by_planner = (
+        "RunCreated",
+        "RunStarted",
+        "RunPaused",
+        "RunResumed",
+        "StateResolved",
+        "RunCancelled",
+        "RunFinalized",
+    )
+    for kind in by_planner:
         assert authors[kind] == {planner.name}, kind
     for kind in ("LeaseAcquired", "LeaseRenewed", "StateSucceeded"):
         assert authors[kind] == {worker.name}, kind

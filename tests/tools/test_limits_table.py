@@ -132,7 +132,7 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
         DEFAULTS["max_result_bytes"].default,
         test_limits.test_a_page_is_cut_between_states_where_it_would_grow_too_large,
     ),
-    "states or skills of one page": (LIMIT["maximum"], test_a_page_has_a_thousand_states_at_most),
+    "states, skills or runs of one page": (LIMIT["maximum"], test_a_page_has_a_thousand_states_at_most),
     "the payload of a notification": (
         notification.MAX_PAYLOAD,
         test_floods.test_a_payload_beyond_four_kibibytes_is_refused_and_nobody_is_told,

@@ -8,6 +8,7 @@ import pytest
 import redis
 
 from dcf.application import Application
+from dcf.core.catalog import RunQuery
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.store.keys import RunKeys
@@ -85,7 +86,7 @@ async def test_agents_are_assigned_by_hand_to_its_own_states(tools: Tools, recre
 
 
 async def test_the_list_of_runs_counts_its_own_states(application: Application, recreated: str) -> None:
-    (line,) = (one for one in application.runs.newest(1000) if one.workflow_id == recreated)
+    (line,) = (one for one in application.run_list.list_runs(RunQuery(limit=1000)).rows if one.workflow_id == recreated)
     assert (line.states, line.states_done) == (3, 0)
 
 

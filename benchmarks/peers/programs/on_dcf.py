@@ -24,7 +24,7 @@ from dcf.settings import Settings
 from dcf.values.refusal import Refusal
 
 _PAUSES_S = (0.001, 0.002, 0.004, 0.008)
-_LOOK_S = 0.003
+_LOOK_S = 0.01
 _RUNS = "bench:runs:{}"
 """The runs that a worker as a library is told of."""
 _OPEN = "bench:open"

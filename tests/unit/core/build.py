@@ -11,7 +11,7 @@ from dcf.core.codec import read_meta, read_state, write_state
 from dcf.core.context import context_of
 from dcf.core.decision import Changes, Decision, Event, More, Notice, Snapshot
 from dcf.core.definition import Definition, read_definition
-from dcf.core.model import Lease, Meta, Receipt, RunStatus, StateDoc, Status
+from dcf.core.model import Lease, Meta, Receipt, RunReceipt, RunStatus, StateDoc, Status
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
 from dcf.values.refusal import Refusal
@@ -94,6 +94,7 @@ class MemoryRun:
     notices: list[Notice] = field(default_factory=list)
     timers: dict[str, int] = field(default_factory=dict)
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
+    run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
     last_changes: Changes | None = None
 
     @property
@@ -111,6 +112,7 @@ class MemoryRun:
             outputs=dict(self.outputs),
             timers=dict(self.timers),
             receipts=AllReceipts(self.receipts),
+            run_receipts=self.run_receipts,
             page=len(self.states),
             meta_document=self.meta_document,
             audit=self.audit,
@@ -137,9 +139,11 @@ class MemoryRun:
         self.outputs |= changes.outputs
         self.audit = changes.audit or self.audit
         self.receipts |= changes.receipts
+        self.run_receipts |= changes.run_receipts
         self.events += changes.events
         self.notices += changes.notices
         due = {**self.timers, **changes.timers}
+        due |= {name: at for name, at in changes.sooner.items() if at < (due.get(name) or 0)}
         self.timers = {name: at for name, at in due.items() if at is not None}
         return decision.answer
 
@@ -158,7 +162,7 @@ class MemoryRun:
         assert not isinstance(answer, More), "everything is read"
         return answer
 
-    def claim(self, token: str, owner: str = "ann") -> Leased | NothingReady | Refusal:
+    def claim(self, token: str, owner: str = "ann") -> Leased | claim.MaybeExpired | NothingReady | Refusal:
         wish = lease.Acquire(state="", owner=owner, token=token, ttl_s=TTL, claims=True)
         return self.commit(claim.claim(self.snapshot(), wish))
 

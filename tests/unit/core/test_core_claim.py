@@ -1,8 +1,10 @@
 """Finding work: the first open state that the agent may take."""
 
+from dataclasses import replace
+
 from dcf.core.answers import NothingReady
-from dcf.core.claim import claim
-from dcf.core.decision import Snapshot
+from dcf.core.claim import MaybeExpired, claim
+from dcf.core.decision import Decision, Snapshot
 from dcf.core.lease import Acquire
 from dcf.core.model import Meta, StateDoc
 from dcf.values.instants import SECOND
@@ -65,6 +67,19 @@ def test_a_crashed_holders_state_can_be_claimed() -> None:
     made.claim("t1")
     made.now += (TTL + 1) * SECOND
     assert leased(made.claim("t2", "bob")).doc.attempts == 2
+
+
+def test_a_lease_that_may_have_expired_comes_first_and_is_left_to_be_taken_by_name() -> None:
+    seen = replace(page(B=StateDoc()), held={"C": NOW + 1, "D": NOW, "A": NOW - 5})
+    assert claim(seen, WISH) == Decision(answer=MaybeExpired("D"))
+    assert leased(claim(replace(seen, held={"C": NOW + 1}), WISH).answer).state == "B"
+
+
+def test_what_another_is_about_to_take_is_left_to_it_and_told() -> None:
+    seen = replace(page(A=StateDoc(), B=StateDoc()), taken=frozenset({"A"}), page=2)
+    assert leased(claim(seen, WISH).answer).state == "B"
+    only = replace(page(A=StateDoc()), taken=frozenset({"A"}), page=1)
+    assert claim(only, WISH).answer == NothingReady(examined=1, is_contested=True)
 
 
 def test_a_run_that_is_over_has_no_work() -> None:

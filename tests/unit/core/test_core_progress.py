@@ -58,7 +58,7 @@ def test_a_holder_that_was_overtaken_changes_nothing_more() -> None:
     assert code(made.renew(Renew(state="A", token="t1", reject_if_expired=False))) == "lease_lost"
     assert code(made.release(Release(state="A", token="t1"))) == "lease_lost"
     updated(made.complete("A", "t2", 2))
-    assert code(made.complete("A", "t1", 1)) == "terminal"
+    assert code(made.complete("A", "t1", 1)) == "lease_lost"
     assert made.outputs == {"A": 2}
 
 

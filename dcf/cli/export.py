@@ -1,0 +1,153 @@
+"""The command `dcf export`: a run as one JSON file, or as an HTML page that needs neither network nor dcf."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
+
+import typer
+
+from dcf.cli import opening, panels
+from dcf.cli.arguments import OptionalRun
+from dcf.cli.text import json_text
+from dcf.cli.views import say
+from dcf.errors import InvalidArgument
+from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.core.export import ExportedRun
+
+MOST_BYTES: Final = 1024**3
+"""Bytes of an export that is read from a file."""
+
+_STATES_SHOWN: Final = 2_000
+_EVENTS_SHOWN: Final = 5_000
+_OPEN: Final = ("pending", "running")
+_STDOUT: Final = Path("-")
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command(rich_help_panel=panels.RUNS)(export)
+
+
+def export(
+    workflow_id: OptionalRun = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Write to this file; - is standard output.")] = _STDOUT,
+    html: Annotated[bool, typer.Option("--html", help="An HTML page for people, which opens without network.")] = False,
+    file: Annotated[Path | None, typer.Option(help="Of a JSON export in this file, for --html.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON, which is the default.")] = False,
+) -> None:
+    """Export a run: its workflow, its documents and its history, as one JSON file or as an HTML page.
+
+    The JSON is read elsewhere with  dcf show --file FILE,  dcf events --file FILE  and  dcf export --file FILE --html.
+
+    Lease tokens are not exported; inputs, outputs and errors are, as the agents wrote them.
+    """
+    if (workflow_id is None) == (file is None):
+        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    if html and as_json:
+        raise InvalidArgument("--json and --html exclude each other.", "Leave out one of them.")
+    if file is not None and not html:
+        raise InvalidArgument("The file is an export already.", "Add --html to make a page of it.")
+    if file is not None:
+        found = read_file(file)
+        with _opened(output) as out:
+            out.write(_page_of(found.head, iter(found.states.items()), iter(found.events)))
+    elif workflow_id is not None:
+        _export_run(workflow_id, output, html=html)
+    if output != _STDOUT:
+        say(f"Written to {output}")
+
+
+def read_file(file: Path) -> "ExportedRun":
+    """Read an export from a file."""
+    from dcf.cli.documents import read_text
+    from dcf.core.export import read_export
+    from dcf.values.json_text import parse_workflow
+
+    return read_export(parse_workflow(read_text(file, MOST_BYTES)[1], name=str(file), max_bytes=MOST_BYTES))
+
+
+def shown(file: Path) -> dict[str, Json]:
+    """Return what `dcf show` prints of an exported run: its own states, and those that were open inside them."""
+    found = read_file(file)
+    own = (path for path, state in found.states.items() if "/" not in path or state.get("status") in _OPEN)
+    return {
+        "meta": dict(found.meta),
+        "states": {path: found.state(path) for path in own},
+        "outputs": {path: state["output"] for path, state in found.states.items() if "output" in state},
+        "more": {},
+        "findings": found.findings,
+        "exported_at": found.head["exported_at"],
+    }
+
+
+def _export_run(workflow_id: str, output: Path, *, html: bool) -> None:
+    with opening.application() as found:
+        head = found.exports.head(workflow_id)
+        states = found.exports.states(workflow_id)
+        events = (one.as_json() for one in found.exports.events(workflow_id))
+        with _opened(output) as out:
+            if html:
+                out.write(_page_of(head, states, events))
+                return
+            for part in _parts(head, states, events):
+                out.write(part)
+
+
+def _parts(
+    head: Mapping[str, Json], states: Iterator[tuple[str, Json]], events: Iterator[Mapping[str, Json]]
+) -> Iterator[str]:
+    """Yield the text of an export, a line for each state and event, so that no run is too large to be written."""
+    for name, value in head.items():
+        yield f"{'{' if name == 'format' else ','}\n{json_text(name)}: {json_text(value)}"
+    yield ',\n"states": {'
+    for number, (path, state) in enumerate(states):
+        yield f"{',' if number else ''}\n{json_text(path)}: {json_text(state)}"
+    yield '\n},\n"events": ['
+    for number, event in enumerate(events):
+        yield f"{',' if number else ''}\n{json_text(dict(event))}"
+    yield "\n]\n}\n"
+
+
+def _page_of(head: Mapping[str, Json], states: Iterator[tuple[str, Json]], events: Iterator[Mapping[str, Json]]) -> str:
+    from dcf.drawing.report import html_report
+
+    shown = dict(islice(states, _STATES_SHOWN))
+    told = list(islice(events, _EVENTS_SHOWN))
+    left_out = [
+        f"This page has the first {most:,} {what}; the JSON export has all."
+        for what, rest, most in (("states", states, _STATES_SHOWN), ("events", events, _EVENTS_SHOWN))
+        if next(rest, None) is not None
+    ]
+    return html_report(head, shown, told, _picture(head, shown), left_out)
+
+
+def _picture(head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
+    """Draw the workflow with the statuses of its states; nothing for a workflow that this version cannot read."""
+    from dcf.core.definition import read_definition
+    from dcf.drawing import draw_svg
+    from dcf.errors import InvalidDefinition
+
+    try:
+        machine = read_definition(head.get("definition")).machine
+    except InvalidDefinition:
+        return ""
+    statuses = {path: str(state.get("status")) for path, state in states.items()}
+    return draw_svg(machine, statuses, title=str(head.get("workflow_id")))
+
+
+@contextmanager
+def _opened(output: Path) -> Iterator[TextIO]:
+    if output == _STDOUT:
+        yield sys.stdout
+        sys.stdout.flush()
+        return
+    try:
+        with output.open("w", encoding="utf-8") as out:
+            yield out
+    except OSError:
+        raise InvalidArgument(f"{output} cannot be written.", "Check the path.") from None

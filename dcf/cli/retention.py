@@ -1,0 +1,203 @@
+"""The commands on runs that are over: `dcf delete`, `dcf hold` and `dcf prune`. They parse, ask, call and print.
+
+`prune` goes through the list of runs page by page and deletes one run after the other, so it can be stopped at any time
+and repeated.
+"""
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli.asking import ask
+from dcf.cli.text import clean, json_text
+from dcf.cli.views import say
+from dcf.errors import InvalidArgument, ToolCallFailed
+from dcf.values.instants import SECOND, from_text
+from dcf.values.spans import read_span
+
+if TYPE_CHECKING:
+    from dcf.application import Application
+    from dcf.core.catalog import RunQuery, RunRow
+    from dcf.values.json_text import Json
+
+_PAGE: Final = 200
+_PROGRESS_S: Final = 1.0
+_ENDED: Final = ("succeeded", "failed", "cancelled", "partial")
+
+_Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+_Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the audit trail.")]
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands to an application."""
+    for command in (delete, hold, prune):
+        app.command(rich_help_panel=panels.OPERATE)(command)
+
+
+def delete(workflow_id: RunArgument, reason: _Reason = None, yes: _Yes = False, as_json: JsonFlag = False) -> None:
+    """Delete a run that is over, with its documents, outputs and history, for good.
+
+    A run that is running is refused: cancel it first. It asks before; --yes skips the question.
+    """
+    from dcf.values.refusal import Refusal
+
+    ask(f"Delete run {clean(workflow_id)} and all that is kept of it?", yes=yes)
+    about = {"workflow_id": workflow_id} | ({} if reason is None else {"reason": reason})
+    with opening.application() as found, _recorded(found, "delete_run", about):
+        answer = found.retention.delete(workflow_id, reason)
+        if isinstance(answer, Refusal):
+            raise ToolCallFailed(answer.code, answer.message, answer.hint)
+    if as_json:
+        typer.echo(json_text({"workflow_id": workflow_id, "existed": answer.existed}, indent=2))
+    elif answer.existed:
+        typer.echo(f"{clean(workflow_id)} is deleted.")
+    else:
+        typer.echo(f"There is no run {clean(workflow_id)}; nothing was to be deleted.")
+
+
+def hold(
+    workflow_id: RunArgument,
+    release: Annotated[bool, typer.Option("--release", help="Release the hold.")] = False,
+    reason: _Reason = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Keep a run: on hold it is not deleted, not pruned and does not expire, until `dcf hold RUN --release`."""
+    from dcf.values.refusal import Refusal
+
+    about = {"workflow_id": workflow_id, "hold": str(not release)} | ({} if reason is None else {"reason": reason})
+    with opening.application() as found, _recorded(found, "hold_run", about):
+        answer = found.retention.hold(workflow_id, reason, is_held=not release)
+        if isinstance(answer, Refusal):
+            raise ToolCallFailed(answer.code, answer.message, answer.hint)
+    if as_json:
+        shown = {"workflow_id": workflow_id, "hold": answer.hold, "changed": answer.was_changed}
+        typer.echo(json_text(shown, indent=2))
+        return
+    what = "is on hold" if answer.hold else "is not on hold"
+    typer.echo(f"{clean(workflow_id)} {what}{'' if answer.was_changed else ', as it was before'}.")
+
+
+def prune(
+    older_than: Annotated[str, typer.Option(help="Only runs that ended longer ago than this: 30d, 12h.")],
+    status: Annotated[
+        list[str] | None, typer.Option(help=f"Only of this status; may be repeated: {', '.join(_ENDED)}.")
+    ] = None,
+    workflow: Annotated[str | None, typer.Option(help="Only runs of the workflow of this name.")] = None,
+    tag: Annotated[str | None, typer.Option(help="Only runs with this tag.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    yes: _Yes = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Delete runs that ended long ago: counts them, asks, and deletes them one by one. Runs on hold are kept.
+
+    Stopped with Ctrl-C it has deleted some; the same command deletes the rest.
+
+    Example:  dcf prune --older-than 30d --status failed --dry-run
+    """
+    span, statuses = _span(older_than), _checked(status)
+    with opening.application() as found:
+        names, counts = _candidates(found, span, statuses, workflow, tag)
+        told: dict[str, Json] = {"found": len(names), "by_status": dict(counts), "deleted": 0, "kept": 0}
+        if not as_json:
+            say(_found(counts, older_than))
+        if names and not dry_run:
+            ask(f"Delete {'it' if len(names) == 1 else f'these {len(names):,} runs'} for good?", yes=yes)
+            about = {"older_than": older_than, "status": ",".join(statuses), "found": str(len(names))}
+            with _recorded(found, "prune", about):
+                deleted = _delete_all(found, names)
+            told |= {"deleted": deleted, "kept": len(names) - deleted}
+    if as_json:
+        typer.echo(json_text(told, indent=2))
+    elif names and not dry_run:
+        kept = f"; {told['kept']:,} changed meanwhile and are kept" if told["kept"] else ""
+        typer.echo(f"{told['deleted']:,} {_runs(int(told['deleted']))} deleted{kept}.")
+
+
+def _span(text: str) -> int:
+    span = read_span(text)
+    if span is None:
+        raise InvalidArgument("--older-than is no length of time.", "Write it as 30d, 12h, 30m or 45s.")
+    return span
+
+
+def _checked(given: list[str] | None) -> tuple[str, ...]:
+    unknown = next((one for one in given or () if one not in _ENDED), None)
+    if unknown is not None:
+        raise InvalidArgument(f"'{unknown[:20]}' is no status of a run that is over.", f"Use: {', '.join(_ENDED)}.")
+    return tuple(dict.fromkeys(given or _ENDED))
+
+
+def _found(counts: Mapping[str, int], older_than: str) -> str:
+    number, by_status = sum(counts.values()), ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    return f"{number:,} {_runs(number)} ended more than {older_than} ago{f': {by_status}' if number else ''}."
+
+
+def _candidates(
+    found: "Application", span: int, statuses: tuple[str, ...], workflow: str | None, tag: str | None
+) -> tuple[list[str], Counter[str]]:
+    """Return the runs to delete, and how many there are of each status. The server's clock decides how old they are."""
+    from dcf.core.catalog import RunQuery
+    from dcf.core.model import RunStatus
+
+    before = found.run_list.list_runs(RunQuery(limit=1)).now - span * SECOND
+    names, counts = list[str](), Counter[str]()
+    for status in map(RunStatus, statuses):
+        query = RunQuery(limit=_PAGE, status=status, workflow=workflow, tag=tag, until=before)
+        own = [row.workflow_id for row in _ended_before(found, query, before)]
+        names += own
+        counts.update({status.value: len(own)} if own else {})
+    return names, counts
+
+
+def _ended_before(found: "Application", query: "RunQuery", before: int) -> "Iterator[RunRow]":
+    """Yield the runs that may be deleted. The index has them by their creation, which was before their end."""
+    while True:
+        page = found.run_list.list_runs(query)
+        for row in page.rows:
+            ended = from_text(row.finished_at)
+            if ended is not None and ended < before and not row.hold:
+                yield row
+        if page.next_cursor is None:
+            return
+        query = replace(query, cursor=page.next_cursor)
+
+
+def _delete_all(found: "Application", names: list[str]) -> int:
+    """Delete runs one by one, and show how far it is, at most once a second. Return how many were deleted."""
+    from dcf.values.refusal import Refusal
+
+    deleted, shown_at = 0, time.monotonic()
+    try:
+        for number, name in enumerate(names, 1):
+            answer = found.retention.delete(name, "pruned")
+            deleted += not isinstance(answer, Refusal) and answer.existed
+            if time.monotonic() - shown_at >= _PROGRESS_S and sys.stderr.isatty():
+                shown_at = time.monotonic()
+                say(f"{number:,} of {len(names):,}")
+    except KeyboardInterrupt:
+        say(f"Stopped: {deleted:,} of {len(names):,} are deleted. The same command goes on with the rest.")
+        raise
+    return deleted
+
+
+def _runs(count: int) -> str:
+    return "run" if count == 1 else "runs"
+
+
+@contextmanager
+def _recorded(found: "Application", change: str, about: dict[str, str]) -> Iterator[None]:
+    """Record a change in the audit trail, made by the user of dcf on this machine."""
+    from dcf.core.access import local_caller
+    from dcf.store.authors import authored_by
+
+    with authored_by(local_caller(operator=True).name), found.audit.recording(change, about) as recording:
+        yield
+        recording.outcome = "ok"

@@ -1,0 +1,213 @@
+"""The commands `dcf start`, `rerun` and `retry`: begin a run, or let it go on, for agents elsewhere or started later.
+
+They write to Redis directly, not through a server: a user who can reach Redis is trusted already.
+"""
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli.documents import as_workflow, read_given, read_workflow
+from dcf.cli.lifecycle import Reason, RequestId
+from dcf.cli.text import clean, json_text
+from dcf.data import find_file
+from dcf.errors import InvalidArgument, ToolCallFailed
+from dcf.values.refusal import Refusal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from dcf.application import Application
+    from dcf.core.answers import Created
+    from dcf.core.definition import Definition
+    from dcf.values.json_text import Json
+
+LAST_DELIVERIES_S: Final = 60.0
+"""How long a command waits for deliveries to an agent platform."""
+
+_NAMED: Final = 5
+"""States that `dcf retry` names on its line."""
+
+_SHA256: Final = re.compile(r"[0-9a-f]{64}\Z", re.ASCII)
+_FILE: Final = re.compile(r"[/\\]|\.json\Z")
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands to an application."""
+    for command in (start, rerun, retry):
+        app.command(rich_help_panel=panels.RUNS)(command)
+
+
+def start(
+    workflow: Annotated[
+        str,
+        typer.Argument(metavar="FILE|NAME@VERSION|SHA256", help="A workflow document, or one that was started before."),
+    ],
+    run_input: Annotated[
+        str | None, typer.Option("--input", help="Run input: a JSON file, JSON itself, or - for standard input.")
+    ] = None,
+    assign: Annotated[
+        list[str] | None,
+        typer.Option(help="STATE=AGENT, or AGENT for all Tasks; may be repeated: several agents are a pool."),
+    ] = None,
+    tag: Annotated[list[str] | None, typer.Option(help="Short name to find the run by; may be repeated.")] = None,
+    run_id: Annotated[str | None, typer.Option("--id", help="Id of this run; default: a new one.")] = None,
+    planner: Annotated[str | None, typer.Option(help="Agent that is told when the run ends.")] = None,
+    request_id: RequestId = None,
+    reason: Reason = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Start a run and return: its agents do the work, such as `dcf worker` with their agent id.
+
+    A document is kept when it is started: NAME@VERSION, NAME (the newest version) or its SHA-256 starts it again.
+
+    Example:  dcf start hello.json --input name.json --assign Greet=greeter
+
+    Prints the id of the run, with --json {workflow_id, status, existed, definition {name, version, sha256}}.
+    """
+    from dcf.core.creation import Create
+    from dcf.core.model import DEFAULT_MAX_ATTEMPTS
+    from dcf.core.starting import Start, check_tags, request_to_start
+    from dcf.runs.starting import id_for
+    from dcf.values.identifiers import check_agents, check_id
+
+    given = {} if run_input is None else read_given(run_input, "--input")
+    document = _read(workflow)
+    with opening.application() as found, _by_the_local_user():
+        definition = document or found.starting.definition(workflow)
+        wish = Create(
+            workflow_id=check_id(run_id or id_for(definition, request_id, None), "--id"),
+            definition=definition,
+            run_input=given,
+            agents=check_agents(_assignment(assign or (), definition), set(definition.skills), name="--assign"),
+            planner_agent_id=None if planner is None else check_id(planner, "--planner"),
+            retention_s=None,
+            max_attempts=DEFAULT_MAX_ATTEMPTS,
+            tags=check_tags(tag or []),
+        )
+        request = None if request_id is None else request_to_start(wish, request_id)
+        kept = None if document is None else found.starting.keep(definition)
+        answer = kept or found.starting.start(Start(wish=wish, request=request, reason=reason))
+        tell(found, wish.workflow_id, done(answer), definition, as_json=as_json)
+
+
+def rerun(
+    workflow_id: RunArgument,
+    from_state: Annotated[
+        str | None, typer.Option("--from", help="Begin with this state; those before it are kept with their outputs.")
+    ] = None,
+    run_input: Annotated[
+        str | None, typer.Option("--input", help="Another input: a JSON file, JSON itself, or -. Not with --from.")
+    ] = None,
+    assign: Annotated[
+        list[str] | None, typer.Option(help="STATE=AGENT, or AGENT for all Tasks, in place of those before.")
+    ] = None,
+    run_id: Annotated[str | None, typer.Option("--id", help="Id of the new run; default: a new one.")] = None,
+    request_id: RequestId = None,
+    reason: Reason = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Repeat a run as a new one: from its beginning, or with --from STATE from there, with the input it had.
+
+    STATE is a state of the workflow itself, not one inside a Parallel or Map. The run may go on or be over. Both runs
+    name each other.
+
+    Example:  dcf rerun order-42 --from CalculatePricing
+
+    Prints the id of the new run, with --json {workflow_id, status, existed, definition {name, version, sha256}}.
+    """
+    from dcf.core.repeating import Rerun
+    from dcf.runs.starting import id_for
+    from dcf.values.identifiers import check_agents, check_id
+
+    if from_state is not None and run_input is not None:
+        raise InvalidArgument("With --from the state gets the input that it had.", "Leave out --input, or --from.")
+    given = () if run_input is None else (read_given(run_input, "--input"),)
+    with opening.application() as found, _by_the_local_user():
+        definition = found.control_plane.run(workflow_id).definition
+        new = check_id(run_id or id_for(definition, request_id, None, workflow_id), "--id")
+        agents = check_agents(_assignment(assign or (), definition), set(definition.skills), name="--assign")
+        asked = Rerun(workflow_id=new, run_input=given, from_state=from_state, agents=agents, reason=reason)
+        tell(found, new, done(found.starting.rerun(workflow_id, asked, request_id)), definition, as_json=as_json)
+
+
+def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
+    """Let a run go on that failed, timed out or was cancelled. What succeeded is kept, iterations of a Map included.
+
+    The rest is entered again with the input it had, and all its attempts and retries. A finalized run (`dcf run`
+    finalizes its own) is not retried: repeat it with `dcf rerun`.
+
+    Example:  dcf retry order-42 --reason "the rates are back"
+    """
+    with opening.application() as found, _by_the_local_user():
+        answer = found.retrying.retry(run, reason=reason, request_id=request_id)
+        found.clock.finish(LAST_DELIVERIES_S)
+    if isinstance(answer, Refusal):
+        raise ToolCallFailed(answer.code, answer.message, answer.hint)
+    if as_json:
+        typer.echo(json_text({"workflow_id": run, **answer.answer, "repeated": answer.repeated}, indent=2))
+        return
+    states = ", ".join(map(clean, answer.answer["states"][:_NAMED]))
+    typer.echo(f"{clean(run)} goes on in {states}. {clean(answer.answer['next'])}")
+
+
+def done(answer: "Created | Refusal") -> "Created":
+    """Return the answer, or raise the refusal as an error of the command."""
+    if isinstance(answer, Refusal):
+        raise ToolCallFailed(answer.code, answer.message, answer.hint)
+    return answer
+
+
+def tell(found: "Application", run: str, answer: "Created", definition: "Definition", *, as_json: bool) -> None:
+    """Wait until the agents are told, and print the id of the run."""
+    found.clock.finish(LAST_DELIVERIES_S)
+    if not as_json:
+        typer.echo(clean(run))
+        return
+    about: dict[str, Json] = {"name": definition.name, "version": definition.version, "sha256": definition.sha256}
+    typer.echo(
+        json_text(
+            {
+                "workflow_id": run,
+                "status": answer.meta["status"],
+                "existed": answer.existed,
+                "definition": about,
+            },
+            indent=2,
+        )
+    )
+
+
+def _by_the_local_user() -> "AbstractContextManager[None]":
+    """Have the history name the local user as the author of what is done in the block."""
+    from dcf.core.access import LOCAL
+    from dcf.store.authors import authored_by
+
+    return authored_by(LOCAL)
+
+
+def _read(workflow: str) -> "Definition | None":
+    """Return the definition in a file; None if the argument names a kept one."""
+    from dcf.core.definition import read_definition
+
+    file = Path(workflow)
+    if _SHA256.match(workflow) or (find_file(file) is None and not _FILE.search(workflow) and workflow != "-"):
+        return None
+    return read_definition(as_workflow(read_workflow(file), file.stem))
+
+
+def _assignment(given: "Sequence[str]", definition: "Definition") -> dict[str, list[str]]:
+    """Return the agents of each state."""
+    pools: dict[str, list[str]] = {}
+    for one in given:
+        state, equals, agent = one.rpartition("=")
+        if equals and not state:
+            raise InvalidArgument("--assign names no state.", "Write --assign STATE=AGENT, or AGENT for all Tasks.")
+        for name in (state,) if equals else definition.skills:
+            pools.setdefault(name, []).append(agent)
+    return pools

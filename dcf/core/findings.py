@@ -1,0 +1,87 @@
+"""What a diagnosis says: why a run does not move, in words and as facts, and the one thing to do about it. Data only.
+
+`core.diagnosis` makes the findings; every face (command line, tools, pages) shows them and adds nothing.
+"""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import field
+from enum import StrEnum
+
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+
+class Cause(StrEnum):
+    """Why a run, or one of its states, is where it is. The codes are stable."""
+
+    STORE_REFUSES_WRITES = "store_refuses_writes"
+    DEFINITION_UNKNOWN = "definition_unknown"
+    PAUSED = "paused"
+    NOT_STARTED = "not_started"
+    CLOCK_ABSENT = "clock_absent"
+    CLOCK_LATE = "clock_late"
+    NOBODY_ASSIGNED = "nobody_assigned"
+    NOT_NOTIFIED = "not_notified"
+    DELIVERY_FAILED = "delivery_failed"
+    NOT_TAKEN = "not_taken"
+    LEASE_EXPIRED = "lease_expired"
+    KEEPS_FAILING = "keeps_failing"
+    LEASE_HELD = "lease_held"
+    RETRY_DUE = "retry_due"
+    TIMER_DUE = "timer_due"
+    WAITING_FOR = "waiting_for"
+    NOTHING_OPEN = "nothing_open"
+    NOT_FINALIZED = "not_finalized"
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """What helps: a sentence, and where there is one, the command and the tool call that do it."""
+
+    sentence: str
+    command: str | None = None
+    tool: str | None = None
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        call = None if self.tool is None else {"tool": self.tool, "arguments": dict(self.arguments)}
+        return {"sentence": self.sentence, "command": self.command, "call": call}
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class RunFinding:
+    """One cause. `since` is the server's time in microseconds, None if the documents do not tell.
+
+    `stuck`: nothing moves until somebody does something; False for what goes on by itself, such as a timer. A finding
+    on several states of one name, such as the iterations of a Map, has the first of them, and `count` says how many.
+    """
+
+    cause: Cause
+    sentence: str
+    remedy: Remedy
+    stuck: bool
+    state: str | None = None
+    since: int | None = None
+    evidence: Mapping[str, Json] = field(default_factory=dict)
+    count: int = 1
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {
+            "cause": self.cause.value,
+            "sentence": self.sentence,
+            "state": self.state,
+            "count": self.count,
+            "since": None if self.since is None else to_text(self.since),
+            "stuck": self.stuck,
+            "evidence": dict(self.evidence),
+            "remedy": self.remedy.as_json(),
+        }
+
+
+def command(*words: str) -> str:
+    """Return a command line of dcf, quoted for a shell."""
+    return shlex.join(("dcf", *words))

@@ -1,0 +1,159 @@
+"""What helps against each cause that a diagnosis finds: a sentence, one command and one tool call. Decides nothing.
+
+The commands name a run and a state as they are; `findings.command` quotes them for a shell.
+"""
+
+from dcf.asl.state_paths import name_of
+from dcf.core.findings import Remedy, command
+
+
+def start(run: str) -> Remedy:
+    """Start a run that was created."""
+    return Remedy(
+        sentence="Start the run.",
+        command=command("notify", run),
+        tool="notify_next_worker_agent",
+        arguments={"workflow_id": run},
+    )
+
+
+def assign(run: str, state: str) -> Remedy:
+    """Assign an agent; until then any agent may take the state by itself."""
+    return Remedy(
+        sentence="Have an agent take it (claim_ready_state needs no assignment), or assign one.",
+        command=command("resolve", run, state, "--assign", "AGENT"),
+        tool="claim_ready_state",
+        arguments={"workflow_id": run, "owner_agent_id": "AGENT"},
+    )
+
+
+def notify(run: str, state: str) -> Remedy:
+    """Tell the agents of a state."""
+    return Remedy(
+        sentence="Tell its agents.",
+        command=command("notify", run, state),
+        tool="notify_if_ready",
+        arguments={"workflow_id": run, "state": state},
+    )
+
+
+def run_worker(run: str, state: str, agent_id: str) -> Remedy:
+    """Start the agent that was told; tell it again."""
+    return Remedy(
+        sentence="Start the agent, or look at why it does not work; it finds the event when it asks.",
+        command=command("worker", "FUNCTIONS.py", "--agent-id", agent_id, "--state", name_of(state)),
+        tool="notify_if_ready",
+        arguments={"workflow_id": run, "state": state},
+    )
+
+
+def make_agents(run: str) -> Remedy:
+    """Create agents that do not exist."""
+    return Remedy(
+        sentence="The agent does not exist: create it, or assign another.",
+        command=command("notify", run),
+        tool="create_worker_agents",
+        arguments={"workflow_id": run},
+    )
+
+
+def mend_delivery(run: str, state: str) -> Remedy:
+    """Make the agent's platform take the event."""
+    return Remedy(
+        sentence="Look at the platform of the agent; what is owed is delivered when it answers.",
+        command=command("doctor"),
+        tool="notify_if_ready",
+        arguments={"workflow_id": run, "state": state},
+    )
+
+
+def take_away(run: str, state: str) -> Remedy:
+    """Take the lease from its holder."""
+    return Remedy(
+        sentence="Nothing is to be done while its holder works; to take the state away from it, release the lease.",
+        command=command("release", run, state),
+        tool="release_state_lease",
+        arguments={"workflow_id": run, "state": state, "force": True},
+    )
+
+
+def look_at_errors(run: str, state: str) -> Remedy:
+    """Look at the failures, mend the worker."""
+    return Remedy(
+        sentence="Look at the errors and mend the worker; the next try then succeeds.",
+        command=command("events", run, "--state", state),
+        tool="read_run_events",
+        arguments={"workflow_id": run, "states_json": [state]},
+    )
+
+
+def wait(run: str, state: str) -> Remedy:
+    """Wait until the time has come."""
+    return Remedy(
+        sentence="Nothing is to be done: it goes on by itself at that time.",
+        command=command("events", run, "--state", state, "--follow"),
+        tool="read_run_events",
+        arguments={"workflow_id": run, "states_json": [state]},
+    )
+
+
+def run_clock() -> Remedy:
+    """Start a clock."""
+    return Remedy(
+        sentence="Start dcf serve or dcf pulse: each of them is a clock.", command=command("pulse"), tool="read_health"
+    )
+
+
+def mend_clock() -> Remedy:
+    """Help a clock that has too much to do."""
+    return Remedy(
+        sentence="Look at the log of the clock (dcf serve, dcf pulse), or run another one beside it.",
+        command=command("pulse", "--once"),
+        tool="read_health",
+    )
+
+
+def mend_store(advice: str | None) -> Remedy:
+    """Make Redis take writes."""
+    return Remedy(
+        sentence=advice or "See what dcf doctor says about Redis.", command=command("doctor"), tool="read_health"
+    )
+
+
+def resume(run: str) -> Remedy:
+    """Go on with a paused run."""
+    return Remedy(
+        sentence="Resume the run.",
+        command=command("resume", run),
+        tool="resume_run",
+        arguments={"workflow_id": run},
+    )
+
+
+def cancel(run: str) -> Remedy:
+    """Cancel a run that cannot go on."""
+    return Remedy(
+        sentence="Cancel the run, and run the workflow again.",
+        command=command("cancel", run),
+        tool="cancel_run",
+        arguments={"workflow_id": run},
+    )
+
+
+def replace_definition() -> Remedy:
+    """Restore the stored workflow."""
+    return Remedy(
+        sentence="Restore the key of its definition from a backup; if there is none, start the workflow again.",
+        command=command("doctor"),
+        tool="read_health",
+    )
+
+
+def finalize(run: str) -> Remedy:
+    """Close a run that is over."""
+    return Remedy(
+        sentence="Finalize the run: its audit record is written, and its documents expire if that was asked for.",
+        command=None,
+        tool="finalize_workflow",
+        arguments={"workflow_id": run},
+    )

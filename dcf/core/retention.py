@@ -1,0 +1,100 @@
+"""Decides how long an ended run is kept: when it is finalized by itself, who may delete it, and the legal hold. Pure.
+
+A run that is on hold is neither deleted nor does it expire, until the hold is released. Deleting begins with a mark in
+meta (`deleted_at`), decided like any change of the run; `runs/retention.py` then removes the keys, and the clock goes
+on where the process that began it died.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core.model import RunStatus
+from dcf.core.refusals import run_being_deleted, run_live, run_on_hold
+from dcf.errors import UnknownRun
+from dcf.values.instants import SECOND, to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record
+from dcf.values.refusal import Refusal
+
+FINALIZED_BY_ITSELF: Final = "finalized by itself: nobody did after the run had ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionPolicy:
+    """How long ended runs are kept, in seconds; 0 means for ever.
+
+    `finalize_after_s`: then a run that nobody finalized is finalized by itself. `keep_s`: so long the keys of a
+    finalized run are kept, unless the run has a retention of its own (`retention_s`).
+    """
+
+    finalize_after_s: int = 0
+    keep_s: int = 0
+
+    def finalizes_at(self, finished_at: int | None) -> int | None:
+        """Return when a run that ended then is finalized by itself; None if it is not."""
+        if finished_at is None or not self.finalize_after_s:
+            return None
+        return finished_at + self.finalize_after_s * SECOND
+
+    def keeps_s(self, own: int | None) -> int | None:
+        """Return the retention of a run, in seconds; None if it is kept for ever."""
+        return own if own is not None else self.keep_s or None
+
+
+KEEP_ALL: Final = RetentionPolicy()
+"""Nothing is finalized by itself, and only runs with a retention of their own expire."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Deleted:
+    """The run is being deleted, or is gone already (`existed` False). `meta` says what it was listed under."""
+
+    workflow_id: str
+    existed: bool
+    meta: Mapping[str, Json] | None = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Held:
+    """The legal hold is as requested; `was_changed` is False if it was so before."""
+
+    workflow_id: str
+    hold: bool
+    was_changed: bool
+
+
+def delete(snapshot: Snapshot, workflow_id: str, reason: str | None) -> Decision[Deleted | Refusal]:
+    """Mark a run as being deleted, for whoever removes its keys; refuse while it is live or on hold."""
+    meta, document = snapshot.meta, snapshot.meta_document
+    if meta is None or document is None:
+        return Decision(answer=Deleted(workflow_id=workflow_id, existed=False))
+    found = Deleted(workflow_id=workflow_id, existed=True, meta=document)
+    if is_being_deleted(document):
+        return Decision(answer=found)
+    if meta.status is RunStatus.RUNNING:
+        return Decision(answer=run_live(workflow_id))
+    if document.get("hold") is True:
+        return Decision(answer=run_on_hold(workflow_id))
+    event = Event(type="RunDeleted", data={} if reason is None else {"reason": reason})
+    return Decision(answer=found, changes=Changes(meta={"deleted_at": to_text(snapshot.now)}, events=[event]))
+
+
+def hold(snapshot: Snapshot, workflow_id: str, reason: str | None, *, is_held: bool) -> Decision[Held | Refusal]:
+    """Set or release the legal hold of a run, live or ended."""
+    document = snapshot.meta_document
+    if document is None:
+        raise UnknownRun(workflow_id)
+    if is_being_deleted(document):
+        return Decision(answer=run_being_deleted(workflow_id))
+    if (document.get("hold") is True) == is_held:
+        return Decision(answer=Held(workflow_id=workflow_id, hold=is_held, was_changed=False))
+    data: dict[str, Json] = {"hold": is_held} | ({} if reason is None else {"reason": reason})
+    changes = Changes(meta={"hold": is_held}, events=[Event(type="RunHeld" if is_held else "RunReleased", data=data)])
+    return Decision(answer=Held(workflow_id=workflow_id, hold=is_held, was_changed=True), changes=changes)
+
+
+def is_being_deleted(meta: Mapping[str, Json]) -> bool:
+    """Return True for a run whose keys are being removed: nothing may bring it back."""
+    return meta.get("deleted_at") is not None

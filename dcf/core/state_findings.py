@@ -1,0 +1,189 @@
+"""Decides why one open state is where it is: who holds it, or why nobody takes it, or until when it waits. Pure."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.core import remedies
+from dcf.core.findings import Cause, Remedy, RunFinding
+from dcf.core.model import Operation, StateDoc
+from dcf.core.run_facts import NAMED, PATIENCE, Facts, lasting, listed, moment, ready_since, sighting, text
+from dcf.values.instants import SECOND, to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+NOT_TAKEN_FOR: Final = 60 * SECOND
+"""After so long a state that nobody takes counts as stuck; until then its agents may be about to take it."""
+
+NO_PROGRESS_FOR: Final = 3600 * SECOND
+"""After so long without a result or a partial one a held state counts as stuck, however often its lease is renewed."""
+
+_PATIENCE: Final = {Cause.NOT_TAKEN: NOT_TAKEN_FOR, Cause.NOT_NOTIFIED: PATIENCE, Cause.NOBODY_ASSIGNED: PATIENCE}
+"""How long a state may be ready before it counts as stuck; workers that claim what is ready need no assignment."""
+
+_MANY_RETRIES: Final = 2
+_MANY_TRIES: Final = 3
+
+
+def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:
+    """Return why this open state, which waits for no other, is where it is; None if it is about to go on."""
+    now = facts.now
+    is_later = doc.not_before is not None and doc.not_before > now
+    if doc.lease.is_live(now):
+        return _held(path, doc, facts)
+    if _keeps_failing(doc, facts):
+        return _failing(path, doc, facts)
+    if is_later:
+        return _due_later(path, doc, facts)
+    if doc.kind is not None:
+        return None  # the clock, or the process that committed, is about to take it further
+    if doc.lease.token is not None:
+        return _expired(path, doc, facts)
+    return _untaken(path, doc, facts)
+
+
+def _held(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
+    lease, worked_since = doc.lease, _progress(doc)
+    silent = None if worked_since is None else facts.now - worked_since
+    renewed = lease.ts is not None and doc.started_at is not None and lease.ts > doc.started_at
+    until = "" if lease.expires_at is None else f" until {moment(lease.expires_at)}"
+    kept = f", renewed last at {moment(lease.ts)}" if renewed and lease.ts is not None else ""
+    still = "" if silent is None else f"; no result for {lasting(silent)}"
+    return RunFinding(
+        cause=Cause.LEASE_HELD,
+        sentence=f"State '{path}' is held by {lease.owner_agent_id or 'an agent'}{until}{kept}{still}.",
+        remedy=remedies.take_away(facts.workflow_id, path),
+        stuck=silent is not None and silent > NO_PROGRESS_FOR,
+        state=path,
+        since=doc.started_at,
+        evidence={
+            "owner_agent_id": lease.owner_agent_id,
+            "expires_at": text(lease.expires_at),
+            "renewed_at": text(lease.ts) if renewed else None,
+            "progress_at": text(worked_since),
+            "attempts": doc.attempts,
+            "last_error": doc.last_error,
+        },
+    )
+
+
+def _progress(doc: StateDoc) -> int | None:
+    """Return when its holder last wrote anything: a partial output, or else when it took the lease."""
+    written = doc.receipt
+    if written is None or written.operation is not Operation.UPDATE:
+        return doc.started_at
+    return max(written.at, doc.started_at or 0)
+
+
+def _keeps_failing(doc: StateDoc, facts: Facts) -> bool:
+    """Return True if agents try the state again and again; not if it is only that nobody takes it any more."""
+    again = doc.retries >= _MANY_RETRIES or (doc.lease.token is not None and doc.tries >= _MANY_TRIES)
+    return again and (not doc.is_claimable(facts.now) or facts.now - ready_since(doc) <= NOT_TAKEN_FOR)
+
+
+def _failing(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
+    if doc.retries >= _MANY_RETRIES:
+        what = f"failed {doc.retries} times and is tried again, the last time with {doc.last_error or 'no error named'}"
+    else:
+        what = f"was leased {doc.tries} times, and no holder finished it before its lease ended"
+    later = doc.not_before is not None and doc.not_before > facts.now
+    when = f"; the next try is due at {moment(doc.not_before)}" if later and doc.not_before is not None else ""
+    return RunFinding(
+        cause=Cause.KEEPS_FAILING,
+        sentence=f"State '{path}' {what}{when}.",
+        remedy=remedies.look_at_errors(facts.workflow_id, path),
+        stuck=True,
+        state=path,
+        since=doc.started_at,
+        evidence={
+            "last_error": doc.last_error,
+            "retries": doc.retries,
+            "attempts": doc.attempts,
+            "next_try_at": text(doc.not_before),
+            "last_holder": doc.lease.owner_agent_id,
+        },
+    )
+
+
+def _due_later(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
+    assert doc.not_before is not None, "asked before"
+    is_retry = doc.retries > 0 or doc.last_error is not None
+    error = f" after {doc.last_error}" if doc.last_error else ""
+    what = f"is tried again{error}" if is_retry else "goes on"
+    return RunFinding(
+        cause=Cause.RETRY_DUE if is_retry else Cause.TIMER_DUE,
+        sentence=f"State '{path}' {what} at {moment(doc.not_before)}, in {lasting(doc.not_before - facts.now)}.",
+        remedy=remedies.wait(facts.workflow_id, path),
+        stuck=False,
+        state=path,
+        since=doc.started_at or doc.lease.epoch,
+        evidence={"due": to_text(doc.not_before), "last_error": doc.last_error, "retries": doc.retries},
+    )
+
+
+def _expired(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
+    """Return why nobody took over a state whose holder vanished."""
+    since = ready_since(doc)
+    told = _trouble_to_take(path, doc, facts)
+    return RunFinding(
+        cause=Cause.LEASE_EXPIRED,
+        sentence=f"The lease of {doc.lease.owner_agent_id or 'an agent'} on state '{path}' ended at {moment(since)} and"
+        f" nobody took over: {told.why}.",
+        remedy=told.remedy,
+        stuck=facts.now - since > facts.patience,
+        state=path,
+        since=since,
+        evidence={"owner_agent_id": doc.lease.owner_agent_id, "expired_at": to_text(since), **told.evidence},
+    )
+
+
+def _untaken(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
+    told, since = _trouble_to_take(path, doc, facts), ready_since(doc)
+    return RunFinding(
+        cause=told.cause,
+        sentence=f"State '{path}' is ready since {moment(since)}: {told.why}.",
+        remedy=told.remedy,
+        stuck=facts.now - since > _PATIENCE.get(told.cause, 0),
+        state=path,
+        since=since,
+        evidence=told.evidence,
+    )
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class _Untaken:
+    """Why no agent takes a ready state."""
+
+    cause: Cause
+    why: str
+    remedy: Remedy
+    evidence: Mapping[str, Json]
+
+
+def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
+    agents, told, run = facts.meta.assigned(path), facts.told(path), facts.workflow_id
+    times = told.times - (doc.lease.token is not None)  # the holder's own notification is not one to take over
+    evidence: dict[str, Json] = {"agents": list(agents[:NAMED]), "told_times": max(0, times)}
+    if not agents:
+        why = "nobody is assigned, so that nobody is told"
+        return _Untaken(cause=Cause.NOBODY_ASSIGNED, why=why, remedy=remedies.assign(run, path), evidence=evidence)
+    evidence |= {"seen": {agent: text(facts.seen.get(agent)) for agent in agents[:NAMED]}}
+    if told.failure is not None:
+        error = told.error or told.failure
+        evidence |= {"failure": told.failure, "error": error, "failed_at": text(told.failed_at)}
+        why = f"{told.failed_agent_id or agents[0]} could not be told: {error.rstrip('.')}"
+        remedy = remedies.make_agents(run) if told.failure == "unknown_agent" else remedies.mend_delivery(run, path)
+        return _Untaken(cause=Cause.DELIVERY_FAILED, why=why, remedy=remedy, evidence=evidence)
+    if not told.times:
+        why = f"{listed(agents[:NAMED])} {'was' if len(agents) == 1 else 'were'} not told"
+        if doc.lease.token is not None and facts.is_clock_silent:
+            why += ", which a clock does, and no clock looks"
+        return _Untaken(cause=Cause.NOT_NOTIFIED, why=why, remedy=remedies.notify(run, path), evidence=evidence)
+    evidence |= {"told_agent_id": told.agent_id, "told_at": text(told.at)}
+    known = [f"{agent} was {sighting(facts.seen.get(agent))}" for agent in agents[:NAMED]]
+    last = "" if told.at is None else f", last at {moment(told.at)}"
+    why = f"{told.agent_id or agents[0]} was told {_often(times)}{last}, and did not take it; {', '.join(known)}"
+    return _Untaken(cause=Cause.NOT_TAKEN, why=why, remedy=remedies.run_worker(run, path, agents[0]), evidence=evidence)
+
+
+def _often(times: int) -> str:
+    return "once" if times == 1 else f"{times} times"

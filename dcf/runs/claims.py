@@ -1,0 +1,80 @@
+"""Claims: leases the next ready state of a run that an agent may take, page by page of the open states.
+
+Claims at the same time pass over what others are about to take. This module decides nothing.
+"""
+
+import random
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from dcf.core.answers import Leased, NothingReady
+from dcf.core.claim import MaybeExpired, claim
+from dcf.core.decision import Decision, Reads, Seeker, Snapshot
+from dcf.core.lease import Acquire
+from dcf.runs.transactions import Transactions
+from dcf.values.digest import fingerprint
+from dcf.values.refusal import Refusal
+
+_PAGES: Final = (32, 128)
+"""Open states that a claim looks at in a round trip, at first and later."""
+
+_PAUSES_S: Final = (0.002, 0.004, 0.008, 0.016)
+"""Longest pauses of a claim that finds only states that others are about to take. After these it races for one."""
+
+
+class Claims:
+    """Claims states. `acquire` leases one by name."""
+
+    def __init__(self, transactions: Transactions, acquire: Callable[[str, Acquire], Leased | Refusal]) -> None:
+        self._transactions = transactions
+        self._acquire = acquire
+
+    def claim(self, workflow_id: str, wish: Acquire) -> Leased | NothingReady | Refusal:
+        """Lease the next ready state that this agent may take."""
+        wish = replace(wish, claims=True)
+        for pause_s in _PAUSES_S:
+            answer = self._look(workflow_id, wish, fingerprint(wish.token))
+            if not isinstance(answer, NothingReady) or not answer.is_contested:
+                return answer
+            time.sleep(random.uniform(pause_s / 2, pause_s))  # nosec B311 # noqa: S311 - jitter, not a secret
+        return self._look(workflow_id, wish, "")
+
+    def _look(self, workflow_id: str, wish: Acquire, mark: str) -> Leased | NothingReady | Refusal:
+        """Claim a state; with a mark, none that others are about to take."""
+        offset, page, is_contested = 0, 0, False
+        seeker = Seeker(most=1, owner="" if wish.any_owner else wish.owner, mark=mark)
+        while True:
+            length = _PAGES[min(page, len(_PAGES) - 1)]
+            reads = Reads(open_states=(offset, length), seeker=seeker, claim=wish.token)
+            answer = self._transactions.on_run(workflow_id, reads, partial(_claimed, wish)).answer
+            if isinstance(answer, MaybeExpired):
+                taken = self._acquire(workflow_id, replace(wish, state=answer.state))
+                if isinstance(taken, Leased):
+                    return taken
+                answer = _PassOver((answer.state,))
+            if isinstance(answer, _PassOver):
+                seeker = replace(seeker, passed=(*seeker.passed, *answer.states))
+                continue
+            if not isinstance(answer, NothingReady):
+                return answer
+            is_contested = is_contested or answer.is_contested
+            if answer.examined < length:
+                return replace(answer, is_contested=is_contested)
+            offset, page = offset + length, page + 1
+
+
+@dataclass(frozen=True, slots=True)
+class _PassOver:
+    """Returned in place of an answer: these states looked ready, and cannot be taken by this agent now."""
+
+    states: tuple[str, ...]
+
+
+def _claimed(wish: Acquire, snapshot: Snapshot) -> Decision[Leased | MaybeExpired | NothingReady | Refusal | _PassOver]:
+    decision = claim(snapshot, wish)
+    if isinstance(decision.answer, NothingReady) and snapshot.inputs:
+        return Decision(answer=_PassOver(tuple(snapshot.inputs)))
+    return decision

@@ -1,0 +1,175 @@
+"""Explains why a run does not move: reads the facts, and lets `core.diagnosis` judge them. Never changes a run.
+
+`dcf why`, `dcf show`, `dcf ls --stuck` and the tool `explain_run` all ask here, so that they agree. At most four round
+trips to Redis, however many states a run has.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from dcf.asl.machine import Machine
+from dcf.asl.state_paths import ancestors, join
+from dcf.core import needs
+from dcf.core.definition import Definition
+from dcf.core.diagnosis import diagnose, explain_state
+from dcf.core.findings import RunFinding
+from dcf.core.model import RunStatus
+from dcf.core.run_facts import PATIENCE, Facts, Telling
+from dcf.core.scopes import fenced, with_scopes
+from dcf.errors import InvalidDefinition, NotFound, StoreUnsuitable, UnknownRun
+from dcf.runs.control_plane import ControlPlane
+from dcf.store.run_signs import RunSigns, RunSignsReader
+from dcf.store.told import Told
+from dcf.values.instants import SECOND, to_text
+from dcf.values.json_text import Json
+
+_INTERVALS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """Why a run, or one state of it, is where it is at `now`; no finding: nothing holds it up.
+
+    `unread` counts the open states beyond those that were looked at.
+    """
+
+    workflow_id: str
+    status: RunStatus
+    is_paused: bool
+    now: int
+    findings: tuple[RunFinding, ...]
+    unread: int = 0
+
+    @property
+    def is_stuck(self) -> bool:
+        """True if something has to be done before the run goes on."""
+        return any(finding.stuck for finding in self.findings)
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {
+            "workflow_id": self.workflow_id,
+            "run_status": "paused" if self.is_paused else self.status.value,
+            "at": to_text(self.now),
+            "stuck": self.is_stuck,
+            "findings": [finding.as_json() for finding in self.findings],
+            "unread_states": self.unread,
+        }
+
+
+class Diagnosis:
+    """Explains runs; a clock is expected to look every `pulse_interval_s` seconds."""
+
+    def __init__(self, plane: ControlPlane, signs: RunSignsReader, pulse_interval_s: float) -> None:
+        self._plane = plane
+        self._signs = signs
+        self._patience = max(PATIENCE, int(_INTERVALS * pulse_interval_s * SECOND))
+
+    def explain(self, workflow_id: str, state: str | None = None) -> Explanation:
+        """Return why the run, or one state of it, is where it is. Raise UnknownRun or UnknownState."""
+        signs = self._signs.run(workflow_id)
+        meta = signs.snapshot.meta
+        if meta is None:
+            raise UnknownRun(workflow_id)
+        path, facts = None, self._facts(workflow_id, signs, self._definition(workflow_id, signs))
+        if facts.unreadable is None:
+            path = None if state is None else self._plane.path(workflow_id, state)
+            if meta.status is RunStatus.RUNNING and facts.refusal is None:
+                facts = self._with_states(workflow_id, facts, path)
+        found = diagnose(facts) if path is None else explain_state(facts, path, self._before(workflow_id, path))
+        return Explanation(
+            workflow_id=workflow_id,
+            status=meta.status,
+            is_paused=facts.paused_at is not None and meta.status is RunStatus.RUNNING,
+            now=facts.now,
+            findings=found,
+            unread=signs.unread,
+        )
+
+    def first_line(self, workflow_id: str) -> str | None:
+        """Return the first finding as one sentence, for a list of runs; None if nothing holds the run up."""
+        findings = self.explain(workflow_id).findings
+        return findings[0].sentence if findings else None
+
+    def _facts(self, workflow_id: str, signs: RunSigns, definition: Definition | str) -> Facts:
+        meta = signs.snapshot.meta
+        assert meta is not None, "the caller has looked"
+        return Facts(
+            workflow_id=workflow_id,
+            now=signs.snapshot.now,
+            meta=meta,
+            document=signs.snapshot.meta_document or {},
+            looked_at=signs.looked_at,
+            patience=self._patience,
+            due={} if isinstance(definition, str) else _known(signs.due, definition),
+            refusal=signs.refusal,
+            platform=signs.platform,
+            unreadable=definition if isinstance(definition, str) else None,
+            unread=signs.unread,
+        )
+
+    def _definition(self, workflow_id: str, signs: RunSigns) -> Definition | str:
+        """Return the workflow of the run, or what is wrong with what is stored of it."""
+        if not signs.has_definition:
+            return "Its key does not exist."
+        try:
+            return self._plane.run(workflow_id).definition
+        except (NotFound, InvalidDefinition, StoreUnsuitable) as error:
+            return error.message
+
+    def _with_states(self, workflow_id: str, facts: Facts, asked: str | None) -> Facts:
+        """Return the facts with what is open, and the state that was asked for if it has ended."""
+        assigned = (agent for path in facts.due for agent in facts.meta.assigned(path))
+        wanted = with_scopes(facts.due if asked is None else (*facts.due, asked))
+        found = self._signs.states(workflow_id, wanted, assigned)
+        states = {
+            path: doc
+            for path, doc in fenced(found.snapshot).states.items()
+            if path != asked or path in facts.due or doc.status.is_terminal
+        }
+        still_open = [path for path, doc in states.items() if not doc.status.is_terminal]
+        told = {path: _telling(one, states[path].lease.epoch) for path, one in found.told.items() if path in states}
+        around = frozenset(owner for path in still_open if "/" in path for owner in ancestors(path))
+        return replace(facts, now=found.snapshot.now, states=states, around=around, telling=told, seen=found.seen)
+
+    def _before(self, workflow_id: str, path: str) -> Iterable[str]:
+        """Return the states that may lead to this one: those before it, and before the scopes around it."""
+        place = self._plane.place(workflow_id, path)
+        yield from (join(place.scope, name) for name in _leading(place.machine, place.name))
+        if place.scope:
+            owner = ancestors(path)[-1]
+            yield owner
+            yield from self._before(workflow_id, owner)
+
+
+def _known(due: Mapping[str, int], definition: Definition) -> dict[str, int]:
+    """Return the states that there are in the workflow; a list may have others by mistake."""
+    return {path: at for path, at in due.items() if needs.place_of(definition, path) is not None}
+
+
+def _leading(machine: Machine, name: str) -> Mapping[str, None]:
+    """Return the names of all states from which this one can be reached."""
+    found: dict[str, None] = {}
+    pending = deque(machine.upstream(name))
+    while pending:
+        one = pending.popleft()
+        if one not in found:
+            found[one] = None
+            pending.extend(machine.upstream(one))
+    return found
+
+
+def _telling(told: Told, epoch: int) -> Telling:
+    """Return how the agents of a state were told of it in the visit of this epoch."""
+    sent, trouble = told.sent, told.trouble(epoch)
+    mine = sent if sent is not None and sent.epoch == epoch else None
+    return Telling(
+        times=told.times(epoch),
+        agent_id=None if mine is None else mine.agent_id,
+        at=None if mine is None else mine.at,
+        failed_agent_id=None if trouble is None else trouble.agent_id,
+        failed_at=None if trouble is None else trouble.at,
+        failure=None if trouble is None else trouble.reason,
+        error=None if trouble is None else trouble.error,
+    )

@@ -1,0 +1,151 @@
+"""Exports a run for reading elsewhere: its documents and its history, in bounded pages. Never writes.
+
+Of a run that is not over each page shows the run as it is when that page is read.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from dcf import __version__
+from dcf.asl.state_paths import ancestors
+from dcf.core import codec
+from dcf.core.decision import Reads
+from dcf.core.event_query import EventQuery, check_cursor
+from dcf.core.export import head_of
+from dcf.errors import InvalidArgument, UnknownRun
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.diagnosis import Diagnosis
+from dcf.runs.histories import Histories
+from dcf.runs.standing import StateView
+from dcf.runs.views import RunViews
+from dcf.store.history import Happening
+from dcf.store.runs import RunStore
+from dcf.values.instants import to_text
+from dcf.values.json_paths import MISSING
+from dcf.values.json_text import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportPage:
+    """A part of an export; the first has the head. `next_cursor` is set where there is more."""
+
+    head: dict[str, Json] | None
+    states: dict[str, Json]
+    events: list[Json]
+    next_cursor: str | None = None
+
+    def as_json(self) -> dict[str, Json]:
+        """Return it as JSON."""
+        return {"head": self.head, "states": self.states, "events": self.events, "next_cursor": self.next_cursor}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exports:
+    """Reads runs for exports."""
+
+    plane: ControlPlane
+    store: RunStore
+    views: RunViews
+    histories: Histories
+    diagnosis: Diagnosis
+
+    def head(self, workflow_id: str) -> dict[str, Json]:
+        """Return the documents of the run as a whole, and why it is where it is. Raise UnknownRun."""
+        found = self.store.read(workflow_id, Reads(whole_meta=True, audit=True))
+        stored = self.store.definition(workflow_id)
+        if found.meta_document is None:
+            raise UnknownRun(workflow_id)
+        return head_of(
+            dcf=__version__,
+            at=to_text(found.now),
+            meta=codec.whole_meta(found.meta_document),
+            definition=None if stored is None else stored[0],
+            audit=found.audit,
+            explanation=self.diagnosis.explain(workflow_id).as_json(),
+        )
+
+    def page(self, workflow_id: str, cursor: str | None, limit: int, takes: Callable[[Json], bool]) -> ExportPage:
+        """Return a page of so many states and events at most, as long as `takes` takes them.
+
+        A cursor is the last state (`state:PATH`) or event (`event:ID`) of the page before.
+        """
+        kind, _, last = (cursor or "").partition(":")
+        if cursor is not None and (kind not in {"state", "event"} or not last):
+            raise _no_cursor()
+        head = self.head(workflow_id) if cursor is None else None
+        states: dict[str, Json] = {}
+        events: list[Json] = []
+        takes(head)
+        if kind != "event":
+            for path, state in self.states(workflow_id, last or None):
+                if len(states) == limit or not takes([path, state]):
+                    return ExportPage(head=head, states=states, events=events, next_cursor=cursor)
+                states[path], cursor = state, f"state:{path}"
+        for one in self.events(workflow_id, check_cursor(last) if kind == "event" else None):
+            if len(states) + len(events) == limit or not takes(one.as_json()):
+                return ExportPage(head=head, states=states, events=events, next_cursor=cursor)
+            events.append(one.as_json())
+            cursor = f"event:{one.event_id}"
+        return ExportPage(head=head, states=states, events=events)
+
+    def states(self, workflow_id: str, after: str | None = None) -> Iterator[tuple[str, dict[str, Json]]]:
+        """Yield every state that has a document, each followed by those inside it, ended ones too; those after a path.
+
+        Raise InvalidArgument if there is no such path.
+        """
+        own = self.plane.run(workflow_id).definition.paths
+        chain = () if after is None else _chain(after)
+        if chain and chain[0] not in own:
+            raise _no_cursor()
+        if chain:
+            yield from self._inside(workflow_id, chain)
+        rest = own[own.index(chain[0]) + 1 :] if chain else own
+        for path, view in self.views.each_state(workflow_id, rest) if rest else ():
+            yield from self._with_inside(workflow_id, path, view)
+
+    def events(self, workflow_id: str, after: str | None = None) -> Iterator[Happening]:
+        """Yield the history, oldest first."""
+        yield from self.histories.follow(workflow_id, EventQuery(), cursor=after)
+
+    def _inside(self, workflow_id: str, chain: tuple[str, ...]) -> Iterator[tuple[str, dict[str, Json]]]:
+        """Yield what is inside the first state of the chain, after the others: each of these is inside the one before.
+
+        Those are where the page before ended, so that the states inside the last of them come first.
+        """
+        owner, *rest = chain
+        if rest:
+            yield from self._inside(workflow_id, tuple(rest))
+        if not self.plane.place(workflow_id, owner).state.machines:
+            return
+        for path, view in self.views.each_inside(workflow_id, owner, after=rest[0] if rest else None):
+            yield from self._with_inside(workflow_id, path, view)
+
+    def _with_inside(self, workflow_id: str, path: str, view: StateView) -> Iterator[tuple[str, dict[str, Json]]]:
+        """Yield a state, and what is inside it if it is a Parallel or Map that was opened."""
+        if view.doc.scope is None:
+            yield path, exported(view)
+            return
+        tallies = self.store.read(workflow_id, Reads(tallies=(path,))).tallies
+        yield path, exported(replace(view, tally=tallies.get(path)))
+        yield from self._inside(workflow_id, (path,))
+
+
+def exported(view: StateView) -> dict[str, Json]:
+    """Return a state as it stands in an export: its public document, its input and its output, where it has them."""
+    shown = view.as_json()
+    if view.given is not MISSING:
+        shown["input"] = view.given
+    if view.output is not MISSING:
+        shown["output"] = view.output
+    return shown
+
+
+def _chain(path: str) -> tuple[str, ...]:
+    try:
+        return (*ancestors(path), path)
+    except KeyError:
+        raise _no_cursor() from None
+
+
+def _no_cursor() -> InvalidArgument:
+    return InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")

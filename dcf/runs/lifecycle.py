@@ -1,0 +1,108 @@
+"""The operations on a whole run, and on a state by hand: cancel, pause, resume, resolve.
+
+Each names what it reads and the pure decision that is made on it (`core/lifecycle.py`, `core/resolving.py`). This
+module decides nothing and sends no Redis command.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from dcf.core import lifecycle, needs, resolving
+from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.refusals import unless_full
+from dcf.core.resolving import Resolve
+from dcf.errors import InvalidArgument
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.transactions import Run
+from dcf.store.authors import current_account
+from dcf.store.runs import Committed
+from dcf.values.identifiers import check_agents
+from dcf.values.refusal import Refusal
+
+_ALL: Final = 1_000_000
+Operated: TypeAlias = RunAnswer | Refusal
+
+
+class Lifecycle:
+    """Cancel, pause and resume runs, and resolve single states of them.
+
+    Every request may name its `request_id`, by which a repetition is known, and a `reason` for the history.
+    """
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._transactions = plane.transactions
+        self._follow_ups = plane.follow_ups
+
+    def cancel(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
+        """End a run now: its holders are told to stop, and nothing in it changes any more."""
+        request = _request("cancel_run", reason, request_id)
+        answer = self._on_run(workflow_id, Reads(run_receipts=(request.key,)), request, lifecycle.cancel)
+        if isinstance(answer, RunAnswer):
+            self._follow_ups.skip_unreached(workflow_id)  # whoever cancelled it before may have died before this
+        return answer
+
+    def pause(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
+        """Let nobody get a lease on a state of the run from now on."""
+        request = _request("pause_run", reason, request_id)
+        reads = Reads(run_receipts=(request.key,), whole_meta=True)
+        return self._on_run(workflow_id, reads, request, lifecycle.pause)
+
+    def resume(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
+        """Let a paused run go on."""
+        request = _request("resume_run", reason, request_id)
+        reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL))
+        return self._on_run(workflow_id, reads, request, lifecycle.resume)
+
+    def resolve(
+        self, workflow_id: str, wish: Resolve, *, reason: str | None = None, request_id: str | None = None
+    ) -> Operated:
+        """End a state by hand, or give it to other agents. Raise UnknownState or InvalidArgument."""
+        place = self._plane.place(workflow_id, wish.state)
+        wish = replace(wish, state=place.path)
+        if wish.how is None and not wish.agents:
+            raise InvalidArgument("Nothing is asked for.", "Give an output, an error, skip, or agents to assign.")
+        if wish.agents:
+            tasks = set(self._plane.run(workflow_id).definition.skills)
+            check_agents({place.name: list(wish.agents)}, tasks, name="agents")
+        committed = self._resolved(workflow_id, _request("resolve_state", reason, request_id, wish), wish)
+        self._follow_ups.after(workflow_id, committed)
+        if isinstance(committed.answer, RunAnswer) and wish.agents and "/" in wish.state:
+            self._plane.announce_again(workflow_id, (place.name,))  # the other iterations
+        return committed.answer
+
+    def _resolved(self, workflow_id: str, request: RunRequest, wish: Resolve) -> Committed[Operated]:
+        def reads(run: Run) -> Reads:
+            return replace(needs.to_end(run.definition, wish.state), run_receipts=(request.key,), whole_meta=True)
+
+        def decide(run: Run, snapshot: Snapshot) -> RunDecision:
+            decision = resolving.resolve(snapshot, request, wish, run.definition, run.context)
+            full = unless_full(current_account()) if decision.changes is not None and wish.how == "output" else None
+            return decision if full is None else Decision(answer=full)
+
+        return self._transactions.by_definition(workflow_id, reads, decide, wish.state)
+
+    def _on_run(
+        self,
+        workflow_id: str,
+        reads: Reads,
+        request: RunRequest,
+        decide: Callable[[Snapshot, RunRequest], RunDecision],
+    ) -> Operated:
+        committed = self._transactions.on_run(workflow_id, reads, lambda snapshot: decide(snapshot, request))
+        self._follow_ups.after(workflow_id, committed)
+        assert not isinstance(committed.answer, More), "these decisions know what they read"
+        return committed.answer
+
+
+def _request(verb: str, reason: str | None, request_id: str | None, wish: Resolve | None = None) -> RunRequest:
+    """Return the request, with an id of its own if it came without one: a commit whose reply is lost is repeated."""
+    return RunRequest(
+        verb=verb,
+        request_id=secrets.token_hex(8) if request_id is None else request_id,
+        reason=reason,
+        arguments={} if wish is None else wish.arguments(),
+    )

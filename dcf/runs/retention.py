@@ -1,0 +1,85 @@
+"""Keeps and deletes ended runs: deletion, legal hold, finalizing by itself, expiry.
+
+It carries out what `core/retention.py` decides. Deleting is a transaction that marks the run, then the removal of its
+keys (`store/deletion.py`); both may be repeated by any process.
+"""
+
+from functools import partial
+
+from dcf.core import retention
+from dcf.core.decision import Reads
+from dcf.core.finalization import Finalize
+from dcf.core.retention import KEEP_ALL, Deleted, Held, RetentionPolicy
+from dcf.errors import UnknownRun
+from dcf.runs.control_plane import ControlPlane
+from dcf.store.deletion import Deletion
+from dcf.store.outbox import Attention, Outbox
+from dcf.store.runs import RunStore
+from dcf.values.refusal import Refusal
+
+
+class Retention:
+    """The operations on runs that are over, and the policy by which the clock calls them."""
+
+    def __init__(
+        self,
+        plane: ControlPlane,
+        store: RunStore,
+        outbox: Outbox,
+        deletion: Deletion,
+        policy: RetentionPolicy = KEEP_ALL,
+    ) -> None:
+        self._plane = plane
+        self._store = store
+        self._outbox = outbox
+        self._deletion = deletion
+        self._policy = policy
+
+    def delete(self, workflow_id: str, reason: str | None = None) -> Deleted | Refusal:
+        """Delete a run that is over: all its keys and its entries on all lists. Repeated, it finishes what is left."""
+        decide = partial(retention.delete, workflow_id=workflow_id, reason=reason)
+        answer = self._store.transact(workflow_id, Reads(whole_meta=True), decide)
+        if isinstance(answer, Refusal):
+            return answer
+        if not answer.existed or answer.meta is None:
+            self._deletion.forget(workflow_id)
+            return answer
+        self._deletion.remove(workflow_id, *self._paths(workflow_id), answer.meta)
+        return answer
+
+    def hold(self, workflow_id: str, reason: str | None = None, *, is_held: bool = True) -> Held | Refusal:
+        """Set or release the legal hold; a run on hold is not deleted and does not expire. Raise UnknownRun."""
+        decide = partial(retention.hold, workflow_id=workflow_id, reason=reason, is_held=is_held)
+        answer = self._store.transact(workflow_id, Reads(whole_meta=True), decide)
+        if isinstance(answer, Held) and answer.hold:
+            self._outbox.keep(workflow_id, *self._paths(workflow_id))
+        return answer
+
+    def look(self, workflow_id: str, seen: Attention) -> bool:
+        """Do what is due about an ended run: finish its deletion, or finalize it. Return True if it changed."""
+        if seen.is_deleted:
+            self.delete(workflow_id)
+            return True
+        due = seen.retention_due(self._policy)
+        if due is None or due > seen.now:
+            return False
+        self._plane.finalize(workflow_id, Finalize(workflow_id=workflow_id, note=retention.FINALIZED_BY_ITSELF))
+        return True
+
+    def settle(self, workflow_id: str, seen: Attention) -> None:
+        """Let the keys of a finalized run expire, or take their expiry off while it is on hold."""
+        if seen.is_held:
+            self._outbox.keep(workflow_id, *self._paths(workflow_id))
+            return
+        keep_s = self._policy.keeps_s(seen.retention_s)
+        if seen.is_final and keep_s is not None:
+            self._outbox.expire(workflow_id, *self._paths(workflow_id), keep_s)
+
+    def _paths(self, workflow_id: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+        """Return the paths of all states, scopes and branches; none where an earlier deletion removed the workflow."""
+        try:
+            states, scopes, branches = self._plane.inside(workflow_id)
+            paths = self._plane.run(workflow_id).definition.paths
+        except UnknownRun:
+            return (), (), ()
+        return (*paths, *states), (*paths, *scopes), tuple(branches)

@@ -1,0 +1,140 @@
+"""Lets a run that did not succeed go on (`retry_run`): finds where it came to a halt, and reopens that at once.
+
+What an ended run holds is read without being watched, since nothing in it goes on: only follow-up work closes what is
+open. If the run was retried meanwhile, it is all read again. Decides nothing.
+"""
+
+import secrets
+from collections.abc import Iterable, Mapping
+from typing import Final, TypeAlias
+
+from dcf.asl.places import machine_of
+from dcf.asl.state_paths import join, open_scope
+from dcf.core import needs, reopening, retrying
+from dcf.core.decision import Decision, More, Reads, Snapshot
+from dcf.core.definition import Definition
+from dcf.core.model import StateDoc
+from dcf.core.operations import RunAnswer, RunRequest
+from dcf.core.retrying import Halt
+from dcf.core.scopes import with_scopes
+from dcf.errors import Conflict, UnknownRun
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.transactions import Run
+from dcf.store.runs import Committed
+from dcf.values.refusal import Refusal
+
+_AT_ONCE: Final = 2_000
+"""Documents that are read in one round trip."""
+
+_MOST_TRIES: Final = 10
+
+Retried: TypeAlias = RunAnswer | Refusal
+
+
+class RunRetrying:
+    """Lets runs go on that did not succeed."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._transactions = plane.transactions
+        self._follow_ups = plane.follow_ups
+        self._store = plane.transactions.store
+
+    def retry(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Retried:
+        """Let a run go on where it failed, timed out or was cancelled. Repeating the request gets the same answer."""
+        known_by = secrets.token_hex(8) if request_id is None else request_id
+        request = RunRequest(verb="retry_run", request_id=known_by, reason=reason)
+        for _ in range(_MOST_TRIES):
+            run = self._transactions.current_run(workflow_id)
+            committed = self._committed(workflow_id, run, self._halt(workflow_id, run.definition), request)
+            if not isinstance(committed.answer, _OtherEnd):
+                self._follow_ups.after(workflow_id, committed)
+                return committed.answer
+        raise Conflict("Others kept ending and retrying the run; nothing was written.")
+
+    def _committed(
+        self, workflow_id: str, run: Run, halt: Halt, request: RunRequest
+    ) -> "Committed[Retried | _OtherEnd]":
+        def decide(snapshot: Snapshot) -> "Decision[Retried | More | _OtherEnd]":
+            assert snapshot.meta is not None, "on_run() raises for a run that does not exist"
+            if not run.is_that_of(snapshot.meta) or retrying.is_outdated(snapshot, halt, request):
+                return Decision(answer=_OtherEnd())
+            return retrying.retry(snapshot, halt, request, run.definition, run.context)
+
+        reads = _reads(halt, run.definition, request)
+        while True:
+            found = self._transactions.on_run(workflow_id, reads, decide)
+            if not isinstance(found.answer, More):
+                return Committed(answer=found.answer, remaining=found.remaining, counts=found.counts, owes=found.owes)
+            reads = needs.add(reads, found.answer)
+
+    def _halt(self, workflow_id: str, definition: Definition) -> Halt:
+        """Read where the run came to a halt; of a run that may not go on, nothing."""
+        top = self._store.read(workflow_id, Reads(states=definition.paths, whole_meta=True))
+        if top.meta is None:
+            raise UnknownRun(workflow_id)
+        document = top.meta_document or {}
+        if retrying.unless_retryable(document, top.meta.status) is not None:
+            return Halt(plan=reopening.Plan(), epoch=0, finished_at=None)
+        docs = dict(top.states)
+        stand = self._descend(workflow_id, definition, docs)
+        entries = self._store.read(workflow_id, Reads(entries=tuple(stand))).entries if stand else {}
+        plan = reopening.plan(definition, docs, entries)
+        forgotten = self._forgotten(workflow_id, definition, plan, docs)
+        epoch = max(doc.lease.epoch for doc in docs.values())
+        return Halt(plan=plan, epoch=epoch, finished_at=document.get("finished_at"), forgotten=forgotten)
+
+    def _descend(self, workflow_id: str, definition: Definition, docs: dict[str, StateDoc]) -> list[str]:
+        """Read what is inside the scopes that came to a halt, and add it to `docs`. Return all states that stand."""
+        found = reopening.standing(docs)
+        for path in found:  # grows while it is gone through
+            scope = docs[path].scope
+            if scope is None or not reopening.may_hold_branches(docs[path]):
+                continue
+            inside = [one for _, paths in reopening.branches(definition, path, scope.size) for one in paths]
+            docs.update(self._docs(workflow_id, inside))
+            found += [one for stands in reopening.halted(definition, path, docs).values() for one in stands]
+        return found
+
+    def _forgotten(
+        self, workflow_id: str, definition: Definition, plan: reopening.Plan, docs: dict[str, StateDoc]
+    ) -> tuple[str, ...]:
+        """Return the states of branches that begin anew, those in the scopes inside included."""
+        if not plan.dropped:
+            return ()
+        known = self._store.scopes(workflow_id)
+        paths: dict[str, None] = {}
+        for branch in plan.dropped:
+            nested = [open_scope(path, at) for path, size in _inside(branch, known).items() for at in range(size)]
+            for scope in (branch.scope, *nested):
+                names = machine_of(definition.machine, scope).states
+                paths.update(dict.fromkeys(join(scope, name) for name in names))
+        found = self._docs(workflow_id, paths)
+        docs.update(found)
+        return tuple(found)
+
+    def _docs(self, workflow_id: str, paths: Iterable[str]) -> dict[str, StateDoc]:
+        wanted, found = list(paths), dict[str, StateDoc]()
+        for start in range(0, len(wanted), _AT_ONCE):
+            found.update(self._store.read(workflow_id, Reads(states=tuple(wanted[start : start + _AT_ONCE]))).states)
+        return found
+
+
+def _reads(halt: Halt, definition: Definition, request: RunRequest) -> Reads:
+    plan = halt.plan
+    touched = (*definition.paths, *plan.scopes, *plan.states, *halt.forgotten)
+    items = tuple((branch.owner, branch.index) for branch in plan.fresh)
+    return Reads(
+        states=with_scopes(touched),
+        scopes=tuple(plan.scopes),
+        items=items,
+        whole_meta=True,
+        run_receipts=(request.key,),
+    )
+
+
+def _inside(branch: reopening.BranchPlace, scopes: Mapping[str, int]) -> dict[str, int]:
+    return {path: size for path, size in scopes.items() if path.startswith(f"{branch.scope}/")}
+
+
+class _OtherEnd:
+    """Returned in place of an answer: the run has gone on or ended again since its halt was read."""

@@ -1,0 +1,94 @@
+"""Starting runs: from a document or a kept definition, in one transaction that creates and kicks off.
+
+Names what is read and the pure decision that is made on it; decides nothing.
+"""
+
+import secrets
+from functools import partial
+
+from dcf.core.answers import Created
+from dcf.core.decision import Reads
+from dcf.core.definition import Definition, read_definition
+from dcf.core.model import RunStatus
+from dcf.core.repeating import Rerun, link, repeated, request_to_rerun
+from dcf.core.starting import Start, new_id, read_reference, start
+from dcf.errors import UnknownDefinition, UnknownRun
+from dcf.runs.follow_ups import FollowUps
+from dcf.runs.transactions import Transactions
+from dcf.store.definitions import KeptDefinitions
+from dcf.values.json_text import byte_length
+from dcf.values.refusal import Refusal
+
+_ALL = 1_000_000
+
+
+class Starting:
+    """Starts runs, and keeps the definitions that they were started from."""
+
+    def __init__(self, transactions: Transactions, follow_ups: FollowUps, definitions: KeptDefinitions) -> None:
+        self._transactions = transactions
+        self._follow_ups = follow_ups
+        self._definitions = definitions
+
+    def definition(self, reference: str) -> Definition:
+        """Return a kept definition by `name@version`, `name` or its hash. Raise UnknownDefinition if none is kept."""
+        document = self._definitions.find(read_reference(reference))
+        if document is None:
+            raise UnknownDefinition(reference)
+        return read_definition(document)
+
+    def keep(self, definition: Definition) -> Refusal | None:
+        """Keep a definition that runs are to be started from; refuse another one of the same name and version."""
+        return self._definitions.keep(definition)
+
+    def start(self, asked: Start) -> Created | Refusal:
+        """Create a run and kick it off. Repeating the same request returns the run that exists."""
+        wish = asked.wish
+
+        def size() -> int:
+            return byte_length(wish.definition.document) + byte_length(wish.run_input)
+
+        known = () if asked.request is None else (asked.request.key,)
+        reads = Reads(open_states=(0, _ALL), whole_meta=True, run_receipts=known)
+        decide = partial(start, asked=asked)
+        committed = self._transactions.store.create(wish.workflow_id, reads, decide, size)
+        answer = committed.answer
+        if isinstance(answer, Created):
+            if not answer.existed:
+                self._transactions.keep(wish, answer)  # replaces a cached earlier run of this name
+            self._follow_ups.after(wish.workflow_id, committed)
+            is_over = answer.meta.get("status") != RunStatus.RUNNING
+            if answer.existed and is_over and answer.meta.get("finalized_at") is None:
+                self._follow_ups.skip_unreached(wish.workflow_id)  # who created it may have died before this
+        return answer
+
+    def rerun(self, workflow_id: str, asked: Rerun, request_id: str | None = None) -> Created | Refusal:
+        """Repeat a run as a new one, and link both. A repetition that finds the new run links what is not linked."""
+        definition = self._transactions.current_run(workflow_id).definition
+        paths: tuple[str, ...] = ()
+        entries: tuple[str, ...] = ()
+        if asked.from_state is not None:
+            path = self._transactions.place(workflow_id, asked.from_state).path
+            paths, entries = definition.paths, (path,)
+        reads = Reads(whole_meta=True, states=paths, outputs=paths, entries=entries)
+        snapshot = self._transactions.store.read(workflow_id, reads)
+        if snapshot.meta is None:
+            raise UnknownRun(workflow_id)
+        wish = repeated(snapshot, workflow_id, asked, definition)
+        if isinstance(wish, Refusal):
+            return wish
+        request = None if request_id is None else request_to_rerun(workflow_id, asked, request_id)
+        answer = self.start(Start(wish=wish, request=request, reason=asked.reason))
+        if isinstance(answer, Created):
+            decide = partial(link, to=wish.workflow_id, asked=asked)
+            self._transactions.on_run(workflow_id, Reads(whole_meta=True), decide)
+        return answer
+
+
+def id_for(definition: Definition, request_id: str | None, caller: str | None, of: str = "") -> str:
+    """Return the id of a new run: drawn, or the same each time for a request id of this caller and this workflow.
+
+    `of` is the run that it repeats.
+    """
+    seed = secrets.token_hex(16) if request_id is None else f"{caller}\n{definition.name}\n{of}\n{request_id}"
+    return new_id(definition.name, seed)

@@ -1,0 +1,133 @@
+"""Kept definitions: workflow documents that runs were started from, by hash and by name and version.
+
+A document is kept for a while after it was last started, counted as a document of the key that first kept it. What a
+version is, the document says itself (`version`); a version that is kept stands for one document. A document without a
+version is found by its hash, and by its name as long as it is the newest.
+
+Each script is atomic. Decides nothing about runs.
+"""
+
+import time
+from typing import Final
+
+from dcf.core.access import LOCAL
+from dcf.core.definition import Definition
+from dcf.core.refusals import definition_differs, quota_exceeded
+from dcf.core.starting import Reference
+from dcf.store import keys
+from dcf.store.attempts import Attempts
+from dcf.store.authors import current_account
+from dcf.store.connection import Command, Connections, Reply
+from dcf.store.quota_scripts import GIVE_BACK, RECEIPTS
+from dcf.store.quotas import NO_QUOTA
+from dcf.values.json_text import Json, dump, load
+from dcf.values.refusal import Refusal
+
+KEPT_S: Final = 90 * 24 * 3600
+"""Seconds that a definition is kept after it was last started."""
+
+_FRESH_S: Final = 3600.0
+"""Seconds for which a process does not keep once more what it has kept."""
+
+_MOST_FRESH: Final = 256
+_NEWEST: Final = "newest"
+_OTHER: Final = b"other"
+
+_KEEP: Final = (
+    GIVE_BACK
+    + RECEIPTS
+    + """
+local kept, names, register = KEYS[1], KEYS[2], KEYS[3]
+local sha, version, text, life, owner = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local most_documents, most_bytes = tonumber(ARGV[6]), tonumber(ARGV[7])
+local prefix, quota, docs = ARGV[8], ARGV[9], ARGV[10]
+local account, mine = quota .. owner, docs .. owner
+local now = tonumber(redis.call('TIME')[1])
+if version ~= '' then
+  local other = redis.call('HGET', names, 'v:' .. version)
+  if other and other ~= sha and redis.call('EXISTS', prefix .. other) == 1 then return {'other', other} end
+end
+if redis.call('EXISTS', kept) == 0 then
+  for _, name in ipairs(redis.call('ZRANGE', mine, '-inf', now, 'BYSCORE', 'LIMIT', 0, 100)) do
+    if redis.call('EXISTS', name) == 0 then give_back(register, quota, docs, name) end
+  end
+  if most_documents >= 0 then
+    local count = redis.call('ZCARD', mine)
+    if count >= most_documents then return {'documents', count, most_documents} end
+    if held(account) + #text > most_bytes then return {'stored_bytes', held(account), most_bytes} end
+  end
+  give_back(register, quota, docs, kept)
+  redis.call('SET', kept, text)
+  redis.call('HSET', register, kept, owner .. ' ' .. #text .. ' ' .. life)
+  redis.call('HINCRBY', account, 'bytes', #text)
+  redis.call('HSET', names, 'newest', sha)
+end
+local its_owner = string.match(redis.call('HGET', register, kept) or owner, '^(%S+)')
+redis.call('ZADD', docs .. its_owner, now + life, kept)
+redis.call('EXPIRE', kept, life)
+if version ~= '' then redis.call('HSET', names, 'v:' .. version, sha) end
+redis.call('EXPIRE', names, life)
+return {}
+"""
+)
+"""Keeps a document, unless its name and version stand for another one or the key holds too much."""
+
+_FIND: Final = """
+local sha = ARGV[1]
+if ARGV[2] ~= '' then sha = redis.call('HGET', KEYS[1], ARGV[2]) end
+local text = sha and redis.call('GET', ARGV[3] .. sha)
+if not text then return {} end
+redis.call('EXPIRE', ARGV[3] .. sha, ARGV[4])
+if ARGV[2] ~= '' then redis.call('EXPIRE', KEYS[1], ARGV[4]) end
+return {text}
+"""
+"""Finds a document by its hash, or by a field of its name's hash; it is kept as long anew."""
+
+
+class KeptDefinitions:
+    """The definitions that are kept in Redis."""
+
+    def __init__(self, connections: Connections, *, wait_replicas: int = 0) -> None:
+        self._attempts = Attempts(connections=connections, wait_replicas=wait_replicas)
+        self._fresh: dict[str, float] = {}
+
+    def keep(self, definition: Definition) -> Refusal | None:
+        """Keep a definition; refuse another document of the same name and version, or one document too many."""
+        sha256, now = definition.sha256, time.monotonic()
+        if self._fresh.get(sha256, 0.0) > now:
+            return None
+        (reply,) = self._attempts.surely((_keeping(definition),), keys.BARRIER)
+        if reply:
+            return _refusal(definition, reply)
+        if len(self._fresh) >= _MOST_FRESH:
+            self._fresh.clear()
+        self._fresh[sha256] = now + _FRESH_S
+        return None
+
+    def find(self, reference: Reference) -> Json | None:
+        """Return the document, or None if none is kept."""
+        sha256, field = reference.sha256 or "", ""
+        if reference.sha256 is None:
+            field = _NEWEST if reference.version is None else f"v:{reference.version}"
+        command: Command = ("EVAL", _FIND, 1, keys.definitions_named(reference.name), sha256, field)
+        (reply,) = self._attempts.surely(((*command, keys.definition(""), KEPT_S),), keys.BARRIER)
+        return load(reply[0]) if reply else None
+
+
+def _keeping(definition: Definition) -> Command:
+    account = current_account()
+    owner = LOCAL if account is None else account.key_id
+    most = (NO_QUOTA, NO_QUOTA) if account is None else (account.quotas.documents, account.quotas.stored_bytes)
+    keyed = (keys.definition(definition.sha256), keys.definitions_named(definition.name), keys.DOCUMENTS)
+    text = dump(definition.identity)
+    return (
+        *("EVAL", _KEEP, 3, *keyed, definition.sha256, definition.version or "", text, KEPT_S, owner, *most),
+        *(keys.definition(""), keys.quota(""), keys.quota("", "docs")),
+    )
+
+
+def _refusal(definition: Definition, reply: Reply) -> Refusal:
+    if reply[0] == _OTHER:
+        return definition_differs(definition.name, definition.version or "", reply[1].decode(), definition.sha256)
+    quota, used, limit = reply
+    return quota_exceeded(quota.decode(), int(used), int(limit))

@@ -1,0 +1,84 @@
+"""Removes all keys of a run, then its entries in the indexes across runs.
+
+The order makes a crash harmless: the states first, then what tells which states there are, meta last of the run's keys,
+and the index entries after it. Until meta is gone, the clock finds the run by its mark and goes on; afterwards a sweep
+finds the entries that name nothing. Safe to repeat. Decides nothing: `core/retention.py` does.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from dcf.core.access import KEY_CALLER
+from dcf.core.catalog import facets_of
+from dcf.core.model import RunStatus
+from dcf.store import keys
+from dcf.store.connection import Command, Connections
+from dcf.store.index import UNLIST
+from dcf.store.keys import RunKeys
+from dcf.store.quotas import forget_run
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json
+
+_PAGE: Final = 500
+_AT_ONCE: Final = 30
+"""Commands of one packet, each with so many keys at most."""
+
+_BEING_CREATED: Final = 60 * SECOND
+"""An entry younger than this may be of a run that is being created under the same id."""
+
+
+class Deletion:
+    """Removes runs from one Redis."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def remove(
+        self,
+        workflow_id: str,
+        states: Iterable[str],
+        scopes: Iterable[str],
+        branches: Iterable[str],
+        meta: Mapping[str, Json],
+    ) -> None:
+        """Remove the run with these states, scopes and branches. `meta` says what it is listed under."""
+        run = RunKeys(workflow_id)
+        found = [key for key in run.every(states, scopes, branches) if key != run.meta]
+        own, inside = _parted(run, found)
+        commands: list[Command] = [("DEL", *page) for page in _pages(inside)]
+        commands += [("DEL", *own), ("DEL", run.meta)]
+        # A delivery that was under way may have written into the history once more.
+        commands += [("DEL", run.events, run.told, run.outbox), *self._unlisted(workflow_id, meta)]
+        for start in range(0, len(commands), _AT_ONCE):
+            self._connections.send(*commands[start : start + _AT_ONCE])
+
+    def forget(self, workflow_id: str) -> None:
+        """Take a run that is gone off the lists that every run is on, unless it is being created anew."""
+        (now,) = self._connections.send(("TIME",))
+        before = int(now[0]) * SECOND - _BEING_CREATED
+        indexes = (keys.RUNS, keys.LIVE, keys.due(workflow_id), keys.STUCK, *_STATUS_LISTS)
+        self._connections.send(*(("EVAL", UNLIST, 1, index, workflow_id, before) for index in indexes))
+
+    def _unlisted(self, workflow_id: str, meta: Mapping[str, Json]) -> Iterator[Command]:
+        faceted = {keys.runs_by(facet, value) for facet, value in facets_of(meta)}
+        for index in (*_STATUS_LISTS, *sorted(faceted.difference(_STATUS_LISTS)), keys.STUCK, keys.LIVE, keys.RUNS):
+            yield ("ZREM", index, workflow_id)
+        yield ("ZREM", keys.due(workflow_id), workflow_id)
+        yield ("DEL", keys.workers(workflow_id))
+        creator = meta.get("created_by")
+        if isinstance(creator, str) and creator.startswith(KEY_CALLER):
+            yield forget_run(creator.removeprefix(KEY_CALLER), workflow_id)
+
+
+_STATUS_LISTS: Final = tuple(keys.runs_by("status", status) for status in RunStatus)
+
+
+def _parted(run: RunKeys, found: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the keys that the run has once, and those of its states; the former tell which of the latter there are."""
+    once = {run.of(kind) for kind, how in keys.KEY_KINDS.items() if "run" in how.per}
+    return [key for key in found if key in once], [key for key in found if key not in once]
+
+
+def _pages(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    for start in range(0, len(names), _PAGE):
+        yield names[start : start + _PAGE]

@@ -1,0 +1,30 @@
+"""Text as part of a key: the paths of states and other names, without the characters that divide a key."""
+
+import re
+from functools import lru_cache
+
+from dcf.asl.state_paths import components, path_of
+
+_UNSAFE = re.compile(r"[:/%{}*?\[\]\x00-\x1f\x7f]")
+_ENCODED = re.compile(r"%([0-9A-F]{2})")
+
+
+@lru_cache(maxsize=1024)
+def encode_state(path: str) -> str:
+    """Return a state's path as part of a key, with special characters percent-encoded."""
+    return "/".join(_UNSAFE.sub(_percent, name) for name in components(path))
+
+
+def _percent(found: re.Match[str]) -> str:
+    return f"%{ord(found[0]):02X}"
+
+
+@lru_cache(maxsize=1024)
+def decode_state(part: str) -> str:
+    """Return the path that `encode_state` made this part from."""
+    return path_of([_ENCODED.sub(lambda found: chr(int(found[1], 16)), name) for name in part.split("/")])
+
+
+def receipt_field(path: str, request: str) -> str:
+    """Return the field of a request's receipt in the hash of receipts; the path is empty for one about the run."""
+    return f"{encode_state(path)}:{request}"

@@ -1,0 +1,27 @@
+"""Opens the connections of one process: to the Redis of a URL, or to the embedded one, started or joined for it.
+
+Apart from `application`, so that a command that only reads need not import what runs are made of.
+"""
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from dcf.store import embedded
+from dcf.store.connection import Connections, open_pool
+
+
+@contextmanager
+def opened(
+    url: str | None, data_dir: Path, *, appendfsync: embedded.Appendfsync, maxmemory: int | None
+) -> Iterator[tuple[str, Connections]]:
+    """Connect for the duration of the `with` block; return the URL as well."""
+    if url is not None:
+        with closing(Connections(open_pool(url))) as connections:
+            yield url, connections
+        return
+    with (
+        embedded.start(data_dir, appendfsync=appendfsync, maxmemory=maxmemory) as server,
+        closing(Connections(open_pool(server.url), server.revive)) as connections,
+    ):
+        yield server.url, connections

@@ -1,0 +1,96 @@
+"""Reads from Redis what a diagnosis of a run is made of, in two packets however many states the run has.
+
+It judges nothing (`core.diagnosis` does). Whether writes are refused is found by writing a small key, as a health
+report does: with a full memory, everything that can be read still looks well.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from dcf.core.decision import Reads, Snapshot
+from dcf.core.vitals import PlatformTrouble, Trouble
+from dcf.store import keys
+from dcf.store.connection import Connections
+from dcf.store.key_parts import decode_state
+from dcf.store.keys import keys_of
+from dcf.store.reading import Reading
+from dcf.store.told import Told, read_told, told_fields
+from dcf.store.vitals import checked_sign, platform_trouble, refusal_of, write_probe
+from dcf.values.json_text import load
+from dcf.values.records import record
+
+MOST: Final = 1_000
+"""Open states that are read; the ones that need attention first."""
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class RunSigns:
+    """The run as a whole: its meta document, its open states by when the clock must look at them, and how many more."""
+
+    snapshot: Snapshot
+    due: Mapping[str, int]
+    unread: int
+    has_definition: bool
+    looked_at: int | None
+    refusal: Trouble | None
+    platform: PlatformTrouble | None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class StateSigns:
+    """Documents of states, how their agents were told, and when agents were last seen."""
+
+    snapshot: Snapshot
+    told: Mapping[str, Told]
+    seen: Mapping[str, int]
+
+
+class RunSignsReader:
+    """Reads the facts."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def run(self, workflow_id: str) -> RunSigns:
+        """Return the signs of the run as a whole; `snapshot.meta` is None if there is no such run."""
+        run, reading = keys_of(workflow_id), Reading(keys_of(workflow_id), Reads(whole_meta=True))
+        asked = reading.commands()
+        written, *replies = self._connections.ask(
+            write_probe(),
+            *asked,
+            ("ZRANGE", run.timers, 0, MOST - 1, "WITHSCORES"),
+            ("ZCARD", run.timers),
+            ("EXISTS", run.definition),
+            ("GET", keys.SERVER_TIME),
+            ("GET", keys.PLATFORM),
+        )
+        for reply in replies:
+            checked_sign(reply)
+        listed, count, defined, looked_at, platform = replies[len(asked) :]
+        return RunSigns(
+            snapshot=reading.snapshot(replies[: len(asked)]),
+            due={
+                decode_state(part.decode()): int(float(at)) for part, at in zip(listed[::2], listed[1::2], strict=True)
+            },
+            unread=count - len(listed) // 2,
+            has_definition=bool(defined),
+            looked_at=None if looked_at is None else int(looked_at),
+            refusal=refusal_of(written),
+            platform=None if platform is None else platform_trouble(load(platform)),
+        )
+
+    def states(self, workflow_id: str, paths: tuple[str, ...], agents: Iterable[str]) -> StateSigns:
+        """Return the signs of these states and agents."""
+        run, reading = keys_of(workflow_id), Reading(keys_of(workflow_id), Reads(states=paths))
+        asked, named = reading.commands(), list(dict.fromkeys(agents))
+        told = [("HMGET", run.told, *told_fields(paths))] if paths else []
+        seen = [("ZMSCORE", keys.SEEN, *named)] if named else []
+        replies = self._connections.send(*asked, *told, *seen)
+        rest = replies[len(asked) :]
+        return StateSigns(
+            snapshot=reading.snapshot(replies[: len(asked)]),
+            told=read_told(paths, rest[0]) if told else {},
+            seen={agent: int(float(at)) for agent, at in zip(named, rest[-1], strict=True) if at is not None}
+            if seen
+            else {},
+        )

@@ -1,0 +1,93 @@
+"""The tool that lists runs. What is on the list stands in `core/catalog.py`."""
+
+import time
+from typing import Any, Literal
+
+from pydantic import Field
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.core.catalog import RunQuery, read_cursor
+from dcf.core.model import RunStatus
+from dcf.errors import InvalidArgument
+from dcf.tools.paging import Limit
+from dcf.tools.registry import Answer, Arguments, tool
+from dcf.values.spans import read_moment
+
+
+class ListRuns(Arguments):
+    """Find runs, newest first: by status, workflow, version, agent, tag, time, or those that are stuck.
+
+    Filters that are given must all be met. Begin with stuck=true to see what needs help. `counts` has all runs by
+    status. A page may be short, even empty, and go on: call again with next_cursor until it is null.
+    """
+
+    status: Literal["running", "succeeded", "failed", "cancelled", "partial"] | None = Field(
+        default=None, description="Only runs of this status."
+    )
+    workflow: str | None = Field(
+        default=None, min_length=1, max_length=400, description="Only runs of the workflow of this name."
+    )
+    version: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=100,
+        description="The version in the workflow document, or 8 or more characters of the definition's SHA-256.",
+    )
+    agent: str | None = Field(default=None, min_length=1, max_length=64, description="Assigned to a state of the run.")
+    tag: str | None = Field(default=None, min_length=1, max_length=100, description="Given to the run at its start.")
+    since: str | None = Field(
+        default=None, min_length=2, max_length=40, description="Created since: 2h, 30d, or 2026-11-22T09:00:00Z."
+    )
+    until: str | None = Field(default=None, min_length=2, max_length=40, description="Created before.")
+    stuck: bool = Field(
+        default=False, description="Only running runs that nobody takes up, or starts, after three reminders."
+    )
+    limit: Limit = 20
+    cursor: str | None = Field(
+        default=None, min_length=1, max_length=100, description="To go on: next_cursor of the answer before."
+    )
+
+
+class RunsListed(Answer):
+    """A page of runs. `counts` are near: an index may be ahead of a run by a moment. `matching` is null if unknown."""
+
+    runs: list[dict[str, Any]] = Field(default_factory=list)
+    counts: dict[str, int] = Field(default_factory=dict)
+    matching: int | None = None
+    next_cursor: str | None = None
+
+
+@tool(
+    toolset="operations",
+    scope=Scope.READ,
+    profiles=("planner", "operator"),
+    arguments=ListRuns,
+    answer=RunsListed,
+    read_only=True,
+)
+def list_runs(app: Application, args: ListRuns) -> RunsListed:
+    """List runs."""
+    page = app.run_list.list_runs(
+        RunQuery(
+            limit=args.limit,
+            status=None if args.status is None else RunStatus(args.status),
+            workflow=args.workflow,
+            version=args.version,
+            agent=args.agent,
+            tag=args.tag,
+            since=_moment("since", args.since),
+            until=_moment("until", args.until),
+            stuck=args.stuck,
+            cursor=read_cursor(args.cursor),
+        )
+    )
+    of = "" if page.matching is None else f" of {max(page.matching, len(page.rows))}"
+    return RunsListed(status=f"{len(page.rows)}{of} runs.", **page.as_json())
+
+
+def _moment(name: str, text: str | None) -> int | None:
+    found = None if text is None else read_moment(text, time.time_ns() // 1000)
+    if text is not None and found is None:
+        raise InvalidArgument(f"{name} is no point in time.", "Write it as 2h, 30d, or 2026-11-22T09:00:00Z.")
+    return found

@@ -1,0 +1,98 @@
+"""Tools on runs that are over: delete one, keep one from being deleted. What they decide is in `core/retention.py`."""
+
+from contextlib import suppress
+
+from pydantic import Field
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.errors import UnknownRun
+from dcf.tools.callers import require, require_planner
+from dcf.tools.registry import Answer, Arguments, WorkflowId, refused, tool
+from dcf.values.refusal import Refusal
+
+
+class DeleteRun(Arguments):
+    """Delete a run that is over, with its documents, outputs and history, for good.
+
+    A running run is refused (run_live): cancel it first. A run on hold is refused (on_hold). Repeated, it finds that
+    the run is gone.
+    """
+
+    workflow_id: WorkflowId
+    reason: str | None = Field(default=None, max_length=2000, description="Why, for the audit trail.")
+
+
+class RunDeleted(Answer):
+    """The run is gone; `existed` is false if it was gone before."""
+
+    workflow_id: str | None = None
+    existed: bool | None = None
+    next: str | None = None
+
+
+@tool(
+    toolset="operations",
+    scope=Scope.PLAN,
+    profiles=("planner", "operator"),
+    arguments=DeleteRun,
+    answer=RunDeleted,
+    destructive=True,
+    audit=("workflow_id", "reason"),
+)
+def delete_run(app: Application, args: DeleteRun) -> RunDeleted:
+    """Delete a run; one that is gone already is no error."""
+    with suppress(UnknownRun):  # the deletion takes what is left of a run that is gone off the lists
+        require_planner(app, args.workflow_id)
+    answer = app.retention.delete(args.workflow_id, args.reason)
+    if isinstance(answer, Refusal):
+        return refused(RunDeleted, answer, workflow_id=args.workflow_id)
+    return RunDeleted(
+        status="deleted" if answer.existed else "was gone already",
+        workflow_id=args.workflow_id,
+        existed=answer.existed,
+        next="Nothing is left to do; list_runs shows the other runs.",
+    )
+
+
+class HoldRun(Arguments):
+    """Put a run on hold, so that nobody deletes it and it does not expire, or release it with hold=false.
+
+    For records that must be kept, whatever the retention says. It does not stop the run.
+    """
+
+    workflow_id: WorkflowId
+    hold: bool = Field(default=True, description="False releases the hold.")
+    reason: str | None = Field(default=None, max_length=2000, description="Why, for the run's history.")
+
+
+class RunHeld(Answer):
+    """The run is on hold, or released; `changed` is false if it was so before."""
+
+    workflow_id: str | None = None
+    hold: bool | None = None
+    changed: bool | None = None
+    next: str | None = None
+
+
+@tool(
+    toolset="operations",
+    scope=Scope.PLAN,
+    profiles=("operator",),
+    arguments=HoldRun,
+    answer=RunHeld,
+    audit=("workflow_id", "hold", "reason"),
+)
+def hold_run(app: Application, args: HoldRun) -> RunHeld:
+    """Set or release the legal hold, which is an operator's."""
+    require(Scope.OPERATE, "A hold")
+    answer = app.retention.hold(args.workflow_id, args.reason, is_held=args.hold)
+    if isinstance(answer, Refusal):
+        return refused(RunHeld, answer, workflow_id=args.workflow_id)
+    return RunHeld(
+        status="on hold" if answer.hold else "released",
+        workflow_id=args.workflow_id,
+        hold=answer.hold,
+        changed=answer.was_changed,
+        next="Release it with hold=false." if answer.hold else "Once it is over, delete_run deletes it.",
+    )

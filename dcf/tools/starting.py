@@ -1,0 +1,253 @@
+"""Tools that begin runs: start one, repeat one, let one go on. They only parse arguments, call and format."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final
+
+from pydantic import Field
+
+from dcf.application import Application
+from dcf.core.access import Scope
+from dcf.core.answers import Created
+from dcf.core.codec import read_meta
+from dcf.core.creation import Create
+from dcf.core.definition import Definition, as_workflow, read_definition
+from dcf.core.model import RunStatus
+from dcf.core.repeating import Rerun
+from dcf.core.starting import Start, check_tags, request_to_start
+from dcf.errors import InvalidArgument
+from dcf.runs.starting import id_for
+from dcf.tools.callers import bound_to, current_caller, require_planner
+from dcf.tools.lifecycle import Reason, RequestId
+from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+from dcf.values.identifiers import MAX_STATE_PATH, check_agents, check_id
+from dcf.values.json_text import Json, parse, parse_workflow
+from dcf.values.open_tasks import open_tasks_warning
+from dcf.values.refusal import Refusal
+
+_ASSIGN: Final = "Name agents in agents_map_json, or call create_worker_agents."
+_WORKFLOW: Final[Json] = {"asl": {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}}
+
+
+class StartRun(Arguments):
+    """Start a run in one call: validates the workflow, creates the run and tells the agents of its first states.
+
+    Give a document (workflow_json) or the name of one that was started before (definition). Repeating a call with the
+    same request_id or workflow_id returns the same run.
+    """
+
+    workflow_json: JsonObject | None = Field(
+        default=None,
+        description="The workflow document: an object (or JSON text) with 'asl' {StartAt, States}, or a bare machine.",
+        examples=[_WORKFLOW],
+    )
+    definition: str | None = Field(
+        default=None, max_length=300, description="Instead of a document: 'name@version', 'name' (newest) or its hash."
+    )
+    workflow_id: WorkflowId | None = Field(default=None, description="Id of the run; default: a new one.")
+    input_json: Any = Field(default=None, description="Input of the run: any JSON value, or JSON text; default {}.")
+    agents_map_json: JsonObject | None = Field(
+        default=None, description='Who does what: {"State": "agent-id"}, or a list of ids for a pool.'
+    )
+    planner_agent_id: AgentId | None = Field(
+        default=None, description="Agent that is told when the run ends; default: the agent of your key."
+    )
+    tags: list[Annotated[str, Field(max_length=64)]] = Field(
+        default_factory=list, description="Short names to find the run by."
+    )
+    expiry_secs: int | None = Field(
+        default=None, ge=1, le=31_536_000, description="Seconds that the run's keys outlive its finalization."
+    )
+    max_attempts: int = Field(default=10, ge=1, le=1000, description="Leases of one state before the run fails.")
+    request_id: RequestId = None
+    reason: Reason = None
+
+
+class RunStarted(Answer):
+    """The run. `existed`: it was there before this call. `problems` lists all that is wrong with the workflow."""
+
+    workflow_id: str | None = None
+    run_status: RunStatus | None = None
+    existed: bool | None = None
+    definition: dict[str, Any] | None = None
+    problems: list[dict[str, str]] = Field(default_factory=list)
+    warnings: list[str] = Field(default_factory=list)
+    next: str | None = None
+
+
+@tool(
+    toolset="operations",
+    scope=Scope.PLAN,
+    profiles=("planner", "operator"),
+    arguments=StartRun,
+    answer=RunStarted,
+)
+def start_run(app: Application, args: StartRun) -> RunStarted:
+    """Start a run of a document or of a kept definition."""
+    definition = _definition(app, args)
+    workflow_id = args.workflow_id or definition.workflow_id or id_for(definition, args.request_id, _caller())
+    wish = _wish(app, args, definition, workflow_id)
+    request = None if args.request_id is None else request_to_start(wish, args.request_id)
+    refusal = app.starting.keep(definition) if args.definition is None else None
+    answer = refusal or app.starting.start(Start(wish=wish, request=request, reason=args.reason, bound_to=bound_to()))
+    if isinstance(answer, Refusal):
+        return refused(RunStarted, answer, workflow_id=workflow_id)
+    if answer.existed:
+        require_planner(app, workflow_id)
+    return started(answer, definition, workflow_id)
+
+
+def started(answer: Created, definition: Definition, workflow_id: str) -> RunStarted:
+    """Return the answer about a run that was started, now or before."""
+    status = read_meta(dict(answer.meta)).status
+    verb = "exists" if answer.existed else "started"
+    return RunStarted(
+        status=f"Run '{workflow_id}' of '{definition.name}' {verb}.",
+        workflow_id=workflow_id,
+        run_status=status,
+        existed=answer.existed,
+        definition={"name": definition.name, "version": definition.version, "sha256": definition.sha256},
+        warnings=_warnings(definition, answer.meta),
+        next=_next(status),
+    )
+
+
+def _definition(app: Application, args: StartRun) -> Definition:
+    if (args.workflow_json is None) == (args.definition is None):
+        raise InvalidArgument(
+            "Either workflow_json or definition must be given, and not both.",
+            "Pass the workflow document, or the name of one that was started before.",
+        )
+    if args.definition is not None:
+        return app.starting.definition(args.definition)
+    most = app.settings.max_document_bytes
+    return read_definition(as_workflow(parse_workflow(args.workflow_json, name="workflow_json", max_bytes=most)))
+
+
+def _wish(app: Application, args: StartRun, definition: Definition, workflow_id: str) -> Create:
+    caller = current_caller()
+    most = app.settings.max_output_bytes
+    return Create(
+        workflow_id=check_id(workflow_id, "workflow_id"),
+        definition=definition,
+        run_input={} if args.input_json is None else parse(args.input_json, name="input_json", max_bytes=most),
+        agents=_agents(args.agents_map_json, definition),
+        planner_agent_id=args.planner_agent_id or caller.agent_id,
+        retention_s=args.expiry_secs,
+        max_attempts=args.max_attempts,
+        created_by=caller.name,
+        tags=check_tags(args.tags),
+    )
+
+
+def _agents(given: JsonObject | None, definition: Definition) -> dict[str, tuple[str, ...]]:
+    found = {} if given is None else parse(given, name="agents_map_json")
+    return check_agents(found, set(definition.skills))
+
+
+def _caller() -> str:
+    """Return whose request ids these are: an agent's, whatever key it has, or a key's."""
+    caller = current_caller()
+    return caller.agent_id or caller.name
+
+
+def _warnings(definition: Definition, meta: Mapping[str, Json]) -> list[str]:
+    """Return the warning about Tasks that nobody is assigned to, if there are any."""
+    warning = open_tasks_warning([name for name in definition.skills if not meta["agents"].get(name)], _ASSIGN)
+    return [] if warning is None else [warning]
+
+
+def _next(status: RunStatus) -> str:
+    if status is RunStatus.RUNNING:
+        return "Its agents are told by themselves; await_workflow_event tells its planner when it is over."
+    return f"It is {status.value} already: read_workflow_control_plane shows its output."
+
+
+class RerunRun(Arguments):
+    """Repeat a run as a new one, of the same definition: from its beginning, or from a state (from_state).
+
+    With from_state the states before it are kept with their outputs, and it gets the input that it had. Works for runs
+    that go on and for ended ones; both runs name each other.
+    """
+
+    workflow_id: WorkflowId
+    new_workflow_id: WorkflowId | None = Field(default=None, description="Id of the new run; default: a new one.")
+    from_state: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=MAX_STATE_PATH,
+        description="State of the workflow itself (not inside a Parallel or Map) to begin with.",
+    )
+    input_json: Any = Field(default=None, description="Another input; not with from_state. Default: the same.")
+    agents_map_json: JsonObject | None = Field(default=None, description="Agents in place of those assigned before.")
+    request_id: RequestId = None
+    reason: Reason = None
+
+
+@tool(
+    toolset="operations",
+    scope=Scope.PLAN,
+    profiles=("planner", "operator"),
+    arguments=RerunRun,
+    answer=RunStarted,
+)
+def rerun(app: Application, args: RerunRun) -> RunStarted:
+    """Repeat a run as a new one."""
+    require_planner(app, args.workflow_id)
+    if args.from_state is not None and args.input_json is not None:
+        raise InvalidArgument(
+            "With from_state the state gets the input that it had.", "Leave out input_json, or from_state."
+        )
+    definition = app.control_plane.run(args.workflow_id).definition
+    new = args.new_workflow_id or id_for(definition, args.request_id, _caller(), args.workflow_id)
+    most = app.settings.max_output_bytes
+    given = () if args.input_json is None else (parse(args.input_json, name="input_json", max_bytes=most),)
+    asked = Rerun(
+        workflow_id=new,
+        run_input=given,
+        from_state=args.from_state,
+        agents=_agents(args.agents_map_json, definition),
+        created_by=current_caller().name,
+        reason=args.reason,
+    )
+    answer = app.starting.rerun(args.workflow_id, asked, args.request_id)
+    if isinstance(answer, Refusal):
+        return refused(RunStarted, answer, workflow_id=new)
+    return started(answer, definition, new)
+
+
+class RetryRun(Arguments):
+    """Let a run go on that failed, timed out or was cancelled: call this once what made it fail is mended.
+
+    What succeeded is kept, iterations and branches too. The rest is entered again with the input it had, all its
+    attempts and retries. A finalized run is not retried: repeat it with rerun.
+    """
+
+    workflow_id: WorkflowId
+    reason: Reason = None
+    request_id: RequestId = None
+
+
+class RunRetried(Answer):
+    """What goes on (`states`), and how often the run was retried. `repeated`: it is the first answer to the request."""
+
+    workflow_id: str | None = None
+    run_status: RunStatus | None = None
+    retried: int | None = None
+    states: list[str] = Field(default_factory=list)
+    repeated: bool | None = None
+    next: str | None = None
+
+
+@tool(toolset="operations", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=RetryRun, answer=RunRetried)
+def retry_run(app: Application, args: RetryRun) -> RunRetried:
+    """Let a run go on that did not succeed."""
+    require_planner(app, args.workflow_id)
+    answer = app.retrying.retry(args.workflow_id, reason=args.reason, request_id=args.request_id)
+    if isinstance(answer, Refusal):
+        return refused(RunRetried, answer, workflow_id=args.workflow_id)
+    return RunRetried(
+        status=f"Run '{args.workflow_id}' goes on.",
+        workflow_id=args.workflow_id,
+        repeated=answer.repeated,
+        **answer.answer,
+    )

@@ -1,0 +1,25 @@
+"""Lengths of time as people write them: `90d`, `12h`, `30m`, `45s`. Pure."""
+
+import re
+from typing import Final
+
+from dcf.values.instants import SECOND, from_text
+
+_SPAN = re.compile(r"([0-9]{1,9})([smhd])", re.ASCII)
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+
+LONGEST_S: Final = 10 * 365 * 86_400
+"""Longest length of time that is accepted: ten years."""
+
+
+def read_span(text: str) -> int | None:
+    """Return the seconds of a length of time; None if it is none, or is 0, or is longer than ten years."""
+    found = _SPAN.fullmatch(text)
+    seconds = 0 if found is None else int(found[1]) * _SECONDS[found[2]]
+    return seconds if 0 < seconds <= LONGEST_S else None
+
+
+def read_moment(text: str, now: int) -> int | None:
+    """Return a point in time: ISO 8601 text with a time zone, or a length of time before `now`; None for others."""
+    span = read_span(text)
+    return from_text(text) if span is None else now - span * SECOND

@@ -1,0 +1,206 @@
+"""The operator process of the lab: pauses and resumes some runs, resolves and assigns their states, cancels a few.
+
+In a run that is only helped, it ends a state as its worker would, so that what must come of the run stays the same. In
+a run that it treats as it likes it also skips and fails states, and cancels; how such a run ends is not determined.
+"""
+
+import random
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dcf.core.model import OPEN, RunStatus
+from dcf.core.operations import RunAnswer
+from dcf.core.resolving import Resolve
+from dcf.errors import DcfError
+from dcf.runs.lifecycle import Lifecycle, Operated
+from lab.crews import AGENTS
+from lab.evidence import is_task
+from lab.expectation import NEVER, Expected, answer_of
+from lab.process import Dcf, Place, opened
+from lab.recording import Recorder
+from lab.verbs import Heard, Recorded
+from lab.workflows import draw
+
+_HELPED, _FREE = (1, 3, 7), 5
+"""Remainders by 8 of the seeds of runs that are helped, and that are treated freely."""
+
+THREADS = 3
+_ACTIONS = 15
+"""Most things that are done to one run."""
+
+_PAUSE_S = (0.02, 0.3)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorDuty:
+    """What the operator process is given: the runs by id, with their seeds."""
+
+    place: Place
+    calls: Path
+    seeds: Mapping[str, int]
+    number: int
+
+
+def is_operated(seed: int) -> bool:
+    """Return True if the operator does something to the run of this seed."""
+    return seed % 8 in (*_HELPED, _FREE)
+
+
+def main(duty: OperatorDuty) -> None:
+    """Operate on several threads, each with runs of its own, until killed."""
+    with opened(duty.place) as dcf:
+        operations = Operations(dcf.lifecycle, Recorder(duty.calls, "operator"))
+        runs = [run for run, seed in duty.seeds.items() if is_operated(seed)]
+        for number in range(THREADS):
+            operator = Operator(duty=duty, dcf=dcf, verbs=operations, runs=runs[number::THREADS], number=number)
+            threading.Thread(target=operator.work, daemon=True).start()
+        threading.Event().wait()
+
+
+class Operations:
+    """The requests of an operator, each noted. One with the id of an earlier one is a repetition of it."""
+
+    def __init__(self, lifecycle: Lifecycle, recorder: Recorder) -> None:
+        self._lifecycle = lifecycle
+        self._recorded = Recorded(None, recorder, "operator")  # type: ignore[arg-type]  # it makes no worker's calls
+
+    def cancel(self, run: str, asked: str) -> Heard:
+        """Cancel the run."""
+        return self._noted("cancel", run, "", asked, lambda: self._lifecycle.cancel(run, request_id=asked))
+
+    def pause(self, run: str, asked: str) -> Heard:
+        """Pause the run."""
+        return self._noted("pause", run, "", asked, lambda: self._lifecycle.pause(run, request_id=asked))
+
+    def resume(self, run: str, asked: str) -> Heard:
+        """Resume the run."""
+        return self._noted("resume", run, "", asked, lambda: self._lifecycle.resume(run, request_id=asked))
+
+    def resolve(self, run: str, wish: Resolve, asked: str) -> Heard:
+        """Resolve a state of the run."""
+        how = wish.how or "assign"
+        op = "resolve" if how in {"output", "assign"} or wish.handled else how
+        return self._noted(
+            op, run, wish.state, asked, lambda: self._lifecycle.resolve(run, wish, request_id=asked), how=how
+        )
+
+    def surely(self, call: Callable[[], Heard]) -> Heard:
+        """Repeat a request until its outcome is known."""
+        return self._recorded.surely(call)
+
+    def _noted(self, op: str, run: str, state: str, asked: str, call: Callable[[], Operated], **more: Any) -> Heard:
+        note = {"state": state, "content": {"request": asked, **more}}
+        return self._recorded.noted(op, run, note, lambda: _heard(call(), state))
+
+
+@dataclass(kw_only=True)
+class Operator:
+    """Does one thing after the other to some runs. `past` are requests that it may repeat."""
+
+    duty: OperatorDuty
+    dcf: Dcf
+    verbs: Operations
+    runs: Sequence[str]
+    number: int
+    past: list[Callable[[], Heard]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.luck = random.Random(f"operator {self.duty.number} {self.number}")
+        self.left = dict.fromkeys(self.runs, _ACTIONS)
+        self.expected = {run: draw(self.duty.seeds[run]).expected for run in self.left}
+
+    def work(self) -> None:
+        """Operate, until nothing may be done any more."""
+        while self.left:
+            run = self.luck.choice(sorted(self.left))
+            try:
+                found = self.dcf.plane.read(run)
+            except DcfError:
+                time.sleep(0.01)  # it is not created yet, or its Redis is struck
+                continue
+            over = found.meta is None or found.meta.status is not RunStatus.RUNNING
+            reached = (path for path, doc in found.states.items() if doc.status in OPEN and doc.is_ready)
+            self.left[run] -= 1
+            self.act(run, [path for path in reached if is_task(path)])
+            if over or not self.left[run]:
+                del self.left[run]
+
+    def act(self, run: str, tasks: list[str]) -> None:
+        """Do one thing to a run, or to one of these Tasks of it, which were open just now."""
+        on_run: list[Callable[[str], object]] = [self.pause, self.repeat]
+        on_task: list[Callable[[str, str], object]] = [self.help, self.help, self.assign] if tasks else []
+        if self.duty.seeds[run] % 8 == _FREE:
+            on_run.append(self.cancel)
+            on_task += [self.skip, self.fail] if tasks else []
+        what = self.luck.randrange(len(on_run) + len(on_task))
+        if what < len(on_run):
+            on_run[what](run)
+        else:
+            on_task[what - len(on_run)](run, self.luck.choice(tasks))
+
+    def ask(self, call: Callable[[str], Heard]) -> Heard:
+        """Make a request under a new id, until its outcome is known."""
+        asked = uuid.uuid4().hex
+        self.past.append(lambda: call(asked))
+        return self.verbs.surely(lambda: call(asked))
+
+    def pause(self, run: str) -> None:
+        """Hold the run for a moment."""
+        self.ask(lambda asked: self.verbs.pause(run, asked))
+        time.sleep(self.luck.uniform(*_PAUSE_S))
+        self.ask(lambda asked: self.verbs.resume(run, asked))
+
+    def help(self, run: str, path: str) -> None:
+        """End a state as its worker would."""
+        wish = as_worker(self.expected[run], path)
+        if wish is not None:
+            self.ask(lambda asked: self.verbs.resolve(run, wish, asked))
+
+    def assign(self, run: str, path: str) -> None:
+        """Give a state to others."""
+        wish = Resolve(state=path, agents=tuple(self.luck.sample(AGENTS, self.luck.randint(1, len(AGENTS)))))
+        self.ask(lambda asked: self.verbs.resolve(run, wish, asked))
+
+    def skip(self, run: str, path: str) -> None:
+        """Skip a state."""
+        wish = Resolve(state=path, how="skip")
+        self.ask(lambda asked: self.verbs.resolve(run, wish, asked))
+
+    def fail(self, run: str, path: str) -> None:
+        """Fail a state for good."""
+        wish = Resolve(state=path, how="error", error="ByHand")
+        self.ask(lambda asked: self.verbs.resolve(run, wish, asked))
+
+    def cancel(self, run: str) -> None:
+        """Cancel the run, mostly late."""
+        if self.luck.random() < 0.3:
+            self.ask(lambda asked: self.verbs.cancel(run, asked))
+
+    def repeat(self, _: str) -> None:
+        """Make an earlier request again, which must change nothing."""
+        if self.past:
+            self.luck.choice(self.past)()
+
+
+def as_worker(expected: Expected, path: str) -> Resolve | None:
+    """Return how a worker ends this state; None if that depends on the visit, or no worker ever ends it."""
+    inputs = expected.inputs.get(path)
+    if not inputs or any(given != inputs[0] for given in inputs):
+        return None
+    kind, answer = answer_of(path.rpartition("/")[2], inputs[0])
+    if kind == NEVER:
+        return None
+    if kind == "error":
+        return Resolve(state=path, how="error", error=answer, cause="as drawn", handled=True)
+    return Resolve(state=path, how="output", output=answer)
+
+
+def _heard(answer: Operated, state: str) -> Heard:
+    if isinstance(answer, RunAnswer):
+        return Heard(code="ok", state=state, repeated=answer.repeated)
+    return Heard(code=answer.code)

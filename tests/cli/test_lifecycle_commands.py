@@ -1,0 +1,133 @@
+"""The commands that operate a run, for people and for programs."""
+
+import json
+import sys
+
+import pytest
+
+from dcf.cli.live_progress import LiveProgress
+from dcf.core.lease import Acquire
+from dcf.core.model import RunStatus, Status
+from tests.cli.conftest import Dcf, Seed
+from tests.support.restricted import RestrictedRedis
+from tests.support.terminal import on_a_terminal
+from tests.support.world import World
+
+
+def test_a_run_is_paused_and_resumed_and_every_face_says_so(dcf: Dcf, seed: Seed, world: World) -> None:
+    run = seed(agent="agent-1")
+    world.plane.kick_off(run, "go")
+    told = dcf("pause", run, "--reason", "lunch").stdout
+    assert told.startswith(f"{run} is paused. Holders may finish; nobody gets a lease until `dcf resume {run}`.")
+    shown = dcf("show", run).stdout
+    assert "‖ paused" in shown
+    assert "the run is paused; then for agent-1" in shown
+    assert "‖ paused" in dcf("ls", "--limit", 1).stdout
+    assert ", paused" in dcf("graph", run, "--format", "svg").stdout
+    assert "reason=lunch" in dcf("events", run).stdout
+    assert "by=local" in dcf("events", run).stdout
+    resumed = json.loads(dcf("resume", run, "--json").stdout)
+    assert (resumed["workflow_id"], resumed["paused_at"], resumed["announced"]) == (run, None, 1)
+    assert "▶ running" in dcf("show", run).stdout
+
+
+def test_a_run_is_cancelled_when_that_is_said(dcf: Dcf, seed: Seed, world: World) -> None:
+    run = seed(agent="agent-1")
+    refused = dcf("cancel", run)
+    assert (refused.exit_code, world.run_status(run)) == (2, RunStatus.RUNNING)
+    assert "Add --yes" in refused.stderr
+    told = dcf("cancel", run, "--yes", "--reason", "wrong customer").stdout
+    assert told.startswith(f"{run} is cancelled. Holders are told to stop")
+    assert world.run_status(run) is RunStatus.CANCELLED
+    assert "\nwrong customer\n" in dcf("show", run).stdout
+    again = dcf("pause", run)
+    assert again.exit_code == 1
+    assert "run_over: The run is over: it is cancelled." in again.stderr
+
+
+def test_on_a_terminal_it_is_asked_before_anything_is_lost(server: RestrictedRedis, seed: Seed, world: World) -> None:
+    run = seed(agent="agent-1")
+    command = (sys.executable, "-m", "dcf", "cancel", run)
+    with on_a_terminal(*command, REDIS_URL=server.url) as terminal:
+        terminal.until(rf"Cancel run {run}\? .* \[y/N\]")
+        assert terminal.type("n") == 1
+    assert world.run_status(run) is RunStatus.RUNNING
+    with on_a_terminal(*command, REDIS_URL=server.url) as terminal:
+        terminal.until("y/N")
+        assert terminal.type("y") == 0
+    assert world.run_status(run) is RunStatus.CANCELLED
+
+
+def test_a_repeated_command_says_that_it_was_applied_before(dcf: Dcf, seed: Seed) -> None:
+    run = seed(agent="agent-1")
+    first = json.loads(dcf("pause", run, "--request-id", "r1", "--json").stdout)
+    again = json.loads(dcf("pause", run, "--request-id", "r1", "--json").stdout)
+    assert again == {**first, "repeated": True}
+    assert "by an earlier command" in dcf("pause", run, "--request-id", "r1").stdout
+    assert "conflict" in dcf("resume", run, "--request-id", "r1").stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "output"),
+    [
+        (("--output", '{"by": "hand"}'), Status.SUCCEEDED, {"by": "hand"}),
+        (("--skip",), Status.SUCCEEDED, "given"),
+        (("--error", "ByHand", "--cause", "cannot be done"), Status.FAILED, None),
+    ],
+)
+def test_a_state_is_resolved(
+    dcf: Dcf, seed: Seed, world: World, options: tuple[str, ...], status: Status, output: object
+) -> None:
+    run = seed("given", agent="agent-1")
+    assert dcf("resolve", run, "Only", *options).exit_code == 2
+    told = dcf("resolve", run, "Only", *options, "--yes")
+    assert told.stdout.startswith(f"Only of {run} is resolved. The run is over")
+    assert (world.doc(run, "Only").status, world.output(run, "Only")) == (status, output)
+
+
+def test_a_state_is_assigned_without_a_question(dcf: Dcf, seed: Seed, world: World) -> None:
+    run = seed(agent="agent-1")
+    told = json.loads(dcf("resolve", run, "Only", "--assign", "a", "--assign", "b", "--json").stdout)
+    assert told["assigned"] == ["a", "b"]
+    assert world.meta(run)["agents"] == {"Only": ["a", "b"]}
+
+
+def test_what_contradicts_itself_is_refused_before_anything_is_opened(dcf: Dcf, seed: Seed) -> None:
+    run = seed(agent="agent-1")
+    assert dcf("resolve", run, "Only", "--skip", "--error", "E", "--yes").exit_code == 2
+    assert dcf("resolve", run, "Only", "--yes").exit_code == 2
+    assert dcf("resolve", run, "Nobody", "--skip", "--yes").exit_code == 3
+    assert dcf("resolve", "no-such-run", "Only", "--skip", "--yes").exit_code == 3
+
+
+def test_a_lease_is_ended_by_hand(dcf: Dcf, seed: Seed, world: World) -> None:
+    run = seed(agent="agent-1")
+    world.plane.acquire(run, Acquire(state="Only", owner="agent-1", token="canary-token", ttl_s=60))
+    assert dcf("release", run, "Only").exit_code == 2
+    assert dcf("release", run, "Only", "--yes").stdout.startswith("Only is free")
+    assert world.doc(run, "Only").lease.token is None
+    assert dcf("release", run, "Only", "--yes").stdout == "Nobody held Only.\n"
+    shown = dcf("release", run, "Only", "--yes", "--json").stdout
+    assert json.loads(shown)["outcome"] == "lease_already_clear"
+    assert "canary" not in shown
+
+
+def test_a_run_is_started_and_agents_are_told_again(dcf: Dcf, seed: Seed, world: World) -> None:
+    run = seed(agent="agent-1")
+    assert dcf("notify", run).stdout == "Only: agent-1 is told.\n"
+    assert world.meta(run)["started_at"] is not None
+    (row,) = json.loads(dcf("notify", run, "Only", "--json").stdout)
+    assert (row["state"], row["agent_id"], row["sent"]) == ("Only", "agent-1", True)
+    dcf("pause", run)
+    assert "nobody is told" in dcf("notify", run, "Only").stdout
+    assert "run_paused" in dcf("notify", run).stderr
+
+
+def test_whoever_follows_a_run_is_told_when_it_is_paused_and_resumed(capsys: pytest.CaptureFixture[str]) -> None:
+    meta = {"workflow_id": "r", "status": "running", "paused_at": None}
+    paused, over = meta | {"paused_at": "2026-01-01T00:00:00Z"}, meta | {"status": "cancelled"}
+    with LiveProgress(quiet=True) as tell:
+        for found in (meta, paused, paused, meta, meta, over):
+            tell({"meta": found, "states": {}, "more": {}})
+    told = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()[1:]]
+    assert told == ["dcf: run paused", "dcf: run resumed", "dcf: run cancelled"]

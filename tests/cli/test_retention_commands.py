@@ -1,0 +1,114 @@
+"""`dcf delete`, `dcf hold` and `dcf prune`: what they ask, do and say."""
+
+import json
+import sys
+import uuid
+
+import pytest
+
+from dcf.store.audit_trail import AuditTrail
+from tests.cli.conftest import Dcf, Seed
+from tests.support.restricted import RestrictedRedis
+from tests.support.terminal import on_a_terminal
+from tests.support.world import World
+
+LONG_AGO = "2020-01-01T00:00:00.000000Z"
+
+
+@pytest.fixture
+def mine() -> str:
+    """A workflow's name that no other test uses."""
+    return f"old-{uuid.uuid4().hex[:8]}"
+
+
+def there(world: World, run: str) -> bool:
+    return bool(world.ask("EXISTS", world.store.keys(run).meta))
+
+
+def aged(world: World, *runs: str) -> None:
+    """As if these runs had been created and ended long ago."""
+    for run in runs:
+        for name in ("created_at", "finished_at"):
+            world.ask("JSON.SET", world.store.keys(run).meta, f"$.{name}", f'"{LONG_AGO}"')
+        for key in world.ask("KEYS", "cp:idx:runs:*"):
+            world.ask("ZADD", key, "XX", 1, run)
+
+
+def test_a_run_is_deleted_with_yes_and_only_with_yes_where_nobody_can_be_asked(
+    dcf: Dcf, seed: Seed, world: World
+) -> None:
+    run = seed()
+    refused = dcf("delete", run)
+    assert (refused.exit_code, "Add --yes" in refused.stderr) == (2, True)
+    assert there(world, run)
+    done = dcf("delete", run, "--yes", "--reason", "a test")
+    assert (done.exit_code, done.stdout) == (0, f"{run} is deleted.\n")
+    assert not there(world, run)
+    (entry,) = (one for one in AuditTrail(world.connections).newest(20) if one.about.get("workflow_id") == run)
+    assert (entry.change, entry.by, entry.outcome, entry.about["reason"]) == ("delete_run", "local", "ok", "a test")
+    assert json.loads(dcf("delete", run, "--yes", "--json").stdout) == {"workflow_id": run, "existed": False}
+
+
+def test_on_a_terminal_it_asks_before_it_deletes(dcf: Dcf, server: RestrictedRedis, seed: Seed, world: World) -> None:
+    run = seed()
+    for answer, code, is_there in (("n", 1, True), ("y", 0, False)):
+        with on_a_terminal(sys.executable, "-m", "dcf", "delete", run, REDIS_URL=server.url) as terminal:
+            terminal.until(r"and all that is kept of it\? \[y/N\]")
+            assert terminal.type(answer) == code
+        assert there(world, run) == is_there
+
+
+def test_a_running_run_is_not_deleted(dcf: Dcf, seed: Seed, world: World) -> None:
+    run = seed(agent="a")
+    refused = dcf("delete", run, "--yes")
+    assert refused.exit_code == 1
+    assert "run_live" in refused.stderr
+    assert "cancel_run" in refused.stderr
+    assert there(world, run)
+
+
+def test_a_run_on_hold_is_kept_until_it_is_released(dcf: Dcf, seed: Seed, world: World, mine: str) -> None:
+    run = seed(name=mine)
+    aged(world, run)
+    assert dcf("hold", run, "--reason", "court").stdout == f"{run} is on hold.\n"
+    assert json.loads(dcf("hold", run, "--json").stdout) == {"workflow_id": run, "hold": True, "changed": False}
+    assert "on_hold" in dcf("delete", run, "--yes").stderr
+    assert json.loads(dcf("prune", "--older-than", "30d", "--workflow", mine, "--yes", "--json").stdout)["found"] == 0
+    assert dcf("hold", run, "--release").stdout == f"{run} is not on hold.\n"
+    assert dcf("delete", run, "--yes").exit_code == 0
+    assert dcf("hold", run).exit_code == 3
+
+
+def test_old_runs_are_counted_before_they_are_deleted_and_young_and_live_ones_stay(
+    dcf: Dcf, seed: Seed, world: World, mine: str
+) -> None:
+    old, young, live = [seed(name=mine) for _ in range(3)], seed(name=mine), seed(name=mine, agent="a")
+    failed = seed(name=mine, agent="a")
+    world.fail(failed, "Only", world.acquire(failed, "Only", "a"))
+    aged(world, *old, failed)
+    options = ["prune", "--older-than", "30d", "--workflow", mine]
+    counted = dcf(*options, "--dry-run")
+    assert "4 runs ended more than 30d ago: 3 succeeded, 1 failed." in counted.stderr
+    asked = dcf(*options)
+    assert (asked.exit_code, "Add --yes" in asked.stderr) == (2, True)
+    assert all(there(world, run) for run in (*old, failed))
+    told = json.loads(dcf(*options, "--status", "failed", "--yes", "--json").stdout)
+    assert told == {"found": 1, "by_status": {"failed": 1}, "deleted": 1, "kept": 0}
+    assert dcf(*options, "--yes").stdout == "3 runs deleted.\n"
+    assert [there(world, run) for run in (*old, failed, young, live)] == [False] * 4 + [True] * 2
+    assert "0 runs ended more than 30d ago." in dcf(*options, "--yes").stderr
+
+
+def test_more_runs_than_a_page_are_pruned(dcf: Dcf, seed: Seed, world: World, mine: str) -> None:
+    runs = [seed(name=mine) for _ in range(230)]
+    aged(world, *runs)
+    told = json.loads(dcf("prune", "--older-than", "1s", "--workflow", mine, "--yes", "--json").stdout)
+    assert (told["found"], told["deleted"]) == (230, 230)
+    assert world.ask("KEYS", f"*{mine}*") == []
+
+
+@pytest.mark.parametrize(
+    "options", [["--older-than", "x"], [], ["--older-than", "1d", "--status", "running"], ["--older-than", "0d"]]
+)
+def test_a_wrong_option_is_refused(dcf: Dcf, options: list[str]) -> None:
+    assert dcf("prune", *options).exit_code == 2

@@ -1,0 +1,312 @@
+"""Runs that are over: deleted with all that is kept of them, held, finalized by themselves, expired."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from dcf.core.access import Scope
+from dcf.core.catalog import RunQuery
+from dcf.core.model import RunStatus
+from dcf.core.quotas import Account, Quotas
+from dcf.core.retention import Deleted, Held, RetentionPolicy
+from dcf.errors import UnknownRun
+from dcf.store import keys
+from dcf.store.access_keys import AccessKeys
+from dcf.store.authors import authored_by
+from dcf.store.catalog import Catalog
+from dcf.store.connection import Connections
+from dcf.store.quotas import QuotaUsage
+from dcf.values.refusal import Refusal
+from tests.support.machines import chain, workflow
+from tests.support.scopes import each, parallel, task
+from tests.support.world import World
+
+MACHINE = workflow({"M": each({"In": task()}, "P"), "P": parallel({"L": task()}, {"R": task()})})
+DAY = 86_400
+
+
+@pytest.fixture
+def ended(real: World) -> str:
+    """A run with every kind of key that is over, and was told to everybody."""
+    run = real.create(MACHINE | {"workflow_name": f"x-{uuid.uuid4().hex[:8]}"}, planner="boss", run_input=[1, 2])
+    real.plane.kick_off(run, "go")
+    while real.run_status(run) is RunStatus.RUNNING:
+        lease: Any = real.claim(run, "w")
+        real.complete(run, lease.state, lease.doc.lease.token, {"out": lease.state})
+    for _ in range(3):
+        real.notifications.pulse()
+    return run
+
+
+def left(world: World, run: str) -> list[str]:
+    """Every key of a run, and every index that names it."""
+    found = world.keys_of(run)
+    for key in world.ask("KEYS", "cp:idx:*"):
+        if world.ask("TYPE", key) == b"zset" and world.ask("ZSCORE", key, run) is not None:
+            found.append(key.decode())
+    return found
+
+
+def test_nothing_is_left_of_a_deleted_run(real: World, ended: str) -> None:
+    kinds = {key.split(":")[3] for key in left(real, ended) if ":wf:" in key}
+    assert {"meta", "definition", "state", "output", "events", "scopes", "join"} <= kinds
+    assert any(key.startswith("cp:idx:runs:workflow:") for key in left(real, ended))
+    answer = real.retention.delete(ended, "no longer needed")
+    assert isinstance(answer, Deleted)
+    assert answer.existed
+    assert left(real, ended) == []
+
+
+def test_a_run_is_deleted_once_and_the_repetition_says_that_it_is_gone(real: World, ended: str) -> None:
+    real.retention.delete(ended)
+    again = real.retention.delete(ended)
+    assert again == Deleted(workflow_id=ended, existed=False)
+
+
+def test_a_run_that_is_not_over_is_not_deleted(real: World) -> None:
+    run = real.create(chain("A"))
+    before = left(real, run)
+    answer = real.retention.delete(run)
+    assert isinstance(answer, Refusal)
+    assert (answer.code, "cancel_run" in answer.hint) == ("run_live", True)
+    assert sorted(left(real, run)) == sorted(before)
+
+
+def test_a_run_is_deleted_with_its_reason_and_author_in_its_history(real: World, ended: str) -> None:
+    with dying_removal(real), authored_by("key:0123456789ab"), pytest.raises(Died):
+        real.retention.delete(ended, "a test")
+    last = real.events(ended)[-1]
+    assert (last.type, last.data, last.by) == ("RunDeleted", {"reason": "a test"}, "key:0123456789ab")
+
+
+class Died(Exception):
+    """The process is gone."""
+
+
+class dying_removal:  # noqa: N801 - reads as a function
+    """The process dies when it has sent so many packets of the removal."""
+
+    def __init__(self, world: World, after: int = 0) -> None:
+        self._connections = world.retention._deletion._connections
+        self._send = self._connections.send
+        self._left = after
+
+    def __enter__(self) -> None:
+        def send(*commands: Any) -> Any:
+            if any(command[0] == "DEL" for command in commands):
+                self._cut(commands)
+            return self._send(*commands)
+
+        vars(self._connections)["send"] = send
+
+    def _cut(self, commands: Any) -> None:
+        self._send(*commands[: self._left])
+        raise Died
+
+    def __exit__(self, *_: object) -> None:
+        del vars(self._connections)["send"]
+
+
+@pytest.mark.parametrize("after", range(1, 5))
+def test_the_clock_ends_the_deletion_that_a_dead_process_began(real: World, ended: str, after: int) -> None:
+    with dying_removal(real, after), pytest.raises(Died):
+        real.retention.delete(ended)
+    assert left(real, ended) != []
+    for _ in range(2):
+        real.notifications.pulse()
+    remaining = left(real, ended)
+    if after < 3:
+        assert remaining == []
+    assert [key for key in remaining if ":wf:" in key] == []
+    assert ended not in {row.workflow_id for row in Catalog(real.connections).page(RunQuery(limit=50)).rows}
+    for index in remaining:  # after its last key a sweep takes off what names nothing
+        assert real.ask("ZREM", index, ended) == 1
+
+
+@pytest.mark.parametrize("after", range(1, 5))
+def test_a_deletion_that_died_is_ended_by_its_repetition(real: World, ended: str, after: int) -> None:
+    with dying_removal(real, after), pytest.raises(Died):
+        real.retention.delete(ended)
+    assert isinstance(real.retention.delete(ended), Deleted)
+    assert real.keys_of(ended) == []
+
+
+def test_a_run_of_the_same_id_can_be_created_after_a_deletion(real: World, ended: str) -> None:
+    real.retention.delete(ended)
+    real.create(chain("A"), run=ended)
+    assert real.run_status(ended) is RunStatus.RUNNING
+    real.retention.delete(f"{ended}-x")
+    assert real.is_live(ended)
+
+
+def test_many_keys_are_removed_in_bounded_packets(real: World) -> None:
+    run = real.create(workflow({"M": each({"In": task()})}), run_input=list(range(700)))
+    real.finalize(run)
+    real.notifications.pulse()
+    assert len(real.keys_of(run)) > 40
+    real.retention.delete(run)
+    assert left(real, run) == []
+
+
+def test_what_a_key_held_of_a_run_is_given_back(real: World) -> None:
+    made = AccessKeys(real.connections).create((Scope.READ,), agent_id=None, label=None, life_s=None).record
+    account = Account(key_id=made.key_id, quotas=Quotas())
+    usage = QuotaUsage(real.connections)
+    with authored_by(f"key:{made.key_id}", account):
+        run = real.create(chain("A"), run_input={"x": "y" * 1000}, created_by=f"key:{made.key_id}")
+        real.do(run, "A", output="z" * 1000)
+        real.notifications.pulse()
+        assert usage.of(made.key_id).stored_bytes > 2000
+        real.retention.delete(run)
+    assert usage.of(made.key_id).stored_bytes == 0
+    assert real.ask("ZSCORE", keys.quota(made.key_id, "runs"), run) is None
+
+
+# Legal hold
+
+
+def test_a_run_on_hold_is_not_deleted_until_it_is_released(real: World, ended: str) -> None:
+    assert real.retention.hold(ended, "court") == Held(workflow_id=ended, hold=True, was_changed=True)
+    assert real.retention.hold(ended) == Held(workflow_id=ended, hold=True, was_changed=False)
+    refused = real.retention.delete(ended)
+    assert isinstance(refused, Refusal)
+    assert refused.code == "on_hold"
+    (event,) = (event for event in real.events(ended) if event.type == "RunHeld")
+    assert event.data == {"hold": True, "reason": "court"}
+    real.retention.hold(ended, is_held=False)
+    assert isinstance(real.retention.delete(ended), Deleted)
+
+
+def test_a_run_that_does_not_exist_cannot_be_held(real: World) -> None:
+    with pytest.raises(UnknownRun):
+        real.retention.hold("no-such-run")
+
+
+def expires(world: World, run: str) -> set[bool]:
+    return {world.ask("TTL", key) > 0 for key in world.keys_of(run)}
+
+
+@pytest.mark.parametrize("held_first", [True, False])
+def test_the_keys_of_a_run_on_hold_do_not_expire(real: World, held_first: bool) -> None:
+    run = real.create(chain("A"), retention_s=100)
+    real.do(run, "A")
+    if held_first:
+        real.retention.hold(run)
+    real.finalize(run)
+    for _ in range(2):
+        real.notifications.pulse()
+    assert expires(real, run) == {not held_first}
+    real.retention.hold(run)
+    for _ in range(2):
+        real.notifications.pulse()
+    assert expires(real, run) == {False}
+    real.retention.hold(run, is_held=False)
+    for _ in range(2):
+        real.notifications.pulse()
+    assert expires(real, run) == {True}
+
+
+def test_the_clock_takes_the_expiry_off_where_whoever_held_the_run_died(real: World) -> None:
+    run = real.create(chain("A"), retention_s=100)
+    real.finalize(run)
+    real.notifications.pulse()
+    assert expires(real, run) == {True}
+    real.retention._outbox.keep = lambda *_: None  # type: ignore[method-assign]  # the process died before it
+    real.retention.hold(run)
+    del vars(real.retention._outbox)["keep"]
+    real.notifications.pulse()
+    assert expires(real, run) == {False}
+
+
+# By itself
+
+
+@pytest.fixture
+def keeping(real_connections: Connections, onlooker: Connections) -> Iterator[Callable[[RetentionPolicy], World]]:
+    """dcf with a policy of how long ended runs are kept."""
+    made: list[World] = []
+
+    def make(policy: RetentionPolicy) -> World:
+        made.append(World(connections=real_connections, onlooker=onlooker, policy=policy))
+        return made[-1]
+
+    yield make
+    for world in made:
+        world.close()
+
+
+def over_since(world: World, run: str, text: str) -> None:
+    """As if the run had ended then, and the time for the clock to look at it had come."""
+    world.ask("JSON.SET", world.store.keys(run).meta, "$.finished_at", f'"{text}"')
+    world.ask("ZADD", keys.due(run), 1, run)
+
+
+LONG_AGO = "2020-01-01T00:00:00.000000Z"
+
+
+def test_an_ended_run_finalizes_itself_when_its_time_has_come_and_not_before(
+    keeping: Callable[[RetentionPolicy], World],
+) -> None:
+    world = keeping(RetentionPolicy(finalize_after_s=DAY))
+    run = world.create(chain("A"))
+    world.do(run, "A")
+    for _ in range(2):
+        world.notifications.pulse()
+    assert world.meta(run)["finalized_at"] is None
+    assert not world.is_live(run)
+    due = float(world.ask("ZSCORE", keys.due(run), run))
+    seconds, _ = world.ask("TIME")
+    assert DAY - 60 < due / 1e6 - int(seconds) <= DAY + 1, "one entry of an index is all that the waiting costs"
+    over_since(world, run, LONG_AGO)
+    world.notifications.pulse()
+    assert world.meta(run)["finalized_at"] is not None
+    assert "RunFinalized" in world.event_types(run)
+    for _ in range(2):
+        world.notifications.pulse()
+    assert world.ask("ZSCORE", keys.due(run), run) is None
+    assert expires(world, run) == {False}, "kept for ever"
+
+
+def test_a_run_on_hold_does_not_finalize_itself(keeping: Callable[[RetentionPolicy], World]) -> None:
+    world = keeping(RetentionPolicy(finalize_after_s=DAY))
+    run = world.create(chain("A"))
+    world.do(run, "A")
+    world.retention.hold(run)
+    over_since(world, run, LONG_AGO)
+    world.notifications.pulse()
+    assert world.meta(run)["finalized_at"] is None
+
+
+@pytest.mark.parametrize(("own", "expected"), [(None, 5000), (100, 100)])
+def test_a_finalized_run_is_kept_as_long_as_it_says_or_else_as_the_settings_say(
+    keeping: Callable[[RetentionPolicy], World], own: int | None, expected: int
+) -> None:
+    world = keeping(RetentionPolicy(keep_s=5000))
+    run = world.create(chain("A"), retention_s=own)
+    world.finalize(run)
+    world.notifications.pulse()
+    assert {expected - 1, expected} >= {world.ask("TTL", key) for key in world.keys_of(run)}
+
+
+def test_without_a_setting_nothing_finalizes_itself(real: World) -> None:
+    run = real.create(chain("A"))
+    real.do(run, "A")
+    over_since(real, run, LONG_AGO)
+    for _ in range(2):
+        real.notifications.pulse()
+    assert real.meta(run)["finalized_at"] is None
+    assert real.ask("ZSCORE", keys.due(run), run) is None
+
+
+def test_many_runs_are_created_ended_and_deleted_and_nothing_is_left(real: World) -> None:
+    name = f"many-{uuid.uuid4().hex[:8]}"
+    runs = [real.create(chain("A") | {"workflow_name": name}, agents={"A": f"{name}-a"}) for _ in range(100)]
+    for run in runs:
+        real.do(run, "A", f"{name}-a")
+    real.notifications.pulse()
+    for run in runs:
+        assert isinstance(real.retention.delete(run), Deleted)
+    assert [run for run in runs if left(real, run)] == []
+    assert [key for key in real.ask("KEYS", "*") if name.encode() in key] == []
