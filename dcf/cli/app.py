@@ -78,9 +78,9 @@ class _Commands(TyperGroup):
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]  # as above
         """Return the names of the commands by group, in the order of the groups."""
-        for command in self.commands.values():
+        for name, command in self.commands.items():
             if not getattr(command, _PANEL, None):
-                setattr(command, _PANEL, panels.RUNS)
+                setattr(command, _PANEL, panels.usual(name))
         return sorted(super().list_commands(ctx), key=self._group_of)
 
     def _group_of(self, name: str) -> int:

@@ -9,7 +9,7 @@ from rich.text import Text
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.text import clean, json_text
-from dcf.cli.views import console, status_text
+from dcf.cli.views import console, print_wrapped, status_text
 from dcf.values.json_text import Json
 
 _LONGEST: Final = 2000
@@ -63,16 +63,17 @@ def print_finding(finding: Mapping[str, Json]) -> None:
     """Print one finding: what is stuck in yellow, what goes on by itself in plain."""
     out = console()
     mark, style = ("!", "yellow") if finding.get("stuck") else ("·", "")
-    out.print(Text(f"{mark} {finding['cause']}: {clean(finding['sentence'], _LONGEST)}", style=style), soft_wrap=True)
+    told = f"{mark} {finding['cause']}: {clean(finding['sentence'], _LONGEST)}"
+    print_wrapped(out, Text(told, style=style), indent=2)
     facts = [
         f"{name}={_shown(value)}"
         for name, value in finding["evidence"].items()
         if name not in _HIDDEN and value not in (None, [], {})
     ]
     if facts:
-        out.print(Text(f"  {' '.join(facts)}", style="dim"), soft_wrap=True)
+        print_wrapped(out, Text(f"  {' '.join(facts)}", style="dim"), indent=4)
     remedy = finding["remedy"]
-    out.print(Text(f"  → {clean(remedy['sentence'], _LONGEST)}"), soft_wrap=True)
+    print_wrapped(out, Text(f"  → {clean(remedy['sentence'], _LONGEST)}"), indent=4)
     if remedy.get("command") is not None:
         out.print(Text(f"    {clean(remedy['command'], _LONGEST)}", style="bold"), soft_wrap=True)
 

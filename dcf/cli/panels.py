@@ -9,4 +9,16 @@ AGENTS: Final = "Agents and keys"
 SERVERS: Final = "Servers"
 
 ORDER: Final = (RUNS, OPERATE, WORKFLOWS, AGENTS, SERVERS)
-"""The order in which they are shown; a command that names none stands among the runs."""
+"""The order in which they are shown."""
+
+_OPERATING: Final = frozenset(
+    {
+        *("cancel", "pause", "resume", "resolve", "release", "notify", "retry", "rerun", "why", "export"),
+        *("prune", "delete", "hold", "doctor", "audit"),
+    }
+)
+
+
+def usual(command: str) -> str:
+    """Return the group of a command that names none itself: what is done to runs from outside, or the runs."""
+    return OPERATE if command in _OPERATING else RUNS

@@ -193,8 +193,11 @@ def print_event(event: Mapping[str, Json]) -> None:
     """Print one event for `dcf events`."""
     data = {name: value for name, value in event.items() if name not in {"id", "at", "type", "state"}}
     told = " ".join(f"{clean(name)}={clean(value)}" for name, value in data.items() if value is not None)
-    line = f"{event['at'][11:23]}  {clean(event['type']):<18} {clean(event['state'] or '')}  {told}"
-    sys.stdout.write(line.rstrip() + "\n")
+    line = f"{event['at'][11:23]}  {clean(event['type']):<18} {clean(event['state'] or '')}  {told}".rstrip()
+    if sys.stdout.isatty():
+        print_wrapped(console(), Text(line), indent=14)
+    else:
+        sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 

@@ -31,7 +31,7 @@ def watch(workflow_id: RunArgument, as_json: JsonFlag = False) -> None:
 
     Exit codes: 0 the run succeeded, 1 it did not, 130 interrupted before it was over.
 
-    --json prints lines for people on standard error, and at the end what `dcf show --json` prints.
+    --json prints lines for people on standard error, and at the end what `dcf show --json` prints, but no findings.
     """
     from dcf.cli import views
     from dcf.cli.live_progress import LiveProgress

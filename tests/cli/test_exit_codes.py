@@ -34,6 +34,13 @@ FAIL = '{"StartAt": "A", "States": {"A": {"Type": "Fail", "Error": "No"}}}'
         (("run", "wrong.json"), 2),
         (("show", "nobody"), 3),
         (("events", "nobody"), 3),
+        *(
+            (command, 3)
+            for command in (("why", "nobody"), ("watch", "nobody"), ("export", "nobody"), ("pause", "nobody"))
+        ),
+        *((command, 3) for command in (("cancel", "nobody", "--yes"), ("rerun", "nobody"), ("retry", "nobody"))),
+        (("start", "nowhere.json"), 2),
+        (("init", "json"), 2),
         (("keys", "show", "0123456789ab"), 3),
         (("keys", "revoke", "0123456789ab"), 3),
         (("skills", "validate", "nowhere"), 2),

@@ -76,7 +76,8 @@ def test_the_exit_code_is_that_of_the_outcome(dcf: Dcf, seed: Seed, world: World
 def test_a_program_gets_one_object_at_the_end_and_the_lines_beside_it(dcf: Dcf, seed: Seed) -> None:
     run_id = seed({"a": 1})
     watched = dcf("watch", run_id, "--json")
-    assert json.loads(watched.stdout) == json.loads(dcf("show", run_id, "--json").stdout)
+    shown = json.loads(dcf("show", run_id, "--json").stdout)
+    assert json.loads(watched.stdout) == {name: value for name, value in shown.items() if name != "findings"}
     assert "dcf: run succeeded, 1 of 1 state" in watched.stderr
 
 

@@ -8,6 +8,7 @@ import signal
 import struct
 import subprocess
 import termios
+from codecs import getincrementaldecoder
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
@@ -21,6 +22,7 @@ class Terminal:
         self._ours = ours
         self._process = process
         self._raw = ""
+        self._decoder = getincrementaldecoder("utf-8")(errors="replace")
 
     @property
     def text(self) -> str:
@@ -70,7 +72,7 @@ class Terminal:
         part = b""
         with suppress(OSError):  # Linux says so when the last one has closed it
             part = os.read(self._ours, 65536)
-        self._raw += part.decode(errors="replace")
+        self._raw += self._decoder.decode(part)  # a character may come in two parts
         return bool(part)
 
 
