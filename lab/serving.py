@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from pydantic import SecretStr
 
-from dcf import application
 from dcf.cli import serving
 from dcf.settings import Settings
+from dcf.store import opening
 from dcf.store.connection import Pool, open_pool
 from lab.process import Place
 from lab.server_time import SharedTime, TimedPool, quicken
@@ -31,7 +31,9 @@ def main(duty: ServerDuty) -> None:
     def timed(url: str) -> Pool:
         return TimedPool(open_pool(url), shared)
 
-    vars(application)["open_pool"] = timed
+    names = vars(opening)
+    assert names["open_pool"] is open_pool, "what opens the connections of a server is there"
+    names["open_pool"] = timed
     settings = Settings(
         redis_url=SecretStr(duty.place.url),
         mcp_port=duty.port,
