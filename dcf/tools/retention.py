@@ -7,7 +7,7 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.errors import UnknownRun
-from dcf.tools.callers import require_planner
+from dcf.tools.callers import require, require_planner
 from dcf.tools.registry import Answer, Arguments, WorkflowId, refused, tool
 from dcf.values.refusal import Refusal
 
@@ -77,7 +77,7 @@ class RunHeld(Answer):
 
 @tool(
     toolset="operations",
-    scope=Scope.OPERATE,
+    scope=Scope.PLAN,
     profiles=("operator",),
     arguments=HoldRun,
     answer=RunHeld,
@@ -85,6 +85,8 @@ class RunHeld(Answer):
 )
 def hold_run(app: Application, args: HoldRun) -> RunHeld:
     """Set or release the legal hold, which is an operator's."""
+    app.runs.read(args.workflow_id)  # raises for a run that does not exist, before anybody is sent for a right
+    require(Scope.OPERATE, "A hold")
     answer = app.retention.hold(args.workflow_id, args.reason, is_held=args.hold)
     if isinstance(answer, Refusal):
         return refused(RunHeld, answer, workflow_id=args.workflow_id)

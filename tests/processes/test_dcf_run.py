@@ -305,7 +305,7 @@ def test_ctrl_c_on_a_terminal_says_how_to_go_on_where_it_can_be_read(site: Site)
     with on_a_terminal(sys.executable, "-m", "dcf", *arguments, **site.environment()) as terminal:
         terminal.until(r"ValidateOrder +▶ running.+held by")
         assert terminal.interrupt() == 130
-    shown = "\n".join(terminal.screen())
+    shown = " ".join(" ".join(terminal.screen()).split())
     assert "dcf: Interrupted. Run mine is not over: the same command with --id mine continues it." in shown
     assert "held by" not in shown
 
