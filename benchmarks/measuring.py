@@ -53,7 +53,7 @@ class Probe:
         pipeline = self._client.pipeline(transaction=False)
         for key in self._client.scan_iter(match=f"?p:wf:{workflow_id}:*", count=1000):
             pipeline.memory_usage(key, samples=0)
-        return sum(pipeline.execute())
+        return sum(found for found in pipeline.execute() if found is not None)  # a claim's mark expires meanwhile
 
     def version(self) -> str:
         """Return the server's version."""
