@@ -6,6 +6,7 @@ It is started often, so what it works with is imported when it runs. Text from r
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
@@ -17,8 +18,8 @@ from rich.text import Text
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import clean, json_text
-from dcf.cli.views import console, say, status_text
-from dcf.errors import InvalidArgument
+from dcf.cli.views import console, print_line, say, status_text
+from dcf.errors import InvalidArgument, NotFound
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.spans import read_moment
@@ -66,7 +67,8 @@ def list_runs(
     """List runs, newest first; one line for each. Without filters those that are stuck come before.
 
     Stuck is a running run whose agents were reminded three times and do not take its state up, or whose planner does
-    not start it. The counts are near: an index may be ahead of a run by a moment.
+    not start it; --stuck says why of each, as `dcf why RUN` does at length. The counts are near: an index may be ahead
+    of a run by a moment.
 
     --json prints an array of runs, newest first; with --cursor (0 for the first page) an object {runs, counts,
     matching, next_cursor}.
@@ -95,11 +97,30 @@ def list_runs(
         most = min(limit, _STUCK_FIRST) // 2
         first = found.list_runs(RunQuery(limit=most, stuck=True)) if begins else None
         page = found.list_runs(query if first is None else replace(query, limit=limit - len(first.rows)))
+    reasons = _reasons(page) if stuck else {}
     if as_json:
         document = page.as_json()
+        for row in document["runs"] if stuck else ():
+            row["why"] = reasons.get(row["workflow_id"])
         typer.echo(json_text(document["runs"] if cursor is None else document, indent=2))
         return
     _print(page, first, query)
+    for workflow_id, why in reasons.items():
+        print_line(f"{workflow_id}: {why}")
+
+
+def _reasons(page: "RunPage") -> dict[str, str]:
+    """Return why each run of the page does not move, in a sentence; runs that nothing holds up are left out."""
+    found: dict[str, str] = {}
+    if not page.rows:
+        return found
+    with opening.application() as application:
+        for row in page.rows:
+            with suppress(NotFound):  # it was deleted meanwhile
+                why = application.diagnosis.first_line(row.workflow_id)
+                if why is not None:
+                    found[row.workflow_id] = why
+    return found
 
 
 def _moment(option: str, text: str | None) -> int | None:

@@ -103,7 +103,11 @@ def test_what_is_stuck_comes_first_and_once(dcf: Dcf, seed: Seed, world: World, 
     assert names.index(run) < names.index(later)
     assert len(names) == len(set(names))
     assert "! stuck" in shown[names.index(run)]
-    assert [row["workflow_id"] for row in rows(dcf, "--stuck", "--workflow", mine)] == [run]
+    (row,) = rows(dcf, "--stuck", "--workflow", mine)
+    assert row["workflow_id"] == run
+    assert row["why"]
+    listed = " ".join(dcf("ls", "--stuck", "--workflow", mine).stdout.split())
+    assert f"{run}: {row['why']}" in listed, "the first finding of dcf why"
     assert [row["workflow_id"] for row in rows(dcf, "--limit", 1)] == [later], "programs get the newest first"
 
 
