@@ -42,6 +42,7 @@ from dcf.cli import (
     watching,
 )
 from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.termination import end_when_told
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
 from dcf.values.json_text import Json
@@ -108,18 +109,13 @@ def main() -> NoReturn:
     logging.basicConfig(level=logging.WARNING, format="dcf: %(levelname)s %(name)s: %(message)s", stream=sys.stderr)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # an old encoding may lack a character
-    signal.signal(signal.SIGTERM, _terminate)
+    end_when_told()
     _reach_loopback_directly()
     try:
         app()
     finally:
         gc.freeze()
     sys.exit()
-
-
-def _terminate(*_: object) -> NoReturn:
-    """Exit by an exception, so that the embedded Redis is stopped if this process is its last user."""
-    sys.exit(exit_codes.TERMINATED)
 
 
 def _reach_loopback_directly() -> None:
