@@ -53,8 +53,8 @@ class Serving:
         self._thread.join()
 
     def check(self) -> None:
-        """Raise what ended the worker, if anything did."""
-        if self._failure is not None:
+        """Raise what ended the worker, if anything but `stop` did."""
+        if self._failure is not None and not self._stop.is_set():
             raise self._failure
 
     def __enter__(self) -> Self:
