@@ -17,7 +17,7 @@ from dcf.client.exchange import (
     hand_out_async,
 )
 from dcf.client.methods import awaited, blocking, iterating, iterating_async
-from dcf.client.serving import Serving
+from dcf.client.serving import LentTools, Serving
 
 if TYPE_CHECKING:
     from dcf.worker import TaskFunction
@@ -31,9 +31,10 @@ class Client:
     Every method raises an error of `dcf.errors`: `Refused` for a request that is refused, with its stable `code`.
     """
 
-    def __init__(self, tools: BlockingTransport, close: Callable[[], object]) -> None:
+    def __init__(self, tools: BlockingTransport, close: Callable[[], object], lend: Callable[[], LentTools]) -> None:
         self._tools = tools
         self._close = close
+        self._lend = lend
         self._servings: list[Serving] = []
 
     start = blocking(verbs.start)
@@ -70,7 +71,7 @@ class Client:
         `with client.serve(...)` stops it at the end of the block; otherwise `close` does. Runs reach it when they are
         started with `agents=agent_id`. `wait` and `result` raise what ended it.
         """
-        serving = Serving(self._tools, functions, agent_id, concurrency=concurrency, lease_ttl_s=lease_ttl_s)
+        serving = Serving(self._lend(), functions, agent_id, concurrency=concurrency, lease_ttl_s=lease_ttl_s)
         self._servings.append(serving)
         return serving
 
@@ -113,11 +114,14 @@ class AsyncClient:
         pause: Callable[[float], Awaitable[object]],
         open_: Callable[[], Awaitable[object]],
         close: Callable[[], Awaitable[object]],
+        lend: Callable[[], LentTools],
     ) -> None:
         self._tools = tools
-        self._pause = pause
+        self._sleep = pause
         self._open = open_
         self._close = close
+        self._lend = lend
+        self._servings: list[Serving] = []
 
     start = awaited(verbs.start)
     rerun = awaited(verbs.rerun)
@@ -140,8 +144,23 @@ class AsyncClient:
     export = awaited(verbs.export)
     validate = awaited(verbs.validate)
 
+    def serve(
+        self,
+        functions: "Mapping[str, TaskFunction]",
+        agent_id: str,
+        *,
+        concurrency: int = 1,
+        lease_ttl_s: int = 30,
+    ) -> Serving:
+        """Serve functions as `Client.serve` does, on threads beside the event loop: `async with client.serve(...)`."""
+        serving = Serving(self._lend(), functions, agent_id, concurrency=concurrency, lease_ttl_s=lease_ttl_s)
+        self._servings.append(serving)
+        return serving
+
     async def close(self) -> None:
-        """Close the connections."""
+        """Stop what this client serves, and close its connections."""
+        for serving in self._servings:
+            await serving.stopped()
         await self._close()
 
     async def __aenter__(self) -> Self:
@@ -158,3 +177,8 @@ class AsyncClient:
 
     def _hand_out(self, steps: Stream[T]) -> AsyncIterator[T]:
         return hand_out_async(steps, self._tools, self._pause)
+
+    async def _pause(self, seconds: float) -> None:
+        for serving in self._servings:
+            serving.check()
+        await self._sleep(seconds)

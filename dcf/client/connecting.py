@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeGuard
 
 from dcf.client.clients import AsyncClient, Client
+from dcf.client.serving import LentTools
 from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 
@@ -33,12 +34,12 @@ def connect(address: str | None = None, *, api_key: str | None = None, deadline_
     connection breaks is repeated for `deadline_s` seconds. Close the client, or use it in a `with` block.
     """
     if _is_server(address):
-        from dcf.tools.client import ToolClient
-
-        tools = ToolClient(address, deadline_s, api_key=_key(api_key))
-        return Client(tools, tools.close)
+        lend = partial(_at_server, address, _key(api_key), deadline_s)
+        served = lend()
+        return Client(served.tools, served.close, lend)
     stack = ExitStack()
-    return Client(_open_here(_settings(address), deadline_s, stack), stack.close)
+    here = LentTools(_open_here(_settings(address), deadline_s, stack), _nothing_to_close)
+    return Client(here.tools, stack.close, lambda: here)
 
 
 def connect_async(
@@ -51,9 +52,10 @@ def connect_async(
         from dcf.tools.async_client import AsyncToolClient
 
         served = AsyncToolClient(address, deadline_s, api_key=_key(api_key))
-        return AsyncClient(served, pause=anyio.sleep, open_=_nothing, close=served.close)
+        lend = partial(_at_server, address, _key(api_key), deadline_s)
+        return AsyncClient(served, pause=anyio.sleep, open_=_nothing, close=served.close, lend=lend)
     here = _ToolsOnThreads(partial(_open_here, _settings(address), deadline_s))
-    return AsyncClient(here, pause=anyio.sleep, open_=here.open, close=here.close)
+    return AsyncClient(here, pause=anyio.sleep, open_=here.open, close=here.close, lend=here.lend)
 
 
 class _ToolsOnThreads:
@@ -78,6 +80,12 @@ class _ToolsOnThreads:
                 self._threads = anyio.CapacityLimiter(_MOST_THREADS)
             return self._tools
 
+    def lend(self) -> LentTools:
+        """Return the tools for other threads; raise InvalidArgument if they are not open."""
+        if self._tools is None:
+            raise InvalidArgument("The client is not open.", "Use it in an async with block.")
+        return LentTools(self._tools, _nothing_to_close)
+
     async def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
         """Return the tool's answer, which may be a refusal."""
         import anyio.to_thread
@@ -91,6 +99,13 @@ class _ToolsOnThreads:
 
         await anyio.to_thread.run_sync(self._stack.close)
         self._tools = None
+
+
+def _at_server(address: str, api_key: str | None, deadline_s: float) -> LentTools:
+    from dcf.tools.client import ToolClient
+
+    tools = ToolClient(address, deadline_s, api_key=api_key)
+    return LentTools(tools, tools.close)
 
 
 def _open_here(settings: "Settings", deadline_s: float, stack: ExitStack) -> "DirectTools":
@@ -126,3 +141,7 @@ def _key(given: str | None) -> str | None:
 
 async def _nothing() -> None:
     """Open nothing: the first call connects."""
+
+
+def _nothing_to_close() -> None:
+    """Close nothing: the tools are the client's own, and it closes them."""

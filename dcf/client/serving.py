@@ -5,6 +5,7 @@ It may not end the program: what ended the worker is kept, and raised where the 
 
 import queue
 import threading
+from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -12,7 +13,7 @@ from dcf.client.exchange import BlockingTransport
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from dcf.worker import TaskFunction
 
@@ -21,12 +22,20 @@ _NOTHING: Final[Json] = {"code": "ok", "status": "timeout"}
 _POLL_S: Final = 0.1
 
 
+@dataclass(frozen=True, slots=True)
+class LentTools:
+    """Tools for the threads of one `Serving`; `close` also breaks off a call that waits, where it can."""
+
+    tools: BlockingTransport
+    close: "Callable[[], object]"
+
+
 class Serving:
     """Functions that work for one agent until `stop`; `client.serve` makes it."""
 
     def __init__(
         self,
-        tools: BlockingTransport,
+        lent: LentTools,
         functions: "Mapping[str, TaskFunction]",
         agent_id: str,
         *,
@@ -37,8 +46,9 @@ class Serving:
 
         self._stop = threading.Event()
         self._failure: BaseException | None = None
+        self._lent = lent
         self._worker = Worker(
-            _StoppableTools(tools, self._stop),
+            _StoppableTools(lent.tools, self._stop),
             agent_id,
             functions,
             concurrency=concurrency,
@@ -51,6 +61,13 @@ class Serving:
         """Take no more work, and wait until the functions that run have ended and their results are written."""
         self._stop.set()
         self._thread.join()
+        self._lent.close()
+
+    async def stopped(self) -> None:
+        """Stop without blocking the event loop."""
+        import anyio.to_thread  # noqa: PLC0415 - for programs that have an event loop
+
+        await anyio.to_thread.run_sync(self.stop)
 
     def check(self) -> None:
         """Raise what ended the worker, if anything but `stop` did."""
@@ -64,6 +81,14 @@ class Serving:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.stop()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stopped()
 
     def _serve(self) -> None:
         try:
