@@ -12,7 +12,8 @@ from dcf.core.access import Scope
 from dcf.errors import Forbidden, InvalidArgument, ServerUnreachable, StoreUnavailable, Unauthorized
 from dcf.settings import Settings
 from dcf.tools.server import build_http_app
-from tests.python.workflows import EMPTY, HELLO, chain
+from tests.python.forgetful import forgetful
+from tests.python.workflows import HELLO, chain
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis
 from tests.tools.calls import serving
@@ -46,12 +47,19 @@ def test_following_goes_on_after_a_broken_connection_to_redis_without_gap_or_dou
     assert followed == list(served.events(run_id))
 
 
-def test_a_start_whose_answer_was_lost_starts_one_run(proxy: Proxy, served: Client, run_id: str) -> None:
-    with dcf.connect(proxy.url) as client:
-        proxy.plan(Fault.LOSE_REPLY, "EXEC")
-        started = client.start(EMPTY, 1, tags=[run_id])
-        assert proxy.is_spent
-    assert [one.workflow_id for one in served.list(tag=run_id)] == [started.workflow_id]
+def test_a_call_whose_answer_was_lost_is_applied_once(served: Client, server_url: str, run_id: str) -> None:
+    """The server did what it was asked, its answer is lost, and the client asks again."""
+    with forgetful(server_url) as proxy, dcf.connect(proxy.url) as client:
+        proxy.to_lose.update(["start_run", "rerun", "cancel_run", "retry_run", "read_run_events"])
+        started = client.start(HELLO, tags=[run_id])
+        again = client.rerun(started.workflow_id)
+        assert client.cancel(started.workflow_id).repeated
+        retried = client.retry(started.workflow_id)
+        assert (retried.retried, retried.repeated) == (1, True)
+        assert list(client.events(started.workflow_id)) == list(served.events(started.workflow_id))
+        assert proxy.to_lose.total() == 0
+    listed = {one.workflow_id for one in served.list(tag=run_id)}
+    assert listed == {started.workflow_id, again.workflow_id}
 
 
 def test_a_server_that_does_not_answer_is_given_up_at_the_deadline() -> None:
