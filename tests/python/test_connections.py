@@ -135,3 +135,23 @@ def test_functions_are_served_beside_an_event_loop(
             return await client.result(run_id, timeout_s=60)
 
     assert asyncio.run(story()) == [7]
+
+
+@pytest.mark.parametrize("place", ["server", "redis"])
+def test_a_wait_that_is_cancelled_leaves_the_client_as_it_was(
+    server_url: str, python_redis: RestrictedRedis, run_id: str, place: str
+) -> None:
+    async def story() -> object:
+        async with dcf.connect_async(server_url if place == "server" else python_redis.url) as client:
+            await client.start(HELLO, workflow_id=run_id)
+            waiting = asyncio.create_task(client.wait(run_id))
+            following = asyncio.ensure_future(anext(client.events(run_id, follow=True, types=["RunSucceeded"])))
+            await asyncio.sleep(0)
+            waiting.cancel()
+            following.cancel()
+            ended = await asyncio.gather(waiting, following, return_exceptions=True)
+            assert [type(one) for one in ended] == [asyncio.CancelledError] * 2
+            await client.resolve(run_id, "Greet", output="all the same")
+            return await client.result(run_id)
+
+    assert asyncio.run(story()) == "all the same"
