@@ -22,7 +22,7 @@ from dcf.cli.views import console, print_line, say, status_text
 from dcf.errors import InvalidArgument, NotFound
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
-from dcf.values.spans import read_moment
+from dcf.values.spans import check_time
 
 if TYPE_CHECKING:
     from dcf.core.catalog import RunPage, RunQuery
@@ -80,6 +80,7 @@ def list_runs(
 
     if status is not None and status not in _STATUSES:
         raise InvalidArgument(f"There is no status '{status[:20]}'.", f"Statuses are: {', '.join(_STATUSES)}.")
+    now = time.time_ns() // 1000
     query = RunQuery(
         limit=limit,
         status=None if status is None else RunStatus(status),
@@ -87,8 +88,8 @@ def list_runs(
         version=version,
         agent=agent,
         tag=tag,
-        since=_moment("--since", since),
-        until=_moment("--until", until),
+        since=check_time("--since", since, now),
+        until=check_time("--until", until, now),
         stuck=stuck,
         cursor=None if cursor == _FIRST_PAGE else read_cursor(cursor),
     )
@@ -120,15 +121,6 @@ def _reasons(page: "RunPage") -> dict[str, str]:
                 why = application.diagnosis.first_line(row.workflow_id)
                 if why is not None:
                     found[row.workflow_id] = why
-    return found
-
-
-def _moment(option: str, text: str | None) -> int | None:
-    found = None if text is None else read_moment(text, time.time_ns() // 1000)
-    if text is not None and found is None:
-        raise InvalidArgument(
-            f"{option} is no point in time.", "Write it as 2h, 30d, or 2026-11-22T09:00:00Z, with its time zone."
-        )
     return found
 
 

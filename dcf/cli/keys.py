@@ -4,10 +4,9 @@ They write to Redis directly, not through a server: a user who can reach Redis i
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 from rich.table import Table
@@ -15,19 +14,16 @@ from rich.text import Text
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.authorship import recorded
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
-from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
+from dcf.core.access import MEANINGS, ApiKey, Scope
 from dcf.core.quotas import BOUNDS, Amount, read_quota, with_own
 from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.spans import read_span
-
-if TYPE_CHECKING:
-    from dcf.application import Application
-    from dcf.store.audit_trail import Recording
 
 _LONGEST_LABEL: Final = 100
 _LIFE: Final = "90d"
@@ -73,7 +69,7 @@ def create(
     quotas = dict(map(read_quota, quota or ()))
     life_s = None if expires == _NEVER else _seconds(expires)
     about = {"scopes": ",".join(scopes), **({} if agent_id is None else {"agent_id": agent_id})}
-    with opening.application() as found, _recorded(found, "keys create", about) as recording:
+    with opening.application() as found, recorded(found, "keys create", about) as recording:
         made = found.keys.create(scopes, agent_id=agent_id, label=_label(label), life_s=life_s, quotas=quotas)
         recording.about["key_id"] = made.record.key_id
     if as_json:
@@ -133,7 +129,7 @@ def revoke(
     with opening.application() as found:
         record = found.keys.revoke(key_id)
         try:
-            with _recorded(found, "keys revoke", {"key_id": key_id}):
+            with recorded(found, "keys revoke", {"key_id": key_id}):
                 pass
         except StoreUnavailable as error:  # a key can be revoked even when Redis is full
             say(f"the audit trail does not tell of it: {error.message}")
@@ -156,16 +152,6 @@ def _check_binding(agent_id: str | None, *, any_agent: bool) -> None:
             "A key acts as one agent or as any: give either --agent-id or --any-agent.",
             "Bind a key to its agent where you can: dcf keys create --scope work --agent-id pricing-1",
         )
-
-
-@contextmanager
-def _recorded(found: "Application", change: str, about: Mapping[str, str]) -> "Iterator[Recording]":
-    """Record a change in the audit trail, made by the user of dcf on this machine."""
-    from dcf.store.authors import authored_by
-
-    with authored_by(local_caller(operator=True).name), found.audit.recording(change, about) as recording:
-        yield recording
-        recording.outcome = "ok"
 
 
 def _seconds(span: str) -> int:

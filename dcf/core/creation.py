@@ -21,7 +21,7 @@ from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.core.refusals import conflict
 from dcf.core.transition import Transition, clock_of
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, byte_length
 from dcf.values.refusal import Refusal
 
 
@@ -60,6 +60,10 @@ class Create:
     tags: tuple[str, ...] = ()
     rerun_of: str | None = None
     begin: Beginning | None = None
+
+    def size(self) -> int:
+        """Return how many bytes of the caller's it stores."""
+        return byte_length(self.definition.document) + byte_length(self.run_input)
 
 
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:

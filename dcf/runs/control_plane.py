@@ -30,7 +30,7 @@ from dcf.runs.transactions import Run, Transactions
 from dcf.store.authors import current_account
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
-from dcf.values.json_text import Json, byte_length
+from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
@@ -70,21 +70,9 @@ class ControlPlane:
 
     def create(self, request: creation.Create) -> Created | Refusal:
         """Create a run. Repeating the same request returns the run that exists."""
-
-        def size() -> int:
-            return byte_length(request.definition.document) + byte_length(request.run_input)
-
         decide = partial(creation.create, request=request)
-        committed = self._store.create(request.workflow_id, Reads(whole_meta=True), decide, size)
-        answer = committed.answer
-        if isinstance(answer, Created):
-            if not answer.existed:
-                self.transactions.keep(request, answer)  # replaces a cached earlier run of this name
-            self.follow_ups.after(request.workflow_id, committed)
-            is_over = answer.meta.get("status") != RunStatus.RUNNING
-            if answer.existed and is_over and answer.meta.get("finalized_at") is None:
-                self.skip_unreached(request.workflow_id)  # the process that created it may have died before this
-        return answer
+        committed = self._store.create(request.workflow_id, Reads(whole_meta=True), decide, request.size)
+        return self.follow_ups.after_creation(request, committed)
 
     def run(self, workflow_id: str) -> Run:
         """Return the fixed part of the run that exists now. Raise UnknownRun if there is none."""

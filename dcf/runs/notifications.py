@@ -141,9 +141,10 @@ class Notifications:
             return []
         about = {entry.state or entry.about for entry in entries}
         snapshot = self._read(workflow_id, tuple(state for state in about if state is not None))
-        outdated = [entry for entry in entries if is_outdated(entry, snapshot)]
+        outdated, current = list[OutboxEntry](), list[OutboxEntry]()
+        for entry in entries:
+            (outdated if is_outdated(entry, snapshot) else current).append(entry)
         self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD) for entry in outdated])
-        current = [entry for entry in entries if entry not in outdated]
         if self._together is not None:
             return self._settle_together(workflow_id, current, snapshot, payload)
         return [

@@ -6,7 +6,7 @@ open. If the run was retried meanwhile, it is all read again. Decides nothing.
 
 import secrets
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from dcf.asl.places import machine_of
 from dcf.asl.state_paths import join, open_scope
@@ -20,8 +20,10 @@ from dcf.core.scopes import with_scopes
 from dcf.errors import Conflict, UnknownRun
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.transactions import Run
-from dcf.store.runs import Committed
 from dcf.values.refusal import Refusal
+
+if TYPE_CHECKING:
+    from dcf.store.runs import Committed
 
 _AT_ONCE: Final = 2_000
 """Documents that are read in one round trip."""
@@ -64,7 +66,7 @@ class RunRetrying:
         while True:
             found = self._transactions.on_run(workflow_id, reads, decide)
             if not isinstance(found.answer, More):
-                return Committed(answer=found.answer, remaining=found.remaining, counts=found.counts, owes=found.owes)
+                return cast("Committed[Retried | _OtherEnd]", found)
             reads = needs.add(reads, found.answer)
 
     def _halt(self, workflow_id: str, definition: Definition) -> Halt:

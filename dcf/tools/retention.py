@@ -8,6 +8,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.errors import UnknownRun
 from dcf.tools.callers import require, require_planner
+from dcf.tools.lifecycle import Reason
 from dcf.tools.registry import Answer, Arguments, WorkflowId, refused, tool
 from dcf.values.refusal import Refusal
 
@@ -20,7 +21,7 @@ class DeleteRun(Arguments):
     """
 
     workflow_id: WorkflowId
-    reason: str | None = Field(default=None, max_length=2000, description="Why, for the audit trail.")
+    reason: Reason = None
 
 
 class RunDeleted(Answer):
@@ -63,7 +64,7 @@ class HoldRun(Arguments):
 
     workflow_id: WorkflowId
     hold: bool = Field(default=True, description="False releases the hold.")
-    reason: str | None = Field(default=None, max_length=2000, description="Why, for the run's history.")
+    reason: Reason = None
 
 
 class RunHeld(Answer):
