@@ -67,6 +67,7 @@ from dcf.store.vitals import VitalSigns
 from dcf.validation.schema import configured_schema, read_schema
 from dcf.values.json_text import Json
 from dcf.workforce.assignment import Desk
+from dcf.workforce.crew.closing import Closing
 from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.skills.equipment import Equipment, Limits
@@ -80,10 +81,10 @@ class Application:
     `control_plane` has the operations on states, `lifecycle` those on whole runs; `starting` begins runs, `retrying`
     lets ended ones go on. `runs` reads their status, `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
-    `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what
-    tools may change outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep`
-    repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is, and `activity`
-    notes who calls.
+    `closing` closes a run together with them, `equipment` gives them skills from `library`, and `desk` tells them what
+    to do. `documents` and `files` are what tools may change outside runs; the `audit` trail records such changes, and
+    `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health`
+    tells how all of it is, and `activity` notes who calls.
     """
 
     settings: Settings
@@ -96,6 +97,7 @@ class Application:
     retention: Retention
     platform: AgentPlatform
     workers: Workers
+    closing: Closing
     equipment: Equipment
     desk: Desk
     library: Library
@@ -151,6 +153,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         notifications = _notifications(parts, platform, breaker)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         access, audit = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas), AuditTrail(connections)
+        workers = Workers(platform, RosterDocuments(documents), parts.run_store, assignments, equipment)
         yield Application(
             settings=settings,
             control_plane=plane,
@@ -160,7 +163,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
             platform=platform,
-            workers=Workers(platform, RosterDocuments(documents), parts.run_store, assignments, equipment),
+            workers=workers,
+            closing=Closing(plane, parts.views, workers),
             equipment=equipment,
             desk=Desk(parts.views, plane, assignments, equipment, records, library),
             library=library,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
+from dcf.cli.wording import in_commands
 from dcf.errors import ToolCallFailed
 from dcf.values.refusal import Refusal
 
@@ -33,8 +34,8 @@ def recorded(found: "Application", change: str, about: Mapping[str, str]) -> "It
         recording.outcome = "ok"
 
 
-def accepted(answer: Answer | Refusal) -> Answer:
-    """Return the answer; raise a refusal as an error of the command."""
+def accepted(answer: Answer | Refusal, run: str) -> Answer:
+    """Return the answer about a run; raise a refusal as an error of the command, in the words of commands."""
     if isinstance(answer, Refusal):
-        raise ToolCallFailed(answer.code, answer.message, answer.hint)
+        raise ToolCallFailed(answer.code, answer.message, in_commands(answer.hint, run))
     return answer

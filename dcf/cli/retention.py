@@ -17,7 +17,7 @@ from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
 from dcf.cli.authorship import accepted, recorded
-from dcf.cli.lifecycle import Reason, Yes
+from dcf.cli.lifecycle import BEFORE, Reason, RequestId, Yes
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
 from dcf.errors import InvalidArgument
@@ -40,7 +40,13 @@ def mount(app: typer.Typer) -> None:
         app.command(rich_help_panel=panels.OPERATE)(command)
 
 
-def delete(workflow_id: RunArgument, reason: Reason = None, yes: Yes = False, as_json: JsonFlag = False) -> None:
+def delete(
+    workflow_id: RunArgument,
+    reason: Reason = None,
+    request_id: RequestId = None,
+    yes: Yes = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Delete a run that is over, with its documents, outputs and history, for good.
 
     A run that is running is refused: cancel it first. It asks before; --yes skips the question.
@@ -48,7 +54,7 @@ def delete(workflow_id: RunArgument, reason: Reason = None, yes: Yes = False, as
     ask(f"Delete run {clean(workflow_id)} and all that is kept of it?", yes=yes)
     about = {"workflow_id": workflow_id} | ({} if reason is None else {"reason": reason})
     with opening.application() as found, recorded(found, "delete_run", about):
-        answer = accepted(found.retention.delete(workflow_id, reason))
+        answer = accepted(found.retention.delete(workflow_id, reason, request_id), workflow_id)
     if as_json:
         typer.echo(json_text({"workflow_id": workflow_id, "existed": answer.existed}, indent=2))
     elif answer.existed:
@@ -61,18 +67,20 @@ def hold(
     workflow_id: RunArgument,
     release: Annotated[bool, typer.Option("--release", help="Release the hold.")] = False,
     reason: Reason = None,
+    request_id: RequestId = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Keep a run: on hold it is not deleted, not pruned and does not expire, until `dcf hold RUN --release`."""
     about = {"workflow_id": workflow_id, "hold": str(not release)} | ({} if reason is None else {"reason": reason})
     with opening.application() as found, recorded(found, "hold_run", about):
-        answer = accepted(found.retention.hold(workflow_id, reason, is_held=not release))
+        answer = accepted(found.retention.hold(workflow_id, reason, request_id, is_held=not release), workflow_id)
     if as_json:
-        shown = {"workflow_id": workflow_id, "hold": answer.hold, "changed": answer.was_changed}
+        shown = {"workflow_id": workflow_id, **answer.answer, "repeated": answer.repeated}
         typer.echo(json_text(shown, indent=2))
         return
-    what = "is on hold" if answer.hold else "is not on hold"
-    typer.echo(f"{clean(workflow_id)} {what}{'' if answer.was_changed else ', as it was before'}.")
+    what = "is on hold" if answer.answer["hold"] else "is not on hold"
+    again = "" if answer.answer["changed"] else ", as it was before"
+    typer.echo(f"{clean(workflow_id)} {what}{BEFORE if answer.repeated else again}.")
 
 
 def prune(

@@ -94,7 +94,7 @@ def start(
         request = None if request_id is None else request_to_start(wish, request_id)
         kept = None if document is None else found.starting.keep(definition)
         answer = kept or found.starting.start(Start(wish=wish, request=request, reason=reason))
-        tell(found, wish.workflow_id, accepted(answer), definition, as_json=as_json)
+        tell(found, wish.workflow_id, accepted(answer, wish.workflow_id), definition, as_json=as_json)
 
 
 def rerun(
@@ -134,7 +134,8 @@ def rerun(
         new = check_id(run_id or id_for(definition, request_id, None, workflow_id), "--id")
         agents = check_agents(_assignment(assign or (), definition), set(definition.skills), name="--assign")
         asked = Rerun(workflow_id=new, run_input=given, from_state=from_state, agents=agents, reason=reason)
-        tell(found, new, accepted(found.starting.rerun(workflow_id, asked, request_id)), definition, as_json=as_json)
+        answer = accepted(found.starting.rerun(workflow_id, asked, request_id), workflow_id)
+        tell(found, new, answer, definition, as_json=as_json)
 
 
 def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
@@ -146,7 +147,7 @@ def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
     Example:  dcf retry order-42 --reason "the rates are back"
     """
     with opening.application() as found, by_the_local_user():
-        answer = accepted(found.retrying.retry(run, reason=reason, request_id=request_id))
+        answer = accepted(found.retrying.retry(run, reason=reason, request_id=request_id), run)
         found.clock.finish(LAST_DELIVERIES_S)
     if as_json:
         typer.echo(json_text({"workflow_id": run, **answer.answer, "repeated": answer.repeated}, indent=2))

@@ -50,7 +50,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
         patch["left_open"] = True
     if snapshot.meta.is_paused:
         patch["paused_at"] = None
-    events = [*_closing_events(closed), Event(type="RunFinalized", data={"status": final.value})]
+    events = [*_closing_events(closed), _finalized_event(final, request)]
     return Decision(
         answer=Finalized(audit=audit),
         changes=Changes(
@@ -64,6 +64,11 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
             listed=True,  # for the clock, which lets its keys expire
         ),
     )
+
+
+def _finalized_event(status: RunStatus, request: Finalize) -> Event:
+    reason = {} if request.note is None else {"reason": request.note}
+    return Event(type="RunFinalized", data={"status": status.value} | reason)
 
 
 def skip_unreached(snapshot: Snapshot) -> Decision[int]:

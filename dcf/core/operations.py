@@ -23,6 +23,13 @@ LONGEST_REASON: Final = 2000
 LONGEST_REQUEST_ID: Final = 200
 
 
+def check_reason(reason: str | None) -> str | None:
+    """Return the reason; raise InvalidArgument if it is too long."""
+    if reason is not None and len(reason) > LONGEST_REASON:
+        raise InvalidArgument(f"The reason has more than {LONGEST_REASON} characters.", "Shorten the reason.")
+    return reason
+
+
 @record(frozen=True, slots=True, kw_only=True)
 class RunRequest:
     """A request about a run: what is to be done (`verb`, `arguments`), why, and the id by which it is known again.
@@ -39,8 +46,7 @@ class RunRequest:
     content: str = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.reason is not None and len(self.reason) > LONGEST_REASON:
-            raise InvalidArgument(f"The reason has more than {LONGEST_REASON} characters.", "Shorten the reason.")
+        check_reason(self.reason)
         if not 0 < len(self.request_id) <= LONGEST_REQUEST_ID:
             raise InvalidArgument(
                 f"The request_id has not between 1 and {LONGEST_REQUEST_ID} characters.", "Choose another request_id."

@@ -4,7 +4,6 @@ What an ended run holds is read without being watched, since nothing in it goes 
 open. If the run was retried meanwhile, it is all read again. Decides nothing.
 """
 
-import secrets
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
@@ -19,6 +18,7 @@ from dcf.core.retrying import Halt
 from dcf.core.scopes import with_scopes
 from dcf.errors import Conflict, UnknownRun
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
 from dcf.values.refusal import Refusal
 
@@ -43,8 +43,7 @@ class RunRetrying:
 
     def retry(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Retried:
         """Let a run go on where it failed, timed out or was cancelled. Repeating the request gets the same answer."""
-        known_by = secrets.token_hex(8) if request_id is None else request_id
-        request = RunRequest(verb="retry_run", request_id=known_by, reason=reason)
+        request = run_request("retry_run", reason, request_id)
         for _ in range(_MOST_TRIES):
             run = self._transactions.current_run(workflow_id)
             committed = self._committed(workflow_id, run, self._halt(workflow_id, run.definition), request)
