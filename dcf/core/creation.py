@@ -11,7 +11,7 @@ from dcf.asl.state_paths import join
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
 from dcf.core.answers import Created
-from dcf.core.attention import NEVER, START_DELAY
+from dcf.core.attention import START_DELAY
 from dcf.core.codec import whole_meta
 from dcf.core.context import context_of
 from dcf.core.decision import Decision, Event, Snapshot
@@ -93,7 +93,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         meta={},
         definition=definition.document,
         states=unvisited | step.writes.states,
-        timers=_first_looks(step, now + START_DELAY if request.planner_agent_id else NEVER),
+        timers=_first_looks(step, now + START_DELAY),
         listed=True,
     )
     return replace(step.decision(Created(existed=False, meta=document)), changes=seeded)
@@ -128,7 +128,7 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
 
 
 def _first_looks(step: Transition, at: int) -> dict[str, int | None]:
-    """Have the clock look whether the run was started: where it has a planner, who can be told that it was not."""
+    """Have the clock look whether the run was started."""
     tasks = {path for path, doc in step.writes.states.items() if doc.kind is None}
     return {
         path: min(due, at) if due is not None and path in tasks else due for path, due in step.writes.timers.items()
