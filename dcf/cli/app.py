@@ -42,6 +42,7 @@ from dcf.cli import (
     watching,
 )
 from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.patience import patience
 from dcf.cli.termination import end_when_told
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
@@ -283,7 +284,7 @@ def show(
 
 def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
     """Read what is shown of a run, and why it does not move."""
-    with opening.application() as found:
+    with opening.application() as found, patience("reading the run"):
         if as_json:
             view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
         else:
@@ -306,7 +307,7 @@ def doctor(
     """
     from dcf.cli import health
 
-    with opening.application() as found:
+    with opening.application() as found, patience("looking at Redis and all lists"):
         report = health.examine(found, repair=repair)
     if as_json:
         _print_json(report)

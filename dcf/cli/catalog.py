@@ -17,6 +17,7 @@ from rich.text import Text
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_line, say, status_text
 from dcf.errors import InvalidArgument, NotFound
@@ -93,7 +94,7 @@ def list_runs(
         stuck=stuck,
         cursor=None if cursor == _FIRST_PAGE else read_cursor(cursor),
     )
-    with opening.run_list() as found:
+    with opening.run_list() as found, patience("reading the list"):
         begins = limit > 1 and cursor is None and not as_json and query == RunQuery(limit=limit)
         most = min(limit, _STUCK_FIRST) // 2
         first = found.list_runs(RunQuery(limit=most, stuck=True)) if begins else None
@@ -115,7 +116,7 @@ def _reasons(page: "RunPage") -> dict[str, str]:
     found: dict[str, str] = {}
     if not page.rows:
         return found
-    with opening.application() as application:
+    with opening.application() as application, patience("runs explained:", lambda: len(found), len(page.rows)):
         for row in page.rows:
             with suppress(NotFound):  # it was deleted meanwhile
                 why = application.diagnosis.first_line(row.workflow_id)

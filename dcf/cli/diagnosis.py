@@ -8,6 +8,7 @@ from rich.text import Text
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped, status_text
 from dcf.values.json_text import Json
@@ -31,7 +32,7 @@ def why(
 
     What is stuck comes first. Reported is what is at the root, not each state that waits for it.
     """
-    with opening.application() as found:
+    with opening.application() as found, patience("looking at the run"):
         document = found.diagnosis.explain(workflow_id, state).as_json()
     if as_json:
         typer.echo(json_text(document, indent=2))

@@ -10,6 +10,7 @@ import typer
 
 from dcf.cli import opening, panels
 from dcf.cli.documents import InvalidDocument, parse_document, read_text
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import run_word, say
 from dcf.data import find_file
@@ -109,7 +110,7 @@ def _run(what: str) -> "Survey":
     try:
         from dcf.runs.survey import MOST
 
-        with opening.application() as found:
+        with opening.application() as found, patience("reading the run"):
             drawn = found.runs.survey(what, MOST)
     except UnknownRun:
         raise NotFound(f"There is no file and no run '{what}'.", _HINT) from None

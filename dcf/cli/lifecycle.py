@@ -9,6 +9,7 @@ from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
 from dcf.cli.authorship import accepted, by_the_local_user, recorded
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
 from dcf.cli.wording import in_commands
@@ -51,7 +52,9 @@ def cancel(
     """
     ask(f"Cancel run {clean(run)}? What its agents work on is lost.", yes=yes)
     with opening.application() as found, by_the_local_user():
-        _print(run, "cancelled", found.lifecycle.cancel(run, reason=reason, request_id=request_id), as_json=as_json)
+        with patience("cancelling what is open"):
+            answer = found.lifecycle.cancel(run, reason=reason, request_id=request_id)
+        _print(run, "cancelled", answer, as_json=as_json)
 
 
 def pause(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
@@ -66,7 +69,9 @@ def pause(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
 def resume(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
     """Let a paused run go on, and tell the agents of all states that can be taken."""
     with opening.application() as found, by_the_local_user():
-        _print(run, "resumed", found.lifecycle.resume(run, reason=reason, request_id=request_id), as_json=as_json)
+        with patience("telling the agents"):
+            answer = found.lifecycle.resume(run, reason=reason, request_id=request_id)
+        _print(run, "resumed", answer, as_json=as_json)
 
 
 def resolve(
@@ -116,7 +121,8 @@ def resolve(
     if wish.how is not None:
         ask(f"End {clean(state)} of run {clean(run)}? That is not taken back.", yes=yes)
     with opening.application() as found, by_the_local_user():
-        answer = found.lifecycle.resolve(run, wish, reason=reason, request_id=request_id)
+        with patience("ending the state" if wish.how is not None else "assigning the state"):
+            answer = found.lifecycle.resolve(run, wish, reason=reason, request_id=request_id)
         _print(run, "resolved", answer, as_json=as_json)
 
 
@@ -189,7 +195,8 @@ def finalize(
     ask(f"Close run {clean(run)} for good? What is open in it is cancelled.", yes=yes)
     final = None if status is None else RunStatus(status)
     request = Finalize(workflow_id=run, close_open_states=not keep_open, status=final, note=check_reason(reason))
-    with opening.application() as found, recorded(found, "finalize_workflow", {"workflow_id": run}):
+    about, doing = {"workflow_id": run}, "closing the run"
+    with opening.application() as found, recorded(found, "finalize_workflow", about), patience(doing):
         closed = found.closing.close(request, delete_agents=not keep_agents)
     if as_json:
         shown = {"workflow_id": run, "audit": dict(closed.audit), "agents": [asdict(one) for one in closed.agents]}

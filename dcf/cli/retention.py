@@ -4,8 +4,6 @@
 and repeated.
 """
 
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -18,6 +16,7 @@ from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
 from dcf.cli.authorship import accepted, recorded
 from dcf.cli.lifecycle import BEFORE, Reason, RequestId, Yes
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
 from dcf.errors import InvalidArgument
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from dcf.values.json_text import Json
 
 _PAGE: Final = 200
-_PROGRESS_S: Final = 1.0
 _ENDED: Final = ("succeeded", "failed", "cancelled", "partial")
 
 
@@ -53,7 +51,7 @@ def delete(
     """
     ask(f"Delete run {clean(workflow_id)} and all that is kept of it?", yes=yes)
     about = {"workflow_id": workflow_id} | ({} if reason is None else {"reason": reason})
-    with opening.application() as found, recorded(found, "delete_run", about):
+    with opening.application() as found, recorded(found, "delete_run", about), patience("deleting the run"):
         answer = accepted(found.retention.delete(workflow_id, reason, request_id), workflow_id)
     if as_json:
         typer.echo(json_text({"workflow_id": workflow_id, "existed": answer.existed}, indent=2))
@@ -147,11 +145,12 @@ def _candidates(
 
     before = found.run_list.list_runs(RunQuery(limit=1)).now - span * SECOND
     names, counts = list[str](), Counter[str]()
-    for status in map(RunStatus, statuses):
-        query = RunQuery(limit=_PAGE, status=status, workflow=workflow, tag=tag, until=before)
-        own = [row.workflow_id for row in _ended_before(found, query, before)]
-        names += own
-        counts.update({status.value: len(own)} if own else {})
+    with patience("runs found:", lambda: len(names)):
+        for status in map(RunStatus, statuses):
+            query = RunQuery(limit=_PAGE, status=status, workflow=workflow, tag=tag, until=before)
+            for row in _ended_before(found, query, before):
+                names.append(row.workflow_id)
+                counts[status.value] += 1
     return names, counts
 
 
@@ -169,17 +168,15 @@ def _ended_before(found: "Application", query: "RunQuery", before: int) -> "Iter
 
 
 def _delete_all(found: "Application", names: list[str]) -> int:
-    """Delete runs one by one, and show how far it is, at most once a second. Return how many were deleted."""
+    """Delete runs one by one, and show how far it is. Return how many were deleted."""
     from dcf.values.refusal import Refusal
 
-    deleted, shown_at = 0, time.monotonic()
+    deleted = 0
     try:
-        for number, name in enumerate(names, 1):
-            answer = found.retention.delete(name, "pruned")
-            deleted += not isinstance(answer, Refusal) and answer.existed
-            if time.monotonic() - shown_at >= _PROGRESS_S and sys.stderr.isatty():
-                shown_at = time.monotonic()
-                say(f"{number:,} of {len(names):,}")
+        with patience("runs deleted:", lambda: deleted, len(names)):
+            for name in names:
+                answer = found.retention.delete(name, "pruned")
+                deleted += not isinstance(answer, Refusal) and answer.existed
     except KeyboardInterrupt:
         say(f"Stopped: {deleted:,} of {len(names):,} are deleted. The same command goes on with the rest.")
         raise

@@ -14,6 +14,7 @@ from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.documents import as_workflow, read_given, read_workflow
 from dcf.cli.lifecycle import Reason, RequestId
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.data import find_file
 from dcf.errors import InvalidArgument
@@ -146,7 +147,7 @@ def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
 
     Example:  dcf retry order-42 --reason "the rates are back"
     """
-    with opening.application() as found, by_the_local_user():
+    with opening.application() as found, by_the_local_user(), patience("reading where the run came to a halt"):
         answer = accepted(found.retrying.retry(run, reason=reason, request_id=request_id), run)
         found.clock.finish(LAST_DELIVERIES_S)
     if as_json:
@@ -158,7 +159,8 @@ def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
 
 def tell(found: "Application", run: str, answer: "Created", definition: "Definition", *, as_json: bool) -> None:
     """Wait until the agents are told, and print the id of the run."""
-    found.clock.finish(LAST_DELIVERIES_S)
+    with patience("telling the agents"):
+        found.clock.finish(LAST_DELIVERIES_S)
     _warn(answer, definition)
     if not as_json:
         typer.echo(clean(run))
