@@ -45,7 +45,7 @@ def export(
 ) -> None:
     """Export a run: its workflow, its documents and its history, as one JSON file or as an HTML page.
 
-    The JSON is read elsewhere with  dcf show --file FILE,  dcf events --file FILE  and  dcf export --file FILE --html.
+    The JSON is read elsewhere, without Redis: show, events, why and graph take  --file FILE,  as does export --html.
 
     Lease tokens are not exported; inputs, outputs and errors are, as the agents wrote them.
     """
@@ -145,16 +145,16 @@ def _page_of(head: Mapping[str, Json], states: Iterator[tuple[str, Json]], event
 
 def _picture(head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
     """Draw the workflow with the statuses of its states; nothing for a workflow that this version cannot read."""
-    from dcf.core.definition import read_definition
+    from dcf.core.export import ExportedRun
     from dcf.drawing import draw_svg
     from dcf.errors import InvalidDefinition
+    from dcf.runs.survey import survey_of_export
 
     try:
-        machine = read_definition(head.get("definition")).machine
+        drawn = survey_of_export(ExportedRun(head=head, states=states))
     except InvalidDefinition:
         return ""
-    statuses = {path: str(state.get("status")) for path, state in states.items()}
-    return draw_svg(machine, statuses, title=str(head.get("workflow_id")))
+    return draw_svg(drawn.machine, drawn.statuses, drawn.shares, title=str(head.get("workflow_id")))
 
 
 @contextmanager
