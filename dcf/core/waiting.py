@@ -11,8 +11,10 @@ NO_LOOK: Final = 2**53
 """A timer that never fires: the state stays listed as open, and no clock needs to look at it."""
 
 
-def limited(doc: StateDoc, step: OpenTask, now: int) -> StateDoc:
-    """Return the document of an entered Task with its timeouts."""
+def limited(doc: StateDoc, step: OpenTask, now: int, epoch: int) -> StateDoc:
+    """Return the document of an entered Task with its timeouts, and what its task token names."""
+    if step.gets_token:
+        doc = replace(doc, visit=epoch)
     if step.timeout_s is None and step.heartbeat_s is None:
         return doc
     deadline = None if step.timeout_s is None else now + step.timeout_s * SECOND
