@@ -15,6 +15,7 @@ from dcf.files.tree import FileTree
 from dcf.ports import AgentPlatform, Deliverer
 from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
+from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
@@ -26,6 +27,7 @@ from dcf.runs.health import Health
 from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.outside import Outside
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
@@ -78,7 +80,8 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on states, `lifecycle` those on whole runs; `starting` begins runs, `retrying`
+    `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on
+    Tasks that wait for something outside of dcf, `callbacks` those by task token; `starting` begins runs, `retrying`
     lets ended ones go on. `runs` reads their status, `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
     `closing` closes a run together with them, `equipment` gives them skills from `library`, and `desk` tells them what
@@ -90,6 +93,8 @@ class Application:
     settings: Settings
     control_plane: ControlPlane
     lifecycle: Lifecycle
+    outside: Outside
+    callbacks: Callbacks
     starting: Starting
     retrying: RunRetrying
     runs: RunViews
@@ -158,6 +163,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             settings=settings,
             control_plane=plane,
             lifecycle=Lifecycle(plane),
+            outside=Outside(plane),
+            callbacks=Callbacks(plane),
             starting=Starting(plane.transactions, plane.follow_ups, parts.definitions),
             retrying=RunRetrying(plane),
             runs=parts.views,

@@ -11,6 +11,7 @@ from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.model import Meta, RunStatus, StateDoc, Status
 from dcf.core.notices import NoticeKind, stop_notices
+from dcf.core.waiting import NO_LOOK, next_look
 from dcf.values.instants import SECOND, from_text
 
 REMINDER_DELAY = 15 * SECOND
@@ -30,7 +31,7 @@ PAUSED_DELAY = 300 * SECOND
 STUCK_REMINDERS = 3
 """After so many reminders in vain (a minute and three quarters) the run is listed as stuck."""
 
-NEVER = 2**53
+NEVER = NO_LOOK
 """A timer that never fires."""
 
 _LONGEST_DELAY = 300 * SECOND
@@ -54,6 +55,8 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
         return Decision(answer=Owed(fired="not_due"), changes=Changes(timers={state: doc.attention(doc.not_before)}))
     if doc.is_scope and doc.status is Status.RUNNING:
         return Decision(answer=Owed(fired="scope"), changes=Changes(timers={state: now + JOIN_DELAY}))
+    if doc.waits_outside:
+        return Decision(answer=Owed(fired="outside"), changes=Changes(timers={state: next_look(doc)}))
     if doc.kind is not None:
         return Decision(answer=Owed(fired="waited", size=None if doc.scope is None else doc.scope.size))
     if doc.tries >= meta.max_attempts:
@@ -89,6 +92,8 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
         return doc.attention(doc.not_before)
     if doc.is_scope and doc.status is Status.RUNNING:
         return now + JOIN_DELAY
+    if doc.waits_outside:
+        return next_look(doc)
     if meta.is_paused:
         return doc.attention(now + PAUSED_DELAY)
     waits = _awaits_start(doc, meta)

@@ -4,6 +4,7 @@ Names what is read and the pure decision that is made on it; decides nothing.
 """
 
 import secrets
+from dataclasses import replace
 from functools import partial
 
 from dcf.core.answers import Created
@@ -13,7 +14,7 @@ from dcf.core.repeating import Rerun, link, repeated, request_to_rerun
 from dcf.core.starting import Start, new_id, read_reference, start
 from dcf.errors import UnknownDefinition, UnknownRun
 from dcf.runs.follow_ups import FollowUps
-from dcf.runs.transactions import Transactions
+from dcf.runs.transactions import Transactions, with_secret
 from dcf.store.definitions import KeptDefinitions
 from dcf.values.refusal import Refusal
 
@@ -41,7 +42,8 @@ class Starting:
 
     def start(self, asked: Start) -> Created | Refusal:
         """Create a run and kick it off. Repeating the same request returns the run that exists."""
-        wish = asked.wish
+        wish = with_secret(asked.wish)
+        asked = replace(asked, wish=wish)
         known = () if asked.request is None else (asked.request.key,)
         reads = Reads(open_states=(0, _ALL), whole_meta=True, run_receipts=known)
         decide = partial(start, asked=asked)
