@@ -225,11 +225,15 @@ class Remaining:
 
 @record(frozen=True, slots=True, kw_only=True)
 class More:
-    """Returned instead of an answer if the decision needs more than was read; nothing is written."""
+    """Returned instead of an answer if the decision needs more than was read; nothing is written.
+
+    `page`: of the open states, in place of single ones that were thought to be ready and are not.
+    """
 
     scopes: tuple[str, ...] = ()
     items: tuple[tuple[str, int], ...] = ()
     receipts: tuple[tuple[str, str], ...] = ()
+    page: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True)

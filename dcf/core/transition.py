@@ -68,8 +68,9 @@ class Transition:
 
     `stateful` keeps the full entry of each state, since later states may read it; `revisits` removes what is not kept,
     since a state may be entered more than once. `epoch` is the fencing number of the completion: entered states start
-    from it, so that epochs grow along every path. `visited_before` are documents of states that may be entered again,
-    and of the scopes around. While the run is `starting`, nothing is announced; `kick_off` does.
+    from it, so that epochs grow along every path. `left` are states that the claimant may take beyond its number.
+    `visited_before` are documents of states that may be entered again, and of the scopes around. While the run is
+    `starting`, nothing is announced; `kick_off` does.
     """
 
     now: int
@@ -84,6 +85,7 @@ class Transition:
     run_status: RunStatus = RunStatus.RUNNING
     entered: tuple[str, ...] = ()
     claimed: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
     def apply(self, advance: Advance, claimant: Claimant | None = None) -> None:
         """Record the steps in order, then the end of the run if they led there."""
@@ -223,6 +225,7 @@ class Transition:
         writes.notices[:] = [told for told in writes.notices if told.state is None or not within(told.state, owner)]
         self.entered = tuple(path for path in self.entered if not within(path, owner))
         self.claimed = tuple(path for path in self.claimed if not within(path, owner))
+        self.left = tuple(path for path in self.left if not within(path, owner))
 
     def _succeed(self, step: Ended) -> None:
         """Close a Wait, Parallel or Map that has ended. A Task is closed by its holder's write."""
@@ -243,6 +246,8 @@ class Transition:
 
     def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
         taker = claimant if claimant is not None and self._may_claim(step.path, claimant) else None
+        if taker is not None and len(self.claimed) >= taker.most:
+            self.left, taker = (*self.left, step.path), None
         doc = self._opened(step.path, step.source, Status.PENDING, taker)
         if step.timeout_s is not None or step.heartbeat_s is not None:
             deadline = None if step.timeout_s is None else self.now + step.timeout_s * SECOND
@@ -270,7 +275,7 @@ class Transition:
     def _may_claim(self, path: str, claimant: Claimant) -> bool:
         """Return True if the claimant may lease the state. An assignment that was not read does not count as none."""
         known = name_of(path) in self.meta.agents and not self.meta.is_paused
-        return known and len(self.claimed) < claimant.most and self.meta.may_take(path, claimant.owner)
+        return known and self.meta.may_take(path, claimant.owner)
 
     def _wait(self, step: OpenWait) -> None:
         doc = self._opened(step.path, step.source, Status.RUNNING)
