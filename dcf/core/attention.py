@@ -5,13 +5,13 @@ when it has been ready for a while without a lease: then its agents are reminded
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.model import Meta, RunStatus, StateDoc, Status
 from dcf.core.notices import NoticeKind, stop_notices
 from dcf.values.instants import SECOND
+from dcf.values.records import replace
 
 REMINDER_DELAY = 15 * SECOND
 """Delay before the first reminder of a ready state that was not leased; it doubles each time."""

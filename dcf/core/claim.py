@@ -3,8 +3,6 @@
 Pure. The open states of a run are read as a page, in the order in which the clock looks at them.
 """
 
-from dataclasses import replace
-
 from dcf.core.answers import Leased, NothingReady
 from dcf.core.decision import Decision, Snapshot
 from dcf.core.lease import Acquire, acquire
@@ -13,7 +11,7 @@ from dcf.core.refusals import run_closed, run_paused
 from dcf.core.scopes import with_scopes
 from dcf.core.transition import Claimant, Transition
 from dcf.values.digest import next_token
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 

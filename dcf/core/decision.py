@@ -6,13 +6,13 @@ one of `Snapshot`, each kind of write one field of `Changes`; the store has one 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 Answer_co = TypeVar("Answer_co", covariant=True)
 

@@ -5,7 +5,6 @@ answers `More`. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import chain, islice
 from typing import Any, Final
@@ -23,6 +22,7 @@ from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.core.scopes import with_scopes
 from dcf.values.digest import fingerprint
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _OTHERS = 8

@@ -4,7 +4,7 @@ Pure: (snapshot, request, definition) to Decision. A holder's write is refused w
 """
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
@@ -21,7 +21,7 @@ from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.values.digest import content_fingerprint, next_token
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)

@@ -5,7 +5,6 @@ always. The present holder is fenced out: its lease ends here, and it is told to
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final, Literal, TypeAlias
 
 from dcf.asl import engine
@@ -23,7 +22,7 @@ from dcf.core.transition import Transition, clock_of
 from dcf.errors import InvalidArgument
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 How: TypeAlias = Literal["output", "error", "skip"]

@@ -5,7 +5,7 @@ Used by creation, completion and failure alike. Does not decide who may write.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from dcf.asl.state_paths import ancestors, name_of, split_scope, within
@@ -42,7 +42,7 @@ from dcf.core.scopes import cancelled
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 Answer = TypeVar("Answer")
 

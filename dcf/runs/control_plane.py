@@ -6,7 +6,6 @@ the work that it left. States are given by name or, inside Parallel and Map, by 
 
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
@@ -32,6 +31,7 @@ from dcf.store.authors import current_account
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
 from dcf.values.json_text import Json, byte_length
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")

@@ -6,7 +6,6 @@ module decides nothing and sends no Redis command.
 
 import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 from dcf.core import lifecycle, needs, resolving
@@ -20,6 +19,7 @@ from dcf.runs.transactions import Run
 from dcf.store.authors import current_account
 from dcf.store.runs import Committed
 from dcf.values.identifiers import check_agents
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _ALL: Final = 1_000_000

@@ -4,7 +4,7 @@ Repeats a decision that asked for more documents, or that used the definition of
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
@@ -22,6 +22,7 @@ from dcf.errors import StoreUnsuitable, UnknownRun, UnknownState
 from dcf.runs.kept_scopes import KeptScopes
 from dcf.store.runs import Committed, RunStore
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 Answer = TypeVar("Answer")
 

@@ -47,7 +47,10 @@ def _together(events: Sequence[Event]) -> list[Json]:
     for event in events:
         data, epoch = event.data, event.data.get("epoch")
         told = [_TYPES.get(event.type, event.type), event.state or "", None if epoch is None else epoch - before]
-        rest = {_NAMES.get(name, name): value for name, value in data.items() if name != "epoch"}
+        rest: dict[str, Json] = {}
+        for name, value in data.items():
+            if name != "epoch":
+                rest[_NAMES.get(name, name)] = value
         written.append([*told, rest] if rest else told)
         before = epoch or before
     return written
