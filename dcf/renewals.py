@@ -33,8 +33,6 @@ class Renewals:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="dcf-renewals", daemon=True)
                 self._thread.start()
-            elif len(self._due) == 1:  # otherwise it wakes before this one is due
-                self._changed.notify()
         try:
             yield
         finally:
@@ -47,13 +45,17 @@ class Renewals:
                 self._try(work)
 
     def _wait(self) -> list["Work"]:
-        """Wait until leases are due, and return them. The others stay in order, since all are renewed alike."""
+        """Wait until leases are due, and return them. The others stay in order, since all are renewed alike.
+
+        It never waits for longer than until the next one could be due, so nobody needs to wake it for a new lease: that
+        would be a change of threads in each step.
+        """
         with self._changed:
             while True:
                 now, first = time.monotonic(), min(self._due.values(), default=None)
                 if first is not None and first <= now:
                     break
-                self._changed.wait(None if first is None else first - now)
+                self._changed.wait(self._every_s if first is None else first - now)
             found = [work for work, due in self._due.items() if due <= now]
             self._due |= dict.fromkeys(found, now + self._every_s)
             return found

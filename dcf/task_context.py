@@ -6,6 +6,7 @@ A function that may be called again uses it to make an effect outside dcf happen
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from dcf.values.json_text import Json
@@ -30,6 +31,14 @@ class TaskContext:
 
 def wants_context(function: Callable[..., Json]) -> bool:
     """Return True if a function has a parameter `context`."""
+    try:
+        return _has_parameter(function)
+    except TypeError:  # an object that is called like a function, and has no hash
+        return _has_parameter.__wrapped__(function)
+
+
+@lru_cache(maxsize=1024)
+def _has_parameter(function: Callable[..., Json]) -> bool:
     try:
         return _NAME in inspect.signature(function).parameters
     except (TypeError, ValueError):  # some functions written in C cannot say

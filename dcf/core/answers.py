@@ -50,7 +50,8 @@ class AlreadyCompleted(StateRefusal):
 class Updated:
     """A holder's write took effect, now or at an earlier, identical request (`repeated`).
 
-    `next_states` are the Tasks it entered, `claims` the leases on next ones that the caller got. `owner` held it.
+    `next_states` are the Tasks it entered, `claims` the leases on next ones that the caller got. `left` are those of
+    the entered ones that the caller may take as well, and that are beyond what it asked for. `owner` held it.
     """
 
     status: Status
@@ -59,6 +60,7 @@ class Updated:
     run_status: RunStatus = RunStatus.RUNNING
     next_states: tuple[str, ...] = ()
     claims: tuple[Leased, ...] = ()
+    left: tuple[str, ...] = ()
     owner: str | None = None
     repeated: bool = False
 

@@ -5,7 +5,6 @@ when it has been ready for a while without a lease: then its agents are reminded
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
@@ -13,6 +12,7 @@ from dcf.core.model import Meta, RunStatus, StateDoc, Status
 from dcf.core.notices import NoticeKind, stop_notices
 from dcf.core.waiting import NO_LOOK, next_look
 from dcf.values.instants import SECOND, from_text
+from dcf.values.records import replace
 
 REMINDER_DELAY = 15 * SECOND
 """Delay before the first reminder of a ready state that was not leased; it doubles each time."""

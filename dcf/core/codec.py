@@ -6,6 +6,7 @@ kept. The writer always writes one form. Decides nothing.
 
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from dcf.asl.steps import Entry, Tolerance
@@ -32,6 +33,13 @@ _RARE_FIELDS = frozenset(
 _STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
 
 _COUNTERS = ("reminders", "start_reminders", "retries", "tries_from")
+
+_rare_of = attrgetter("kind", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope")
+_NOTHING_RARE = (None,) * 8
+_holder_of = attrgetter("token", "owner_agent_id", "ts", "ttl_s", "expires_at")
+_NO_HOLDER = (None,) * 5
+_last_of = attrgetter("receipt", "claim", *_COUNTERS)
+_NOTHING_LAST = (None, None, 0, 0, 0, 0)
 
 _STATUSES = {status.value: status for status in Status} | {"done": Status.SUCCEEDED}
 _RUN_STATUSES = {status.value: status for status in RunStatus}
@@ -70,7 +78,7 @@ def show_state(doc: StateDoc) -> dict[str, Json]:
     """Write a state document for readers: whole, whether the state is open or has ended, and without the receipt."""
     written = {
         **doc.extra,
-        "status": doc.status.value,
+        "status": str(doc.status),
         "attempts": doc.attempts,
         "lease": write_lease(doc.lease),
         "started_at": _text(doc.started_at),
@@ -143,13 +151,13 @@ def write_receipt(receipt: Receipt) -> dict[str, Json]:
         "out": receipt.output_written or None,
         "status": None if receipt.status is usual else receipt.status.value,
         "run_status": None if receipt.run_status is RunStatus.RUNNING else receipt.run_status.value,
-        "claimed": _one_or_all(receipt.claimed),
+        "claimed": _one_or_all(receipt.claimed) if receipt.claimed else None,
         "next": None if receipt.next_states == receipt.claimed else list(receipt.next_states),
     }
     written: dict[str, Json] = {"req": receipt.request, "at": receipt.at}
     if receipt.operation is not Operation.COMPLETE:
         written["op"] = receipt.operation.value
-    return written | {name: value for name, value in rare.items() if value is not None}
+    return written | _present(rare)
 
 
 def read_receipt(document: Json) -> Receipt | None:
@@ -208,7 +216,7 @@ def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = Non
     found = _object(document)
     if agents is None:
         agents = {state: read_assignment(value) for state, value in _object(found.get("agents")).items()}
-    status = found.get("status") or RunStatus.RUNNING.value
+    status = found.get("status") or RunStatus.RUNNING
     return Meta(
         status=_RUN_STATUSES.get(_string(status) or "", RunStatus.PARTIAL),
         definition_sha256=str(found.get("definition_sha256")),
@@ -216,7 +224,7 @@ def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = Non
         is_started=found.get("started_at") is not None,
         planner_agent_id=_string(found.get("planner_agent_id")),
         created_by=_string(found.get("created_by")),
-        is_paused=found.get("paused_at") is not None and status == RunStatus.RUNNING.value,
+        is_paused=found.get("paused_at") is not None and status == RunStatus.RUNNING,
         agents=agents,
         max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
         clock_due_at=from_text(found.get("clock_due_at")),
@@ -249,17 +257,16 @@ def _lease(found: Json, epoch: Json) -> Lease:
 
 
 def _write_ended(doc: StateDoc) -> dict[str, Json]:
-    lease, last = write_lease(doc.lease), _write_last(doc)
-    epoch = lease.pop("epoch")
-    if epoch != (doc.started_at or 0):
-        last["epoch"] = epoch
+    last = _write_last(doc)
+    if doc.lease.epoch != (doc.started_at or 0):
+        last["epoch"] = doc.lease.epoch
     if doc.waits_for:
         last["w"] = dict(doc.waits_for)
     written: dict[str, Json] = {
         **doc.extra,
-        "status": doc.status.value,
+        "status": str(doc.status),
         "attempts": doc.attempts,
-        "lease": _present(lease),
+        "lease": {} if _holder_of(doc.lease) == _NO_HOLDER else _present({**write_lease(doc.lease), "epoch": None}),
     }
     if doc.started_at is not None:
         written["started_at"] = to_text(doc.started_at)
@@ -273,6 +280,8 @@ def _write_ended(doc: StateDoc) -> dict[str, Json]:
 
 def _write_rare(doc: StateDoc) -> dict[str, Json]:
     """Write the fields that few states have."""
+    if _rare_of(doc) == _NOTHING_RARE:
+        return {}
     rare: dict[str, Json] = {
         "type": doc.kind,
         "not_before": _text(doc.not_before),
@@ -315,6 +324,8 @@ def _read_scope(found: Json) -> ScopeBounds | None:
 
 def _write_last(doc: StateDoc) -> dict[str, Json]:
     """Write the last receipt (`r`) and the counters. The time of a receipt is left out where it is that of the end."""
+    if _last_of(doc) == _NOTHING_LAST:
+        return {}
     receipt = None if doc.receipt is None else write_receipt(doc.receipt)
     if receipt is not None and receipt["at"] == doc.finished_at:
         del receipt["at"]

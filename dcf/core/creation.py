@@ -4,7 +4,7 @@ Pure. The start state is entered like any other, so a workflow of Pass and Choic
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dcf.asl import engine
 from dcf.asl.state_paths import join
@@ -22,6 +22,7 @@ from dcf.core.refusals import conflict
 from dcf.core.transition import Transition, clock_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, byte_length
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 

@@ -5,7 +5,7 @@ Pure. Finalizing also stops all workers: each of their writes watches meta and i
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dcf.core import receipts
 from dcf.core.answers import Finalized
@@ -16,6 +16,7 @@ from dcf.core.model import Lease, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_notices
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 CLOSED_BY_FINALIZE = "finalized: state closed by finalize_workflow"
 

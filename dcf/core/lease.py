@@ -4,8 +4,6 @@ Pure: (snapshot, request) to Decision. The token in a request is drawn by the ca
 request id, so the same call may be repeated until its outcome is known (reliability notes, section 1).
 """
 
-from dataclasses import replace
-
 from dcf.core import receipts, refusals
 from dcf.core.answers import Leased, Released
 from dcf.core.attention import REMINDER_DELAY
@@ -15,7 +13,7 @@ from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc,
 from dcf.core.outside_refusals import waits_outside
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _MINUTE = 60 * SECOND

@@ -26,10 +26,11 @@ class Status(StrEnum):
     SKIPPED = "skipped"
     CANCELLED = "cancelled"
 
-    @property
-    def is_terminal(self) -> bool:
-        """True if nothing more happens in this visit of the state."""
-        return self not in OPEN
+    is_terminal: bool
+    """True if nothing more happens in this visit of the state."""
+
+    def __init__(self, text: str) -> None:
+        self.is_terminal = text not in {"pending", "running"}
 
 
 OPEN = frozenset({Status.PENDING, Status.RUNNING})

@@ -5,7 +5,7 @@ same answer, and another request with the same id is refused. Pure; what a reque
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from dcf.core.decision import Changes, Decision, More, Snapshot
@@ -14,7 +14,7 @@ from dcf.core.refusals import run_request_id_used
 from dcf.errors import InvalidArgument
 from dcf.values.digest import content_fingerprint, fingerprint
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 LONGEST_REASON: Final = 2000

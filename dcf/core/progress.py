@@ -4,7 +4,7 @@ Pure: (snapshot, request, definition) to Decision. A holder's write is refused w
 """
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
 from dcf.asl import engine
 from dcf.asl.steps import Advance
@@ -12,7 +12,7 @@ from dcf.asl.surroundings import Clock
 from dcf.core import receipts, refusals
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Updated
-from dcf.core.claim import claim_ready
+from dcf.core.claim import claim_ready, needs_page
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.lease import Release, cleared, forgotten_claim, release
@@ -22,7 +22,7 @@ from dcf.core.waiting import begun, next_look
 from dcf.values.digest import content_fingerprint, next_token
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
@@ -217,7 +217,11 @@ def _settle(
             return Decision(answer=more)
     claims = step.claims() if step.claimed else ()
     if claimant is not None and not request.only_entered and len(claims) < claimant.most:
-        claims += claim_ready(step, snapshot, replace(claimant, most=claimant.most - len(claims)))
+        still = replace(claimant, most=claimant.most - len(claims))
+        others = claim_ready(step, snapshot, still)
+        if step.run_status is RunStatus.RUNNING and needs_page(snapshot, len(others), still):
+            return Decision(answer=More(page=True))
+        claims += others
     answer = _answer(step, request, closed, doc.lease.owner_agent_id, claims)
     mine, moved = receipts.keep(state, step.writes.states[state], _receipt(request, answer, snapshot.now))
     step.writes.states[state] = mine
@@ -280,6 +284,7 @@ def _answer(
         run_status=step.run_status,
         next_states=step.entered,
         claims=claims,
+        left=step.left,
         owner=holder,
     )
 

@@ -5,7 +5,7 @@ Used by creation, completion and failure alike. Does not decide who may write.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from dcf.asl.state_paths import ancestors, name_of, split_scope, within
@@ -43,7 +43,7 @@ from dcf.core.waiting import begun, limited, next_look
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 Answer = TypeVar("Answer")
 
@@ -69,8 +69,9 @@ class Transition:
 
     `stateful` keeps the full entry of each state, since later states may read it; `revisits` removes what is not kept,
     since a state may be entered more than once. `epoch` is the fencing number of the completion: entered states start
-    from it, so that epochs grow along every path. `visited_before` are documents of states that may be entered again,
-    and of the scopes around. While the run is `starting`, nothing is announced; `kick_off` does.
+    from it, so that epochs grow along every path. `left` are states that the claimant may take beyond its number.
+    `visited_before` are documents of states that may be entered again, and of the scopes around. While the run is
+    `starting`, nothing is announced; `kick_off` does.
     """
 
     now: int
@@ -85,6 +86,7 @@ class Transition:
     run_status: RunStatus = RunStatus.RUNNING
     entered: tuple[str, ...] = ()
     claimed: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
     def apply(self, advance: Advance, claimant: Claimant | None = None) -> None:
         """Record the steps in order, then the end of the run if they led there."""
@@ -224,6 +226,7 @@ class Transition:
         writes.notices[:] = [told for told in writes.notices if told.state is None or not within(told.state, owner)]
         self.entered = tuple(path for path in self.entered if not within(path, owner))
         self.claimed = tuple(path for path in self.claimed if not within(path, owner))
+        self.left = tuple(path for path in self.left if not within(path, owner))
 
     def _succeed(self, step: Ended) -> None:
         """Close a Wait, Parallel or Map that has ended. A Task is closed by its holder's write."""
@@ -244,6 +247,8 @@ class Transition:
 
     def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
         taker = claimant if claimant is not None and self._may_claim(step, claimant) else None
+        if taker is not None and len(self.claimed) >= taker.most:
+            self.left, taker = (*self.left, step.path), None
         doc = limited(self._opened(step.path, step.source, Status.PENDING, taker), step, self.now, self.epoch)
         self.entered = (*self.entered, step.path)
         self.writes.inputs[step.path] = self._given(step.entry, step.effective)
@@ -260,19 +265,14 @@ class Transition:
             return
         self.writes.timers[step.path] = doc.attention(NEVER if self.starting else self.now + REMINDER_DELAY)
         if not self.starting:
-            told = Notice(
-                type=NoticeKind.READY.value,
-                state=step.path,
-                epoch=self.epoch,
-                source=step.source,
-                reason="upstream_done",
-            )
+            kind, why = NoticeKind.READY.value, "upstream_done"
+            told = Notice(type=kind, state=step.path, epoch=self.epoch, source=step.source, reason=why)
             self.writes.notices.append(told)
 
     def _may_claim(self, step: OpenTask, claimant: Claimant) -> bool:
         """Return True if the claimant may lease the state. An assignment that was not read does not count as none."""
         known = name_of(step.path) in self.meta.agents and not self.meta.is_paused and step.waits_as is None
-        return known and len(self.claimed) < claimant.most and self.meta.may_take(step.path, claimant.owner)
+        return known and self.meta.may_take(step.path, claimant.owner)
 
     def _wait(self, step: OpenWait) -> None:
         doc = self._opened(step.path, step.source, Status.RUNNING)

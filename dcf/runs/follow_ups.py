@@ -8,7 +8,6 @@ commits that owe some. This module decides nothing.
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -29,6 +28,7 @@ from dcf.ports import ItemSource
 from dcf.runs.transactions import Run, Transactions
 from dcf.store.runs import Committed
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _log = logging.getLogger(__name__)

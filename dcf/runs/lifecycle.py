@@ -5,7 +5,6 @@ module decides nothing and sends no Redis command.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, TypeAlias
 
 from dcf.asl.states import Task
@@ -21,6 +20,7 @@ from dcf.runs.transactions import Run
 from dcf.store.authors import current_account
 from dcf.store.runs import Committed
 from dcf.values.identifiers import check_agents
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _ALL: Final = 1_000_000

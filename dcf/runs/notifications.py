@@ -7,7 +7,7 @@ stand still. Any number of copies may run at once.
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dcf.asl.state_paths import inside
@@ -25,6 +25,7 @@ from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
 from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told, ToldRecords
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, dump
+from dcf.values.records import replace
 
 STALLED_S: Final = 30.0
 """Seconds after which an outbox entry that its deliverer did not settle is taken over by another."""

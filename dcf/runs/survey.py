@@ -5,7 +5,7 @@ Open states are read first, then ended ones, outer scopes before inner ones. Wha
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -21,6 +21,7 @@ from dcf.core.scopes import fenced, with_scopes
 from dcf.drawing import Share
 from dcf.store.runs import RunStore
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 MOST: Final = 4_000
 """Most documents that are looked for to draw one diagram."""

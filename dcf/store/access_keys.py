@@ -6,7 +6,7 @@ once and together keep its rates.
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hmac import compare_digest
 from typing import Final
 
@@ -32,6 +32,7 @@ from dcf.store.connection import Command, Connections
 from dcf.store.documents import Documents, Verdict, micros
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
+from dcf.values.records import replace
 
 _ID_BYTES = 6
 _PAGE: Final = 500

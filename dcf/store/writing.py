@@ -17,7 +17,7 @@ from dcf.core.operations import write_run_receipt
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
-from dcf.store.event_fields import write_event
+from dcf.store.event_fields import write_events
 from dcf.store.key_parts import encode_state, receipt_field
 from dcf.store.keys import RunKeys
 from dcf.store.state_texts import write_text
@@ -100,9 +100,9 @@ def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results
     }
 
 
-def event_command(run: RunKeys, event: Event) -> Command:
-    """Return the command that adds an entry to the run's history; its author is the caller, if there was one."""
-    return ("XADD", run.events, "*", *write_event(event, current_author()))
+def event_commands(run: RunKeys, events: Sequence[Event]) -> list[Command]:
+    """Return the commands that add events to the run's history; their author is the caller, if there was one."""
+    return [("XADD", run.events, "*", *fields) for fields in write_events(events, current_author())]
 
 
 def notice_command(run: RunKeys, notice: Notice) -> Command:
@@ -181,7 +181,7 @@ def _ended(packet: Packet, run: RunKeys, ended: Mapping[str, Tally]) -> None:
 
 
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
-    packet.others += [event_command(run, event) for event in events]
+    packet.others += event_commands(run, events)
 
 
 def _notices(packet: Packet, run: RunKeys, notices: Sequence[Notice]) -> None:
