@@ -13,7 +13,7 @@ from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.healing import healed
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.values.digest import fingerprint
-from dcf.values.instants import SECOND
+from dcf.values.instants import SECOND, from_text
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 
@@ -72,6 +72,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
             state=request.state,
             doc=doc,
             given=snapshot.inputs.get(request.state),
+            visit=_visit(doc, meta),
         )
         return Decision(answer=held)
     refusal = _why_not(doc, meta, request, snapshot)
@@ -197,6 +198,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             state=request.state,
             doc=taken,
             given=snapshot.inputs.get(request.state),
+            visit=_visit(doc, _meta(snapshot)),
         ),
         changes=Changes(
             states={request.state: taken},
@@ -295,6 +297,10 @@ def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, dict[re
 
 def _owner_differs(doc: StateDoc, owner: str | None) -> bool:
     return owner is not None and doc.lease.owner_agent_id is not None and owner != doc.lease.owner_agent_id
+
+
+def _visit(doc: StateDoc, meta: Meta) -> int:
+    return doc.visit or from_text(meta.created_at) or 0
 
 
 def _meta(snapshot: Snapshot) -> Meta:

@@ -202,6 +202,11 @@ class StateDoc:
         return self.attempts - self.tries_from
 
     @property
+    def visit(self) -> int:
+        """Epoch of what entered it, the same for all attempts of this visit; 0 for the first state of a run."""
+        return max(self.waits_for.values(), default=0)
+
+    @property
     def heartbeat_due(self) -> int | None:
         """Time by which its holder must renew the lease, or the heartbeat timeout passes."""
         if self.heartbeat_s is None or self.lease.token is None or self.lease.ts is None:

@@ -264,8 +264,7 @@ def test_an_assignment_of_no_task_is_refused(site: Site) -> None:
 
 def test_a_function_that_asks_a_person_fails_at_once_and_does_not_wait_unseen(site: Site) -> None:
     result, code = result_of(hello(site, TASK + " return input('Approve? ')"))
-    assert (code, result["status"], result["error"]) == (1, "failed", "States.TaskFailed")
-    assert "EOFError" in result["cause"]
+    assert (code, result["status"], result["error"]) == (1, "failed", "EOFError")
 
 
 FALLS = TASK + " import os\n print('it fell over', flush=True)\n os._exit(7)"
