@@ -122,7 +122,7 @@ def _refused(answer: Mapping[str, Json]) -> str | None:
 
 
 def _work(workflow_id: str, state: str, token: str, granted: Mapping[str, Json], document: Mapping[str, Json]) -> Work:
-    """Return the work that was granted; `document` has the attempts and the timeouts of the state."""
+    """Return the work that was granted; `document` has the attempts, the visit and the timeouts of the state."""
     return Work(
         workflow_id=workflow_id,
         state=state,
@@ -130,7 +130,7 @@ def _work(workflow_id: str, state: str, token: str, granted: Mapping[str, Json],
         given=granted.get("input"),
         attempt=document.get("attempts", 1),
         epoch=(granted.get("lease") or {}).get("epoch", 0),
-        visit=granted.get("visit") or 0,
+        visit=document.get("visit") or 0,
         deadline=document.get("deadline"),
         heartbeat_s=document.get("heartbeat_s"),
     )

@@ -56,7 +56,6 @@ class LeaseGranted(LeaseAnswer):
     """The lease and the state as they are now. `input` is what to work on; `provenance` says who wrote it."""
 
     ready: bool | None = None
-    visit: Any = None  # an integer (`Leased`); its schema would cost every agent's list of tools 60 bytes each time
     provenance: dict[str, Any] | None = None
     input: Any = None
 
@@ -228,8 +227,7 @@ def _granted(answer: Leased, workflow_id: str) -> LeaseGranted:
         state=answer.state,
         ready=True,
         lease=write_lease(answer.doc.lease),
-        updated_state=holder_state(answer.doc),
-        visit=answer.visit,
+        updated_state=holder_state(answer.doc) | {"visit": answer.visit},
         provenance=mark_of_input(answer.state, answer.doc),
         input=answer.given,
     )
