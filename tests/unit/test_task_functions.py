@@ -1,7 +1,7 @@
 """The shape of a task function: what it may look like, how it is called, and what is told when it cannot be."""
 
 import functools
-import types
+import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -66,8 +66,10 @@ def more(given: Any, context: TaskContext, unit: str = "EUR", *rest: Any, **word
 
 @pytest.mark.parametrize(
     "function",
-    [named, typed, typed_as_text, by_word, first, by_place, by_place_first, Called(), Called().method, wrapped, more]
-    + [functools.partial(more, unit="USD")],
+    [
+        *(named, typed, typed_as_text, by_word, first, by_place, by_place_first, wrapped, more),
+        *(Called(), Called().method, functools.partial(more, unit="USD")),
+    ],
     ids=lambda one: getattr(one, "__name__", type(one).__name__),
 )
 def test_a_context_is_handed_over_by_name_or_by_type_wherever_it_stands(function: Callable[..., Any]) -> None:
@@ -140,13 +142,14 @@ def test_an_annotation_that_only_a_type_checker_can_see_is_told_when_a_worker_st
 
 
 def test_a_function_is_looked_at_once_and_not_at_each_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dcf import task_functions
-
     looks: list[object] = []
-    signature = task_functions.inspect.signature
-    watched = types.SimpleNamespace(**vars(task_functions.inspect))
-    watched.signature = lambda function: [looks.append(function), signature(function)][1]
-    monkeypatch.setattr(task_functions, "inspect", watched)
+    signature = inspect.signature
+
+    def watched(function: Any) -> inspect.Signature:
+        looks.append(function)
+        return signature(function)
+
+    monkeypatch.setattr("inspect.signature", watched)
     tools = FakeTools(acquire_state_lease={"input": 1})
     worker = Worker(tools, "me", {"A": named})
     seen = len(looks)
@@ -159,6 +162,6 @@ def test_a_function_that_hands_a_coroutine_back_is_told_to_be_async() -> None:
     async def later(given: Any) -> Any:
         return given
 
-    written = report(lambda given: later(given))
+    written = report(lambda given, _=None: later(given))
     assert (written["new_status"], written["error_name"]) == ("failed", "TypeError")
     assert "async def" in written["error_message"]

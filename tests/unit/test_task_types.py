@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from dcf.errors import InvalidArgument
 from dcf.task_functions import plan_of
-from dcf.worker import Worker
-from tests.support.worker_tools import FakeTools, TaskFunction, event, worker
+from dcf.worker import TaskFunction, Worker
+from tests.support.worker_tools import FakeTools, event, worker
 
 
 @dataclass
