@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class _Held:
+class _HeldLease:
     """A lease in hand: when it is renewed next, how often, and who is told that it is lost."""
 
     work: "Work"
@@ -32,7 +32,7 @@ class Renewals:
         self._renew = renew
         self._every_s = every_s
         self._changed = threading.Condition()
-        self._held: dict[str, _Held] = {}
+        self._held: dict[str, _HeldLease] = {}
         self._next: float | None = None
         self._thread: threading.Thread | None = None
 
@@ -41,7 +41,7 @@ class Renewals:
         every_s = self._every_s if work.heartbeat_s is None else min(self._every_s, work.heartbeat_s / 3)
         due = time.monotonic() + every_s
         with self._changed:
-            self._held[work.token] = _Held(work, due, every_s, lost)
+            self._held[work.token] = _HeldLease(work, due, every_s, lost)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="dcf-renewals", daemon=True)
                 self._thread.start()
@@ -58,7 +58,7 @@ class Renewals:
             for held in self._wait():
                 self._try(held)
 
-    def _wait(self) -> list[_Held]:
+    def _wait(self) -> list[_HeldLease]:
         """Wait until leases are due, and return them."""
         with self._changed:
             while True:
@@ -72,7 +72,7 @@ class Renewals:
                 held.due = now + held.every_s
             return found
 
-    def _try(self, held: _Held) -> None:
+    def _try(self, held: _HeldLease) -> None:
         work = held.work
         try:
             refusal = self._renew(work)

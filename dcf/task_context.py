@@ -1,6 +1,6 @@
 """What a task function is told of its call besides the input, and what it can do meanwhile.
 
-It knows nothing of tools: whoever makes a context gives it a `Line` to the control plane.
+It knows nothing of tools: whoever makes a context gives it a `ContextLine` to the control plane.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ class TaskCancelled(DcfError):
     default_hint = "Stop: the run is over, or another worker has the state, or this worker is told to stop."
 
 
-class Line(Protocol):
+class ContextLine(Protocol):
     """What a context does at the control plane. Without one it does nothing."""
 
     def renew(self) -> None:
@@ -52,7 +52,7 @@ class TaskContext:
     idempotency_key: str = ""
     deadline: datetime | None = None
     cancelled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
-    _line: Line | None = field(default=None, compare=False, repr=False)
+    _line: ContextLine | None = field(default=None, compare=False, repr=False)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), compare=False, repr=False)
     _writing: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
 
