@@ -246,7 +246,7 @@ def _answer_of(result: Result) -> Answer:
 
 
 def _check_names(machine: Json, names: Iterable[str]) -> None:
-    """Raise InvalidArgument for a name that no Task of the workflow has. Problems of the workflow are told by the run."""
+    """Raise InvalidArgument for a name that no Task has. Problems of the workflow itself are told when it is run."""
     found, _ = parse_machine(machine)
     if found is None:
         return
