@@ -30,6 +30,7 @@ from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
+from dcf.runs.task_log import TaskLog
 from dcf.runs.views import RunViews
 from dcf.settings import Settings
 from dcf.skills.library import Library
@@ -89,6 +90,7 @@ class Application:
     settings: Settings
     control_plane: ControlPlane
     lifecycle: Lifecycle
+    task_log: TaskLog
     starting: Starting
     retrying: RunRetrying
     runs: RunViews
@@ -155,6 +157,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             settings=settings,
             control_plane=plane,
             lifecycle=Lifecycle(plane),
+            task_log=TaskLog(plane),
             starting=Starting(plane.transactions, plane.follow_ups, parts.definitions),
             retrying=RunRetrying(plane),
             runs=parts.views,

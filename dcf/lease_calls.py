@@ -74,7 +74,7 @@ class LeaseCalls:
             lease_token=work.token,
             number=number,
             message=message,
-            fields=dict(fields),
+            fields_json=dict(fields),
         )
         return _refused(answer)
 

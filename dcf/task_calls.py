@@ -12,11 +12,11 @@ from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
-from dcf.errors import DcfError
+from dcf.errors import DcfError, InvalidArgument
 from dcf.task_context import TaskContext, idempotency_key_of
 from dcf.task_functions import TaskPlan
-from dcf.task_results import Result, failed, succeeded
-from dcf.values.json_text import Json
+from dcf.task_results import Result, failed, sendable, succeeded
+from dcf.values.json_text import Json, parse
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -29,6 +29,9 @@ Ended: TypeAlias = Callable[[Result | None, BaseException | None], None]
 """Takes the result of a call, None if it was cancelled, or what ends the process."""
 
 _MOST_LINES: Final = 100
+_LONGEST_MESSAGE: Final = 2000
+_MOST_BYTES: Final = 4096
+"""Limits of the lines of a lease (`core/task_log.py`, which a worker does not import)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,7 +173,13 @@ class TaskCall:
     def log_event(self, number: int, message: str, fields: Mapping[str, Json]) -> None:
         """Write a line into the history, or say in the worker's log why it is not written."""
         what = f"line {number} is not written into the history"
-        refusal = self._told(what, lambda: self._office.log_event(self.work, number, message, fields))
+        try:
+            told = parse(dict(fields), name="its fields", max_bytes=_MOST_BYTES)
+        except InvalidArgument as error:
+            log.warning("%s: line %d is written without its fields: %s", self.work.name, number, error.message)
+            told = {}
+        text = sendable(message, _LONGEST_MESSAGE)
+        refusal = self._told(what, lambda: self._office.log_event(self.work, number, text, told))
         if refusal is not None:
             log.warning("%s: %s: %s", self.work.name, what, refusal)
 

@@ -50,8 +50,8 @@ def failed(error: Exception, about: str) -> Result:
 
 
 def _failure(error: str, cause: str) -> dict[str, Json]:
-    name = _sendable(error, _LONGEST_ERROR) or "States.TaskFailed"
-    return {"new_status": "failed", "error_name": name, "error_message": _sendable(cause, _LONGEST_CAUSE)}
+    name = sendable(error, _LONGEST_ERROR) or "States.TaskFailed"
+    return {"new_status": "failed", "error_name": name, "error_message": sendable(cause, _LONGEST_CAUSE)}
 
 
 def _in_words(error: Exception) -> str:
@@ -61,6 +61,6 @@ def _in_words(error: Exception) -> str:
         return f"{type(error).__name__} was raised."
 
 
-def _sendable(text: str, longest: int) -> str:
+def sendable(text: str, longest: int) -> str:
     """Shorten a text and replace invalid Unicode: neither may prevent the report of a failure."""
     return str(text)[:longest].encode(errors="replace").decode()

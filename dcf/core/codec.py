@@ -31,7 +31,7 @@ _RARE_FIELDS = frozenset(
 )
 _STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
 
-_COUNTERS = ("reminders", "start_reminders", "retries", "tries_from")
+_COUNTERS = ("reminders", "start_reminders", "retries", "tries_from", "logged")
 
 _STATUSES = {status.value: status for status in Status} | {"done": Status.SUCCEEDED}
 _RUN_STATUSES = {status.value: status for status in RunStatus}
@@ -325,6 +325,7 @@ def _write_last(doc: StateDoc) -> dict[str, Json]:
             "start_reminders": doc.start_reminders or None,
             "retries": doc.retries or None,
             "tries_from": doc.tries_from or None,
+            "logged": doc.logged or None,
         }
     )
 

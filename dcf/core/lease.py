@@ -190,6 +190,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         claim=fingerprint(request.token) if request.claims else None,
         reminders=0,
         start_reminders=0,
+        logged=0,
     )
     event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
     return Decision(

@@ -2,7 +2,6 @@
 
 import json
 import signal
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -105,9 +104,9 @@ class Shop:
 
 
 @pytest.fixture
-def shop(shared_site: Site, shared_server: Server, tools: ToolClient, request: pytest.FixtureRequest) -> Iterator[Shop]:
+def shop(shared_site: Site, shared_server: Server, tools: ToolClient, request: pytest.FixtureRequest) -> Shop:
     number = len(list(shared_site.folder.glob("hooks-*")))
-    yield Shop(shared_site, shared_server, tools, number)
+    return Shop(shared_site, shared_server, tools, number)
 
 
 def lines(output: str) -> list[dict[str, Any]]:

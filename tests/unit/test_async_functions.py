@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from dcf import task_calls
+from dcf.core import task_log
 from dcf.errors import ServerUnreachable
 from dcf.task_context import TaskCancelled, TaskContext
 from dcf.worker import TaskFunction, Worker
@@ -217,3 +219,52 @@ def test_a_state_with_heartbeat_seconds_is_renewed_in_time_however_long_its_leas
     tools = FakeTools(acquire_state_lease={"updated_state": {"heartbeat_s": 1}}, renew_state_lease=renew)
     worker(tools, {"A": work}, lease_ttl_s=3600).handle(event())
     assert tools.arguments("update_workflow_control_plane")[0]["new_status"] == "succeeded"
+
+
+# Lines in the history
+
+
+def logged(function: TaskFunction, **answers: Any) -> tuple[FakeTools, list[tuple[int, str, Any]]]:
+    tools = FakeTools(**answers)
+    worker(tools, {"A": function}).handle(event())
+    found = tools.arguments("log_event")
+    return tools, [(one["number"], one["message"], one["fields_json"]) for one in found]
+
+
+def test_lines_of_a_function_are_numbered_and_sent_before_its_result() -> None:
+    def now(given: Any, context: TaskContext) -> Any:
+        context.log("begun")
+        context.log("half done", done=2, of=4)
+
+    async def later(given: Any, context: TaskContext) -> Any:
+        context.log("begun")
+        context.log("half done", done=2, of=4)
+
+    for function in (now, later):
+        tools, told = logged(function)
+        assert told == [(1, "begun", {}), (2, "half done", {"done": 2, "of": 4})]
+        assert tools.names[-1] == "update_workflow_control_plane"
+
+
+def test_a_line_never_fails_the_function(caplog: pytest.LogCaptureFixture) -> None:
+    def talk(given: Any, context: TaskContext) -> Any:
+        context.log("x" * 3000, when=object())
+        for _ in range(200):
+            context.log("again")
+        return "done"
+
+    tools, told = logged(talk)
+    assert told[0] == (1, "x" * 2000, {})
+    assert len(told) == 100
+    assert tools.arguments("update_workflow_control_plane")[0]["output_json"] == '"done"'
+    assert "line 1 is written without its fields" in caplog.text
+    assert caplog.text.count("of its log the history has 100 lines, and no more") == 1
+    away = ServerUnreachable("The dcf server did not answer.")
+    tools, _ = logged(talk, log_event=away)
+    assert tools.arguments("update_workflow_control_plane")[0]["output_json"] == '"done"'
+    assert "line 1 is not written into the history" in caplog.text
+
+
+def test_the_limits_of_a_worker_are_those_of_the_control_plane() -> None:
+    limits = (task_calls._MOST_LINES, task_calls._LONGEST_MESSAGE, task_calls._MOST_BYTES)
+    assert limits == (task_log.MOST_LINES, task_log.LONGEST_MESSAGE, task_log.MOST_BYTES)
