@@ -32,6 +32,7 @@ from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
+from dcf.runs.task_log import TaskLog
 from dcf.runs.views import RunViews
 from dcf.settings import Settings
 from dcf.skills.library import Library
@@ -95,6 +96,7 @@ class Application:
     lifecycle: Lifecycle
     outside: Outside
     callbacks: Callbacks
+    task_log: TaskLog
     starting: Starting
     retrying: RunRetrying
     runs: RunViews
@@ -165,6 +167,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             lifecycle=Lifecycle(plane),
             outside=Outside(plane),
             callbacks=Callbacks(plane),
+            task_log=TaskLog(plane),
             starting=Starting(plane.transactions, plane.follow_ups, parts.definitions),
             retrying=RunRetrying(plane),
             runs=parts.views,

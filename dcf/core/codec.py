@@ -32,7 +32,7 @@ _RARE_FIELDS = frozenset(
 )
 _STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
 
-_COUNTERS = ("reminders", "start_reminders", "retries", "tries_from")
+_COUNTERS = ("reminders", "start_reminders", "retries", "tries_from", "logged")
 
 _rare_of = attrgetter("kind", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope")
 _NOTHING_RARE = (None,) * 8
@@ -337,6 +337,7 @@ def _write_last(doc: StateDoc) -> dict[str, Json]:
             "start_reminders": doc.start_reminders or None,
             "retries": doc.retries or None,
             "tries_from": doc.tries_from or None,
+            "logged": doc.logged or None,
         }
     )
 

@@ -148,7 +148,8 @@ class StateDoc:
     token that claimed the state. `reminders` counts the reminders to its agents since it was last leased,
     `start_reminders` those to the planner of a run that was not started. `retries` counts how often a Retrier retried
     it; `tries_from` is the number of attempts before the last of these. `visit` is what the task token of this visit
-    names, where there is one.
+    names, where there is one. `logged` is the number of the last line that the holder of the lease wrote into the
+    history.
     """
 
     status: Status = Status.PENDING
@@ -173,6 +174,7 @@ class StateDoc:
     retries: int = 0
     tries_from: int = 0
     visit: int | None = None
+    logged: int = 0
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -209,6 +211,11 @@ class StateDoc:
     def tries(self) -> int:
         """Number of leases since it was entered or retried. The run limits it (max attempts)."""
         return self.attempts - self.tries_from
+
+    @property
+    def entry_epoch(self) -> int:
+        """Epoch of what entered it, the same for all attempts of this visit; 0 for the first state of a run."""
+        return max(self.waits_for.values(), default=0)
 
     @property
     def heartbeat_due(self) -> int | None:

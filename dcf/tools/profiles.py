@@ -26,6 +26,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     retention,
     skills,
     starting,
+    task_log,
     validation,
 )
 from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec
