@@ -42,7 +42,8 @@ class CreateWorkflowControlPlane(Arguments):
     input_json: Any = Field(default=None, description="Input of the run: any JSON value, or JSON text; default {}.")
     agents_map_json: JsonObject | None = Field(
         default=None,
-        description='Who does what: {"State": "agent-id"} or {"State": ["agent-1", "agent-2"]} for a pool.',
+        description='Who does what: {"State": "agent-id"} or {"State": ["agent-1", "agent-2"]} for a pool; '
+        '"*" is every other Task.',
     )
     planner_agent_id: AgentId | None = Field(
         default=None, description="Agent that is told when the run ends; usually your own id."

@@ -46,7 +46,8 @@ class StartRun(Arguments):
     workflow_id: WorkflowId | None = Field(default=None, description="Id of the run; default: a new one.")
     input_json: Any = Field(default=None, description="Input of the run: any JSON value, or JSON text; default {}.")
     agents_map_json: JsonObject | None = Field(
-        default=None, description='Who does what: {"State": "agent-id"}, or a list of ids for a pool.'
+        default=None,
+        description='Who does what: {"State": "agent-id"}, or a list of ids for a pool; "*" is every other Task.',
     )
     planner_agent_id: AgentId | None = Field(
         default=None, description="Agent that is told when the run ends; default: the agent of your key."
