@@ -28,6 +28,7 @@ from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
+from dcf.runs.schedules import Schedules
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
@@ -61,6 +62,7 @@ from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.runs import RunStore
+from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
 from dcf.store.vitals import VitalSigns
@@ -78,7 +80,8 @@ class Application:
     """The objects that tools and commands use.
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs; `starting` begins runs, `retrying`
-    lets ended ones go on. `runs` reads their status, `run_list` lists them, `exports` explains and exports them, and
+    lets ended ones go on, `schedules` begins them by the time.
+    `runs` reads their status, `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
     `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what
     tools may change outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep`
@@ -91,6 +94,7 @@ class Application:
     lifecycle: Lifecycle
     starting: Starting
     retrying: RunRetrying
+    schedules: Schedules
     runs: RunViews
     run_list: RunList
     retention: Retention
@@ -151,12 +155,15 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         notifications = _notifications(parts, platform, breaker)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         access, audit = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas), AuditTrail(connections)
+        starting = Starting(plane.transactions, plane.follow_ups, parts.definitions)
+        schedules = Schedules(ScheduleStore(connections, wait_replicas=replicas), starting, access)
         yield Application(
             settings=settings,
             control_plane=plane,
             lifecycle=Lifecycle(plane),
-            starting=Starting(plane.transactions, plane.follow_ups, parts.definitions),
+            starting=starting,
             retrying=RunRetrying(plane),
+            schedules=schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
             platform=platform,
@@ -168,7 +175,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
             retention=parts.retention,
-            clock=_clock(parts, deliveries, activity, connections),
+            clock=_clock(parts, deliveries, activity, schedules, connections),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes)),
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
@@ -228,9 +235,15 @@ def _notifications(parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breake
     return Notifications(parts.plane, parts.outbox, parts.told, _guarded(platform, breaker), together)
 
 
-def _clock(parts: _PartsOfRuns, deliveries: DeliveryThreads, activity: Activity, connections: Connections) -> RunClock:
-    time = ServerTime(connections)
-    return RunClock(parts.plane, parts.run_index, parts.due, parts.outbox, parts.retention, deliveries, time, activity)
+def _clock(
+    parts: _PartsOfRuns,
+    deliveries: DeliveryThreads,
+    activity: Activity,
+    schedules: Schedules,
+    connections: Connections,
+) -> RunClock:
+    time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
+    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, schedules)
 
 
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:
