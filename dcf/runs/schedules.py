@@ -115,11 +115,7 @@ class Schedules:
 
     def delete(self, name: str) -> bool:
         """Delete a schedule; its runs stay. Return False if it was gone already. A start under way may be finished."""
-
-        def decide(found: ScheduleFound) -> ScheduleChange[bool]:
-            return ScheduleChange(answer=found.schedule is not None)
-
-        return self._schedules.transact(check_schedule_name(name), decide)
+        return self._schedules.delete(check_schedule_name(name))
 
     def trigger(
         self, name: str, by: str, *, reason: str | None = None, request_id: str | None = None

@@ -12,6 +12,7 @@ from dcf.core.model import RunStatus
 from dcf.core.schedule_documents import read_schedule, write_schedule
 from dcf.core.schedules import Schedule
 from dcf.core.scheduling import Running, looked_at
+from dcf.errors import StoreUnsuitable
 from dcf.store import keys, schedule_keys
 from dcf.store.attempts import Attempts, commit
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
@@ -104,6 +105,22 @@ class ScheduleStore:
 
         return self._attempts.until_done(once)
 
+    def delete(self, name: str) -> bool:
+        """Delete a schedule, a damaged one too; return False if it was gone already."""
+        key, existed = schedule_keys.schedule(name), False
+
+        def once(connection: Connection) -> bool:
+            nonlocal existed
+            _, authors = map(checked, exchange(connection, [("WATCH", key), ("JSON.GET", key, "$.created_by")]))
+            existed = existed or authors is not None
+            indexes = [schedule_keys.SCHEDULES, schedule_keys.TROUBLED]
+            indexes += [schedule_keys.schedules_of(str(author)) for author in load(authors or "[]")]
+            commit(connection, [("DEL", key), *(("ZREM", index, name) for index in indexes)])
+            self._attempts.confirm(connection, keys.BARRIER)
+            return existed
+
+        return self._attempts.until_done(once)
+
     def bring_forward(self, at: int) -> None:
         """Have the clock look at every schedule from this time on, unless it looks before."""
         names = self.names()
@@ -138,7 +155,10 @@ def _running(runs: Sequence[str], replies: Sequence[Reply]) -> Iterable[tuple[st
 
 
 def _schedule(reply: Reply) -> Schedule | None:
-    return None if reply is None else read_schedule(load(reply)[0])
+    try:
+        return None if reply is None else read_schedule(load(reply)[0])
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise StoreUnsuitable("The document of a schedule is damaged.", "Delete the schedule and create it.") from None
 
 
 def _commands(name: str, before: Schedule | None, after: Schedule | None, now: int) -> list[Command]:
