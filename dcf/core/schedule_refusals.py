@@ -25,7 +25,7 @@ def schedule_exists(name: str) -> Refusal:
     return Refusal(
         code="schedule_exists",
         message=f"There is a schedule '{name}' with other arguments.",
-        hint="Choose another name, or delete that schedule first; read_schedule shows it.",
+        hint="Choose another name, or delete that schedule first; list_schedules shows it.",
     )
 
 
@@ -34,7 +34,7 @@ def schedule_without_key(name: str) -> Refusal:
     return Refusal(
         code="key_invalid",
         message=f"The API key that created schedule '{name}' was revoked, or has expired.",
-        hint="Resume it (resume_schedule): from then on its runs are those of who resumes it. Or delete it.",
+        hint="Resume it (operate_schedule): from then on its runs are those of who resumes it. Or delete it.",
     )
 
 
