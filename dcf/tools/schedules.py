@@ -10,7 +10,7 @@ from dcf.core.access import Scope
 from dcf.core.definition import Definition, as_workflow, read_definition
 from dcf.core.schedules import MOST_JITTER_S, NAME_PATTERN, CatchUp, Overlap, ScheduleWish, shown, summary
 from dcf.core.starting import check_tags
-from dcf.core.ticks import LEAST_EVERY_S
+from dcf.core.ticks import LEAST_EVERY_S, MOST_EVERY_S
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import bound_to, current_caller
 from dcf.tools.lifecycle import Reason, RequestId
@@ -33,11 +33,20 @@ class CreateSchedule(Arguments):
     """
 
     name: ScheduleName
-    cron: str | None = Field(default=None, description="Minute, hour, day, month, day of week: '0 7 * * 1-5'.")
-    timezone: str | None = Field(default=None, description="Of cron: 'Europe/Vienna'; default UTC.")
-    every_s: int | None = Field(default=None, description=f"Or seconds between two ticks, {LEAST_EVERY_S} at least.")
+    cron: str | None = Field(
+        default=None, max_length=200, description="Minute, hour, day, month, day of week: '0 7 * * 1-5'."
+    )
+    timezone: str | None = Field(default=None, max_length=100, description="Of cron: 'Europe/Vienna'; default UTC.")
+    every_s: int | None = Field(
+        default=None,
+        ge=LEAST_EVERY_S,
+        le=MOST_EVERY_S,
+        description=f"Or seconds between two ticks, {LEAST_EVERY_S} at least.",
+    )
     definition: str | None = Field(
-        default=None, description="Started before: 'name@version', its hash, or 'name' (the newest at each tick)."
+        default=None,
+        max_length=300,
+        description="Started before: 'name@version', its hash, or 'name' (the newest at each tick).",
     )
     workflow_json: JsonObject | None = Field(default=None, description="Or the workflow document itself.")
     input_json: Any = Field(default=None, description="Input of each run, 64 KiB at most; default {}.")
