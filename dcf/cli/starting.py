@@ -79,14 +79,14 @@ def start(
     from dcf.values.identifiers import check_agents, check_id
 
     given = {} if run_input is None else read_given(run_input, "--input")
-    document = _read(workflow)
-    with opening.application() as found, _by_the_local_user():
+    document = document_of(workflow)
+    with opening.application() as found, by_the_local_user():
         definition = document or found.starting.definition(workflow)
         wish = Create(
             workflow_id=check_id(run_id or id_for(definition, request_id, None), "--id"),
             definition=definition,
             run_input=given,
-            agents=check_agents(_assignment(assign or (), definition), set(definition.skills), name="--assign"),
+            agents=check_agents(assignment_of(assign or (), definition), set(definition.skills), name="--assign"),
             planner_agent_id=None if planner is None else check_id(planner, "--planner"),
             retention_s=None,
             max_attempts=DEFAULT_MAX_ATTEMPTS,
@@ -130,10 +130,10 @@ def rerun(
     if from_state is not None and run_input is not None:
         raise InvalidArgument("With --from the state gets the input that it had.", "Leave out --input, or --from.")
     given = () if run_input is None else (read_given(run_input, "--input"),)
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, by_the_local_user():
         definition = found.control_plane.run(workflow_id).definition
         new = check_id(run_id or id_for(definition, request_id, None, workflow_id), "--id")
-        agents = check_agents(_assignment(assign or (), definition), set(definition.skills), name="--assign")
+        agents = check_agents(assignment_of(assign or (), definition), set(definition.skills), name="--assign")
         asked = Rerun(workflow_id=new, run_input=given, from_state=from_state, agents=agents, reason=reason)
         tell(found, new, done(found.starting.rerun(workflow_id, asked, request_id)), definition, as_json=as_json)
 
@@ -146,7 +146,7 @@ def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
 
     Example:  dcf retry order-42 --reason "the rates are back"
     """
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, by_the_local_user():
         answer = found.retrying.retry(run, reason=reason, request_id=request_id)
         found.clock.finish(LAST_DELIVERIES_S)
     if isinstance(answer, Refusal):
@@ -196,7 +196,7 @@ def _warn(answer: "Created", definition: "Definition") -> None:
         say(warning)
 
 
-def _by_the_local_user() -> "AbstractContextManager[None]":
+def by_the_local_user() -> "AbstractContextManager[None]":
     """Have the history name the local user as the author of what is done in the block."""
     from dcf.core.access import LOCAL
     from dcf.store.authors import authored_by
@@ -204,7 +204,7 @@ def _by_the_local_user() -> "AbstractContextManager[None]":
     return authored_by(LOCAL)
 
 
-def _read(workflow: str) -> "Definition | None":
+def document_of(workflow: str) -> "Definition | None":
     """Return the definition in a file; None if the argument names a kept one."""
     from dcf.core.definition import read_definition
 
@@ -214,7 +214,7 @@ def _read(workflow: str) -> "Definition | None":
     return read_definition(as_workflow(read_workflow(file), file.stem))
 
 
-def _assignment(given: "Sequence[str]", definition: "Definition") -> dict[str, list[str]]:
+def assignment_of(given: "Sequence[str]", definition: "Definition") -> dict[str, list[str]]:
     """Return the agents of each state."""
     pools: dict[str, list[str]] = {}
     for one in given:

@@ -133,10 +133,10 @@ def due_ticks(timing: Timing, first: int, until: int) -> DueTicks:
     """Return what is due of a schedule whose next tick is `first`, which is not after `until`."""
     if isinstance(timing, Every):
         return _due_of_every(timing, first, until)
-    kept, count, latest, next_at = _walked(timing, first - 1, until)
+    kept, count, next_at = _walked(timing, first - 1, until)
     if next_at is not None and next_at <= until:  # too many to go through all of them
-        kept, _, latest, next_at = _walked(timing, max(latest, until - _LOOK_BACK), until, most=2 * _MOST_COUNTED)
-        return DueTicks(ticks=kept, before=max(0, count - len(kept)), is_more=True, next_at=next_at)
+        kept, _, next_at = _walked(timing, max(first - 1, until - _LOOK_BACK), until, most=2 * _MOST_COUNTED)
+        return DueTicks(ticks=kept, before=count - len(kept), is_more=True, next_at=next_at)
     return DueTicks(ticks=kept, before=count - len(kept), is_more=False, next_at=next_at)
 
 
@@ -152,17 +152,15 @@ def _due_of_every(timing: Every, first: int, until: int) -> DueTicks:
     )
 
 
-def _walked(
-    timing: Cron, after: int, until: int, most: int = _MOST_COUNTED
-) -> tuple[tuple[int, ...], int, int, int | None]:
-    """Return the latest ticks up to `until`, how many there were, the last, and the one after it."""
-    kept, count, latest = deque[int](maxlen=MOST_TICKS), 0, after
+def _walked(timing: Cron, after: int, until: int, most: int = _MOST_COUNTED) -> tuple[tuple[int, ...], int, int | None]:
+    """Return the latest ticks up to `until`, how many there were, and the one after them."""
+    kept, count = deque[int](maxlen=MOST_TICKS), 0
     for tick in timing.ticks(after):
         if tick > until or count >= most:
-            return tuple(kept), count, latest, tick
+            return tuple(kept), count, tick
         kept.append(tick)
-        count, latest = count + 1, tick
-    return tuple(kept), count, latest, None
+        count += 1
+    return tuple(kept), count, None
 
 
 def _shown(error: Exception) -> str:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.definition import Definition, as_workflow, read_definition
+from dcf.core.definition import Definition, as_workflow, read_definition, reference_of
 from dcf.core.schedules import MOST_JITTER_S, NAME_PATTERN, CatchUp, Overlap, ScheduleWish, shown, summary
 from dcf.core.starting import check_tags
 from dcf.core.ticks import LEAST_EVERY_S, MOST_EVERY_S
@@ -113,13 +113,6 @@ def create_schedule(app: Application, args: CreateSchedule) -> ScheduleShown:
     return ScheduleShown(
         status=f"Schedule '{args.name}' {done}.", schedule=told, existed=made.existed, next=_next(told)
     )
-
-
-def reference_of(definition: Definition) -> str:
-    """Return what names this very document for good: name and version, or its hash."""
-    if definition.version is None or "@" in definition.version:
-        return definition.sha256
-    return f"{definition.name}@{definition.version}"
 
 
 def _definition(app: Application, args: CreateSchedule) -> Definition | None:
