@@ -35,6 +35,7 @@ from dcf.cli import (
     reference,
     retention,
     running,
+    schedules,
     skills,
     starting,
     stub,
@@ -371,6 +372,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     starting,
+    schedules,
     language,
     graphs,
     skills,

@@ -79,14 +79,14 @@ def start(
     from dcf.values.identifiers import check_agents, check_id
 
     given = {} if run_input is None else read_given(run_input, "--input")
-    document = _read(workflow)
+    document = document_of(workflow)
     with opening.application() as found, by_the_local_user():
         definition = document or found.starting.definition(workflow)
         wish = Create(
             workflow_id=check_id(run_id or id_for(definition, request_id, None), "--id"),
             definition=definition,
             run_input=given,
-            agents=check_agents(_assignment(assign or (), definition), set(definition.skills), name="--assign"),
+            agents=check_agents(assignment_of(assign or (), definition), set(definition.skills), name="--assign"),
             planner_agent_id=None if planner is None else check_id(planner, "--planner"),
             retention_s=None,
             max_attempts=DEFAULT_MAX_ATTEMPTS,
@@ -133,7 +133,7 @@ def rerun(
     with opening.application() as found, by_the_local_user():
         definition = found.control_plane.run(workflow_id).definition
         new = check_id(run_id or id_for(definition, request_id, None, workflow_id), "--id")
-        agents = check_agents(_assignment(assign or (), definition), set(definition.skills), name="--assign")
+        agents = check_agents(assignment_of(assign or (), definition), set(definition.skills), name="--assign")
         asked = Rerun(workflow_id=new, run_input=given, from_state=from_state, agents=agents, reason=reason)
         answer = accepted(found.starting.rerun(workflow_id, asked, request_id), workflow_id)
         tell(found, new, answer, definition, as_json=as_json)
@@ -189,7 +189,7 @@ def _warn(answer: "Created", definition: "Definition") -> None:
         say(warning)
 
 
-def _read(workflow: str) -> "Definition | None":
+def document_of(workflow: str) -> "Definition | None":
     """Return the definition in a file; None if the argument names a kept one."""
     from dcf.core.definition import read_definition
 
@@ -199,7 +199,7 @@ def _read(workflow: str) -> "Definition | None":
     return read_definition(as_workflow(read_workflow(file), file.stem))
 
 
-def _assignment(given: "Sequence[str]", definition: "Definition") -> dict[str, list[str]]:
+def assignment_of(given: "Sequence[str]", definition: "Definition") -> dict[str, list[str]]:
     """Return the agents of each state."""
     pools: dict[str, list[str]] = {}
     for one in given:
