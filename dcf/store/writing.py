@@ -20,6 +20,7 @@ from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_event
 from dcf.store.key_parts import encode_state, receipt_field
 from dcf.store.keys import RunKeys
+from dcf.store.people_keys import opened_commands
 from dcf.store.state_texts import write_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
@@ -71,6 +72,7 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comman
         found = getattr(changes, row)
         if found:
             commands += announce(run, found, seen.now)
+    commands += opened_commands(run.workflow_id, changes.states)
     mark = stuck_mark(seen.states, changes)
     if mark is not None:
         commands.append(_stuck_command(run, seen, is_stuck=mark))
