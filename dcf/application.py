@@ -26,6 +26,7 @@ from dcf.runs.health import Health
 from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.outside import Outside
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
@@ -77,7 +78,8 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on states, `lifecycle` those on whole runs; `starting` begins runs, `retrying`
+    `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on
+    Tasks that wait for something outside of dcf; `starting` begins runs, `retrying`
     lets ended ones go on. `runs` reads their status, `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
     `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what
@@ -89,6 +91,7 @@ class Application:
     settings: Settings
     control_plane: ControlPlane
     lifecycle: Lifecycle
+    outside: Outside
     starting: Starting
     retrying: RunRetrying
     runs: RunViews
@@ -155,6 +158,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             settings=settings,
             control_plane=plane,
             lifecycle=Lifecycle(plane),
+            outside=Outside(plane),
             starting=Starting(plane.transactions, plane.follow_ups, parts.definitions),
             retrying=RunRetrying(plane),
             runs=parts.views,

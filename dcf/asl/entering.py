@@ -42,6 +42,7 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
         timeout_s=timeout,
         heartbeat_s=heartbeat,
         token="" if state.reads_nothing else _token_read(around.context),
+        waits_as=None if state.served_by.is_worked else state.served_by.waits_as,
     )
 
 
@@ -59,6 +60,10 @@ def _context(here: Place, entry: Entry, given: Mapping[str, Json], luck: str) ->
         about["RetryCount"] = sum(entry.retries)
     if entry.item is not None:
         context["Map"] = {"Item": {"Index": entry.item[0], "Value": entry.item[1]}}
-    if isinstance(here.state, Task) and here.state.gets_token and "Task" not in context:
+    if (
+        isinstance(here.state, Task)
+        and (here.state.resource is None or here.state.served_by.gets_token)
+        and "Task" not in context
+    ):
         context["Task"] = {"Token": Chance(f"{luck}\ntoken").uuid()}
     return context

@@ -69,7 +69,10 @@ class Passed:
 
 @record(frozen=True, slots=True, kw_only=True)
 class OpenTask:
-    """A Task was entered: its worker gets `effective`, within the timeouts; `token` is `$$.Task.Token`."""
+    """A Task was entered: its worker gets `effective`, within the timeouts; `token` is `$$.Task.Token`.
+
+    `waits_as`: no worker has it, it waits for something outside from now on (`asl/resources.py`).
+    """
 
     path: str
     source: str | None
@@ -78,6 +81,7 @@ class OpenTask:
     timeout_s: int | None
     heartbeat_s: int | None
     token: str
+    waits_as: str | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.model import Meta, RunStatus, StateDoc, Status
 from dcf.core.notices import NoticeKind, stop_notices
+from dcf.core.waiting import NO_LOOK, next_look
 from dcf.values.instants import SECOND
 
 REMINDER_DELAY = 15 * SECOND
@@ -30,7 +31,7 @@ PAUSED_DELAY = 300 * SECOND
 STUCK_REMINDERS = 3
 """After so many reminders in vain (a minute and three quarters) the run is listed as stuck."""
 
-NEVER = 2**53
+NEVER = NO_LOOK
 """A timer that never fires. It keeps a state of a run that was not started listed as open."""
 
 _LONGEST_DELAY = 300 * SECOND
@@ -54,6 +55,8 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
         return Decision(answer=Owed(fired="not_due"), changes=Changes(timers={state: doc.attention(doc.not_before)}))
     if doc.is_scope and doc.status is Status.RUNNING:
         return Decision(answer=Owed(fired="scope"), changes=Changes(timers={state: now + JOIN_DELAY}))
+    if doc.waits_outside:
+        return Decision(answer=Owed(fired="outside"), changes=Changes(timers={state: next_look(doc)}))
     if doc.kind is not None:
         return Decision(answer=Owed(fired="waited", size=None if doc.scope is None else doc.scope.size))
     if doc.tries >= meta.max_attempts:
@@ -81,7 +84,7 @@ def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
     return Decision(answer=Owed(states=(state,)), changes=Changes(timers={state: now}))
 
 
-def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
+def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:  # noqa: PLR0911 - one line for each case
     """Return the latest time at which the clock must look at an open state."""
     if doc.lease.is_live(now) and doc.lease.expires_at is not None:
         return doc.attention(doc.lease.expires_at)
@@ -89,6 +92,8 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
         return doc.attention(doc.not_before)
     if doc.is_scope and doc.status is Status.RUNNING:
         return now + JOIN_DELAY
+    if doc.waits_outside:
+        return next_look(doc)
     if meta.is_paused:
         return doc.attention(now + PAUSED_DELAY)
     if not _waits_for_start(doc, meta):

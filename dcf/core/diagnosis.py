@@ -174,7 +174,7 @@ def _due_by_clock(path: str, doc: StateDoc, facts: Facts) -> int | None:  # noqa
     limits = [at for at in (doc.deadline, doc.heartbeat_due) if at is not None and at <= facts.now]
     if limits:
         return min(limits)
-    if doc.lease.is_live(facts.now):
+    if doc.lease.is_live(facts.now) or doc.waits_outside:
         return None
     if doc.kind is not None:
         return facts.due.get(path, facts.now)

@@ -44,10 +44,13 @@ def heal(snapshot: Snapshot, state: str, *, is_moment: bool = False) -> Decision
 def healed(doc: StateDoc, now: int, *, is_moment: bool = False) -> StateDoc:
     """Return the document with its times corrected."""
     begun = doc.not_before if is_moment else _not_before(doc, now)
-    return replace(doc, lease=_lease(doc.lease, now), not_before=begun, deadline=_deadline(doc, max(now, begun or 0)))
+    return replace(doc, lease=_lease(doc, now), not_before=begun, deadline=_deadline(doc, max(now, begun or 0)))
 
 
-def _lease(lease: Lease, now: int) -> Lease:
+def _lease(doc: StateDoc, now: int) -> Lease:
+    lease = doc.lease
+    if doc.waits_outside and lease.ts is not None and is_ahead(lease.ts, now):
+        return replace(lease, ts=now)
     if lease.token is None or lease.expires_at is None or lease.ttl_s is None:
         return lease
     if not is_ahead(lease.expires_at, now, lease.ttl_s):

@@ -12,6 +12,7 @@ from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.healing import healed
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
+from dcf.core.outside_refusals import waits_outside
 from dcf.values.digest import fingerprint
 from dcf.values.instants import SECOND
 from dcf.values.records import record
@@ -236,6 +237,8 @@ def _unless_open(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot
 
 
 def _unless_due(doc: StateDoc, request: Acquire, now: int) -> Refusal | None:
+    if doc.waits_outside:
+        return waits_outside(request.state, doc)
     if doc.kind is not None:
         return refusals.goes_by_itself(request.state, doc)
     if not doc.is_ready:

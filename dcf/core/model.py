@@ -8,6 +8,7 @@ from dataclasses import field
 from enum import StrEnum
 from hmac import compare_digest
 
+from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
 from dcf.values.instants import SECOND
@@ -136,11 +137,11 @@ class ScopeBounds:
 class StateDoc:
     """One state of a run. `waits_for` maps each state it waits for to the epoch that settled it, or 0.
 
-    `kind` is set for an open state that is not leased (a Wait, a Parallel, a Map, a Task that is to be entered again,
-    or a state of any type before which a long chain paused). `deadline` and `heartbeat_s` are a Task's timeouts. When
-    they were set, `not_before` of a retry was `delay_s` ahead, and `deadline` was `timeout_s` after that. `scope` is
-    set once a Parallel or Map has opened its branches or iterations; on states inside, `scope_epoch` is the epoch that
-    the scope's document had then.
+    `kind` is set for an open state that is not leased (a Wait, a Parallel, a Map, a Task that is to be entered again
+    or that waits for something outside, or a state of any type before which a long chain paused). `deadline` and
+    `heartbeat_s` are a Task's timeouts. When they were set, `not_before` of a retry was `delay_s` ahead, and `deadline`
+    was `timeout_s` after that. `scope` is set once a Parallel or Map has opened its branches or iterations; on states
+    inside, `scope_epoch` is the epoch that the scope's document had then.
 
     `receipt` is that of the last applied request; older ones are stored in a hash. `claim` is the fingerprint of the
     token that claimed the state. `reminders` counts the reminders to its agents since it was last leased,
@@ -197,14 +198,20 @@ class StateDoc:
         return self.status is Status.RUNNING and self.scope is not None
 
     @property
+    def waits_outside(self) -> bool:
+        """True for a Task that waits for something outside, such as a callback or a person: nobody can lease it."""
+        return self.status is Status.RUNNING and self.kind in WAITING
+
+    @property
     def tries(self) -> int:
         """Number of leases since it was entered or retried. The run limits it (max attempts)."""
         return self.attempts - self.tries_from
 
     @property
     def heartbeat_due(self) -> int | None:
-        """Time by which its holder must renew the lease, or the heartbeat timeout passes."""
-        if self.heartbeat_s is None or self.lease.token is None or self.lease.ts is None:
+        """Time by which its holder must renew the lease, or the outside show a sign, before the heartbeat times out."""
+        is_awaited = self.lease.token is not None or self.waits_outside
+        if self.heartbeat_s is None or self.lease.ts is None or not is_awaited:
             return None
         return self.lease.ts + self.heartbeat_s * SECOND
 

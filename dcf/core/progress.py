@@ -143,7 +143,7 @@ def can_wake(snapshot: Snapshot, state: str) -> bool:
     """Return True if an open state without a lease only waits to be continued."""
     doc, meta = _open_state(snapshot, state)
     is_due = doc.kind is not None and (doc.not_before or 0) <= snapshot.now
-    was_woken = doc.is_scope and doc.status is Status.RUNNING
+    was_woken = (doc.is_scope and doc.status is Status.RUNNING) or doc.waits_outside
     return meta is not None and is_due and not was_woken
 
 

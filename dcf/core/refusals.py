@@ -21,7 +21,8 @@
     on_hold              run_on_hold                   the run must be kept
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
 
-They are in one place so that codes stay stable and texts consistent.
+They are in one place so that codes stay stable and texts consistent; those about what waits for something outside of
+dcf are in `outside_refusals`.
 """
 
 from collections.abc import Mapping

@@ -97,6 +97,16 @@ def wait(run: str, state: str) -> Remedy:
     )
 
 
+def await_outside(run: str, state: str) -> Remedy:
+    """Wait for whoever is outside, or end the state by hand."""
+    return Remedy(
+        sentence="Nothing is to be done while that may come; end the state by hand if it never will.",
+        command=command("resolve", run, state, "--error", "Lost", "--cause", "it never came"),
+        tool="resolve_state",
+        arguments={"workflow_id": run, "state": state, "error": "Lost", "cause": "it never came"},
+    )
+
+
 def run_clock() -> Remedy:
     """Start a clock."""
     return Remedy(

@@ -39,6 +39,7 @@ from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.notices import NoticeKind
 from dcf.core.scopes import cancelled
+from dcf.core.waiting import begun, limited, next_look
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -242,15 +243,16 @@ class Transition:
         self._tell("StateSucceeded", step.path, {"epoch": self.epoch})
 
     def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
-        taker = claimant if claimant is not None and self._may_claim(step.path, claimant) else None
-        doc = self._opened(step.path, step.source, Status.PENDING, taker)
-        if step.timeout_s is not None or step.heartbeat_s is not None:
-            deadline = None if step.timeout_s is None else self.now + step.timeout_s * SECOND
-            doc = replace(doc, deadline=deadline, timeout_s=step.timeout_s, heartbeat_s=step.heartbeat_s)
+        taker = claimant if claimant is not None and self._may_claim(step, claimant) else None
+        doc = limited(self._opened(step.path, step.source, Status.PENDING, taker), step, self.now)
         self.entered = (*self.entered, step.path)
         self.writes.inputs[step.path] = self._given(step.entry, step.effective)
         self._tell("StateEntered", step.path, self._origin(step.source))
         self.writes.states[step.path] = doc
+        if step.waits_as is not None:
+            self.writes.states[step.path] = waits = begun(doc, step.waits_as, self.now)
+            self.writes.timers[step.path] = next_look(waits)
+            return
         if taker is not None:
             self.claimed = (*self.claimed, step.path)
             self.writes.timers[step.path] = doc.attention(self.now + taker.ttl_s * SECOND)
@@ -267,10 +269,10 @@ class Transition:
             )
             self.writes.notices.append(told)
 
-    def _may_claim(self, path: str, claimant: Claimant) -> bool:
+    def _may_claim(self, step: OpenTask, claimant: Claimant) -> bool:
         """Return True if the claimant may lease the state. An assignment that was not read does not count as none."""
-        known = name_of(path) in self.meta.agents and not self.meta.is_paused
-        return known and len(self.claimed) < claimant.most and self.meta.may_take(path, claimant.owner)
+        known = name_of(step.path) in self.meta.agents and not self.meta.is_paused and step.waits_as is None
+        return known and len(self.claimed) < claimant.most and self.meta.may_take(step.path, claimant.owner)
 
     def _wait(self, step: OpenWait) -> None:
         doc = self._opened(step.path, step.source, Status.RUNNING)
@@ -297,6 +299,8 @@ class Transition:
         """Set a failed state to be tried again at a later time; the clock then announces or enters it."""
         doc, task = self.current(step.path), step.task
         assert doc is not None, "only what was entered is tried again"
+        if task is not None and task.waits_as is not None:
+            task = None  # it is entered anew when its time has come, since no worker takes it
         again = replace(
             doc,
             status=Status.PENDING,
@@ -304,7 +308,7 @@ class Transition:
             not_before=step.not_before,
             delay_s=-(-(step.not_before - self.now) // SECOND),
             last_error=_last_error(step),
-            kind=None if task is not None else doc.kind or "Task",
+            kind=None if task is not None else doc.kind if doc.is_scope else "Task",
             lease=Lease(epoch=max(doc.lease.epoch, self.epoch)),
             deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
             timeout_s=None if task is None else task.timeout_s,

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from dcf.asl.states import Task
 from dcf.core import lifecycle, needs, resolving
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
@@ -69,7 +70,8 @@ class Lifecycle:
                 "Give an output, an error, skip, or agents to assign.",
             )
         if wish.agents:
-            tasks = set(self._plane.run(workflow_id).definition.skills)
+            # Of a Task that agents do not work on, the decision says so.
+            tasks = {place.name} if isinstance(place.state, Task) else set()
             check_agents({place.name: list(wish.agents)}, tasks, name="agents")
         committed = self._resolved(workflow_id, _request("resolve_state", reason, request_id, wish), wish)
         self._follow_ups.after(workflow_id, committed)

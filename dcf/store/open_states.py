@@ -117,7 +117,7 @@ for i, part in ipairs(page) do
   end
   local doc = not passed[part] and document(i)
   if doc then
-    local goes_by_itself = doc:find('"kind":"', 1, true)
+    local goes_by_itself = doc:find('"type":"', 1, true)
     local is_free = doc:find('"status":"pending"', 1, true) and not goes_by_itself
     if part == claimed or (everything and not is_free) then
       show(part, doc, false, false, 0)

@@ -56,8 +56,8 @@ def check_agents(agents: Json, states: set[str], *, name: str = "agents_map_json
     unknown = sorted(set(agents) - states)
     if unknown:
         raise InvalidArgument(
-            f"{name} names '{unknown[0][:80]}', which is no Task state of the workflow.",
-            "Use the names of Task states only.",
+            f"{name} names '{unknown[0][:80]}', which is no Task state of the workflow that agents work on.",
+            "Use the names of Task states only; a callback, a person, a signal or a child run needs no agent.",
         )
     return {state: _pool(f"{name}['{state[:80]}']", value) for state, value in agents.items()}
 

@@ -25,6 +25,7 @@ from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.outside import Outside
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
@@ -97,6 +98,7 @@ class World:
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
         self.lifecycle = Lifecycle(self.plane)
+        self.outside = Outside(self.plane)
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.outbox = Outbox(self.connections)

@@ -1,0 +1,34 @@
+"""How a Task is opened that waits for something outside, and what every open Task gets of its timeouts. Pure."""
+
+from dataclasses import replace
+from typing import Final
+
+from dcf.asl.steps import OpenTask
+from dcf.core.model import StateDoc, Status
+from dcf.values.instants import SECOND
+
+NO_LOOK: Final = 2**53
+"""A timer that never fires: the state stays listed as open, and no clock needs to look at it."""
+
+
+def limited(doc: StateDoc, step: OpenTask, now: int) -> StateDoc:
+    """Return the document of an entered Task with its timeouts."""
+    if step.timeout_s is None and step.heartbeat_s is None:
+        return doc
+    deadline = None if step.timeout_s is None else now + step.timeout_s * SECOND
+    return replace(doc, deadline=deadline, timeout_s=step.timeout_s, heartbeat_s=step.heartbeat_s)
+
+
+def begun(doc: StateDoc, kind: str, now: int) -> StateDoc:
+    """Return the document of a Task that waits from now on; a heartbeat is due from now on too.
+
+    `kind` says what it waits for (`asl/resources.py: WAITING`). Nobody holds it.
+    """
+    lease = replace(doc.lease, token=None, owner_agent_id=None, ts=now, ttl_s=None, expires_at=None)
+    started_at = doc.started_at or now
+    return replace(doc, status=Status.RUNNING, kind=kind, lease=lease, started_at=started_at, claim=None, reminders=0)
+
+
+def next_look(doc: StateDoc) -> int:
+    """Return when the clock must look at a state that waits for something outside: when a timeout of it passes."""
+    return doc.attention(NO_LOOK)
