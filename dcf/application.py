@@ -27,6 +27,7 @@ from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.outside import Outside
+from dcf.runs.people import People
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.starting import Starting
@@ -51,6 +52,7 @@ from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.edits import Edits
 from dcf.store.history import History
+from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.index import RunIndex
@@ -92,6 +94,7 @@ class Application:
     control_plane: ControlPlane
     lifecycle: Lifecycle
     outside: Outside
+    people: People
     starting: Starting
     retrying: RunRetrying
     runs: RunViews
@@ -151,7 +154,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         equipment, library = open_equipment(settings, platform, documents), _open_library(settings)
         breaker = Breaker() if platform.is_remote else None
         activity = Activity(ActivityRecords(connections), breaker)
-        notifications = _notifications(parts, platform, breaker)
+        notifications = _notifications(parts, platform, breaker, Mailbox(inbox, records))
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         access, audit = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas), AuditTrail(connections)
         yield Application(
@@ -159,6 +162,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             control_plane=plane,
             lifecycle=Lifecycle(plane),
             outside=Outside(plane),
+            people=People(plane, parts.history, HumanTasks(connections)),
             starting=Starting(plane.transactions, plane.follow_ups, parts.definitions),
             retrying=RunRetrying(plane),
             runs=parts.views,
@@ -227,9 +231,11 @@ def _parts_of_runs(settings: Settings, connections: Connections) -> _PartsOfRuns
     )
 
 
-def _notifications(parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None) -> Notifications:
+def _notifications(
+    parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None, people: Deliverer
+) -> Notifications:
     together = platform.deliver_all if isinstance(platform, Mailbox) else None
-    return Notifications(parts.plane, parts.outbox, parts.told, _guarded(platform, breaker), together)
+    return Notifications(parts.plane, parts.outbox, parts.told, _guarded(platform, breaker), together, people)
 
 
 def _clock(parts: _PartsOfRuns, deliveries: DeliveryThreads, activity: Activity, connections: Connections) -> RunClock:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from functools import partial
 
+from dcf.asl.human import read_human_task
 from dcf.asl.places import Place
 from dcf.asl.states import Task, Workable
 from dcf.asl.steps import Entry, OpenTask
@@ -43,6 +44,7 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
         heartbeat_s=heartbeat,
         token="" if state.reads_nothing else _token_read(around.context),
         waits_as=None if state.served_by.is_worked else state.served_by.waits_as,
+        human=read_human_task(effective) if state.served_by.kind == "human" else None,
     )
 
 

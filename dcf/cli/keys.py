@@ -87,7 +87,8 @@ def create(
         typer.echo(json_text({"key": made.text, **_row(made.record, made.record.created_at)}, indent=2))
         return
     typer.echo(made.text)
-    who, life = " of ".join(filter(None, (agent_id or "any agent", ", ".join(groups)))), "for ever" if life_s is None else f"for {expires}"
+    who = " of ".join(filter(None, (agent_id or "any agent", ", ".join(groups))))
+    life = "for ever" if life_s is None else f"for {expires}"
     say(f"key {made.record.key_id} may {', '.join(scopes)} as {who}, {life}; it is shown only now.")
     say(f"its quotas are {_own(quotas) or 'those of the servers'}")
     say("callers set DCF_API_KEY to it")

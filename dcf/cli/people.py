@@ -120,7 +120,9 @@ def reject(
 def answer(
     run: RunArgument,
     state: State,
-    choice: Annotated[str, typer.Argument(metavar="CHOICE", help="One of its choices; `dcf inbox RUN STATE` has them.")],
+    choice: Annotated[
+        str, typer.Argument(metavar="CHOICE", help="One of the choices that `dcf inbox RUN STATE` shows.")
+    ],
     comment: Comment = None,
     given: Given = None,
     person: As = None,

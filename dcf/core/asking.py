@@ -16,7 +16,7 @@ from dcf.values.records import record
 
 @record(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """Who may answer (`to`), since `since`, in server microseconds, and the title of the task.
+    """Who may answer (`to`), since `since`, in server microseconds, the title of the task and its choices.
 
     From `escalates_at` on those in `escalates_to` may answer too; None if that is not to happen, or has. It was set
     `escalate_after_s` ahead. `default` is the choice taken at the deadline, and `reject_fails` says whether rejecting
@@ -26,6 +26,7 @@ class Asked:
     to: Askees
     title: str
     since: int
+    choices: tuple[str, ...] = ()
     escalates_at: int | None = None
     escalate_after_s: int | None = None
     escalates_to: Askees = Askees()
@@ -51,6 +52,7 @@ def asked_by(task: HumanTask, now: int) -> Asked:
         to=task.to,
         title=task.title,
         since=now,
+        choices=tuple(choice.name for choice in task.choices),
         escalates_at=None if plan is None else now + plan.after_s * SECOND,
         escalate_after_s=None if plan is None else plan.after_s,
         escalates_to=Askees() if plan is None else plan.to,
@@ -66,6 +68,7 @@ def write_asked(asked: Asked) -> dict[str, Json]:
         "groups": list(asked.to.groups),
         "title": asked.title,
         "since": to_text(asked.since),
+        "choices": list(asked.choices),
         "escalates_at": None if asked.escalates_at is None else to_text(asked.escalates_at),
         "escalate_after_s": asked.escalate_after_s,
         "escalates_to": list(asked.escalates_to.people),
@@ -86,6 +89,7 @@ def read_asked(document: Json) -> Asked | None:
         to=Askees(people=_names(document, "to"), groups=_names(document, "groups")),
         title=_text(document, "title") or "",
         since=from_text(document.get("since")) or 0,
+        choices=_names(document, "choices"),
         escalates_at=from_text(document.get("escalates_at")),
         escalate_after_s=_count(document.get("escalate_after_s")),
         escalates_to=Askees(people=_names(document, "escalates_to"), groups=_names(document, "escalates_to_groups")),

@@ -1,21 +1,15 @@
-"""Tells people of tasks: whom when a task is opened, and who may answer too when nobody has in time. Pure."""
+"""Lets others answer a human task too when nobody has in time, and tells them. Pure."""
 
 from dataclasses import replace
 from typing import Final
 
 from dcf.core.answers import Owed
-from dcf.core.decision import Changes, Decision, Event, Notice
+from dcf.core.decision import Changes, Decision, Event
 from dcf.core.model import StateDoc
-from dcf.core.notices import NoticeKind
-from dcf.core.waiting import next_look
+from dcf.core.waiting import next_look, told_to
 
-_REASONS: Final = ("human_task", "human_task_escalated")
-
-
-def asking_notices(state: str, doc: StateDoc) -> list[Notice]:
-    """Return a notice to each person and group that a state waits for from now on; none if it waits for no person."""
-    asked = doc.asked
-    return [] if asked is None else [_notice(state, doc, name, _REASONS[0]) for name in asked.to.names]
+ESCALATED: Final = "human_task_escalated"
+"""Reason of the notices to those who are asked because nobody answered in time."""
 
 
 def escalate(state: str, doc: StateDoc) -> Decision[Owed]:
@@ -30,12 +24,7 @@ def escalate(state: str, doc: StateDoc) -> Decision[Owed]:
         changes=Changes(
             states={state: wider},
             events=[Event(type="HumanTaskEscalated", state=state, data=told)],
-            notices=[_notice(state, doc, name, _REASONS[1]) for name in fresh],
+            notices=[told_to(name, state, doc, ESCALATED) for name in fresh],
             timers={state: next_look(wider)},
         ),
     )
-
-
-def _notice(state: str, doc: StateDoc, name: str, reason: str) -> Notice:
-    kind = NoticeKind.ASKED.value
-    return Notice(type=kind, state=state, epoch=doc.lease.epoch, reason=reason, agent_id=name)

@@ -30,7 +30,7 @@ LONGEST_COMMENT: Final = 4000
 
 @record(frozen=True, slots=True, kw_only=True)
 class Answerer:
-    """Who answers: a person (or agent) by id, the groups that they answer for, and the key that the answer came with."""
+    """Who answers: a person (or agent) by id, the groups that they answer for, and the key that it came with."""
 
     name: str
     groups: frozenset[str] = frozenset()

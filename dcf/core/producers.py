@@ -22,9 +22,7 @@ def led_here(definition: Definition, path: str) -> tuple[str, ...]:
     """Return the paths of the states from which control may come to this one, at each level around it."""
     here = resolve(definition.machine, path)
     places = [resolve(definition.machine, owner) for owner in here.parents]
-    return tuple(
-        join(place.scope, name) for place in (here, *places) for name in _before(place.machine, place.name)
-    )
+    return tuple(join(place.scope, name) for place in (here, *places) for name in _before(place.machine, place.name))
 
 
 def _before(machine: Machine, name: str) -> Iterator[str]:

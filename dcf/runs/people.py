@@ -6,7 +6,7 @@ module decides nothing and sends no Redis command.
 
 import secrets
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from dcf.core import human_tasks, needs
 from dcf.core.decision import Decision, Reads, Snapshot
@@ -21,8 +21,10 @@ from dcf.runs.transactions import Run
 from dcf.store.authors import current_account
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
-from dcf.store.runs import Committed
 from dcf.values.refusal import Refusal
+
+if TYPE_CHECKING:
+    from dcf.store.runs import Committed
 
 Operated: TypeAlias = RunAnswer | Refusal
 

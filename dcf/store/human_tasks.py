@@ -100,7 +100,7 @@ class HumanTasks:
     def _rows(
         self, found: Sequence[Place], lists: Sequence[str], now: int
     ) -> Iterator[tuple[Place, HumanTaskRow | None]]:
-        """Yield the entries with what the documents say; None for what waits for nobody any more, which is taken off."""
+        """Yield the entries with what the documents say; None for what waits for nobody now, which is taken off."""
         named = [read_member(one.entry) for one in found]
         asked = [command for workflow_id, path in named for command in _reads(RunKeys(workflow_id), path)]
         replies = iter(self._connections.ask(*asked) if asked else ())

@@ -1,4 +1,4 @@
-"""Tools with which people are asked and answer: the list of open human tasks, and an answer. They parse, call, format."""
+"""Tools with which people are asked and answer: the list of open human tasks, and an answer to one."""
 
 from itertools import takewhile
 from typing import Annotated, Any
@@ -88,9 +88,7 @@ class AnswerHumanTask(Arguments):
 
     workflow_id: WorkflowId
     state: StateName
-    choice: str = Field(
-        min_length=1, max_length=64, description="One of the task's choices.", examples=["approve"]
-    )
+    choice: str = Field(min_length=1, max_length=64, description="One of the task's choices.", examples=["approve"])
     comment: str | None = Field(default=None, max_length=LONGEST_COMMENT, description="Why; some choices need it.")
     answer_json: Any = Field(default=None, description="What the task's schema asks for: JSON, or JSON text.")
     agent_id: AgentId | None = Field(
@@ -141,9 +139,7 @@ def answer_human_task(app: Application, args: AnswerHumanTask) -> HumanTaskAnswe
         answer=None if args.answer_json is None else _answer(app, args.answer_json),
         epoch=args.epoch,
     )
-    answer = app.people.answer_human_task(
-        args.workflow_id, reply, reason=args.reason, request_id=args.request_id
-    )
+    answer = app.people.answer_human_task(args.workflow_id, reply, reason=args.reason, request_id=args.request_id)
     if isinstance(answer, Refusal):
         return refused(HumanTaskAnswered, answer, workflow_id=args.workflow_id, state=args.state)
     told = dict(answer.answer)
