@@ -60,7 +60,7 @@ class Askees:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Choice:
+class TaskChoice:
     """One of the answers to choose from; some are taken only with a comment."""
 
     name: str
@@ -87,7 +87,7 @@ class HumanTask:
     to: Askees
     title: str
     instructions: str | None = None
-    choices: tuple[Choice, ...] = (Choice(name="approve"), Choice(name=REJECT))
+    choices: tuple[TaskChoice, ...] = (TaskChoice(name="approve"), TaskChoice(name=REJECT))
     schema: Mapping[str, Json] | bool | None = None
     details: Json = None
     not_by: tuple[str, ...] = ()
@@ -96,7 +96,7 @@ class HumanTask:
     default: str | None = None
     reject_fails: bool = False
 
-    def choice(self, name: str) -> Choice | None:
+    def choice(self, name: str) -> TaskChoice | None:
         """Return the choice of this name; None if it is not offered."""
         return next((one for one in self.choices if one.name == name), None)
 
@@ -195,7 +195,7 @@ def _choices(value: Json) -> dict[str, Any]:
     return {"choices": found}
 
 
-def _choice(value: Json) -> Choice:
+def _choice(value: Json) -> TaskChoice:
     given = {"name": value} if isinstance(value, str) else value
     if not isinstance(given, dict) or not given.keys() <= {"name", "comment"}:
         raise ValueError('a choice is a name, or {"name": "reject", "comment": "required"}')
@@ -203,7 +203,7 @@ def _choice(value: Json) -> Choice:
     if comment not in ("required", "optional"):
         raise ValueError('the comment of a choice is "required" or "optional"')
     name = check_name(_text(given.get("name"), "the name of a choice"), "the name of a choice", _LONGEST_CHOICE)
-    return Choice(name=name, needs_comment=comment == "required")
+    return TaskChoice(name=name, needs_comment=comment == "required")
 
 
 def _schema(value: Json) -> dict[str, Any]:

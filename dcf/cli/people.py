@@ -150,12 +150,14 @@ def _answer(
 ) -> None:
     from dcf.cli.documents import read_given
     from dcf.core.access import LOCAL
-    from dcf.core.human_tasks import Reply
+    from dcf.core.human_tasks import HumanAnswer
     from dcf.store.authors import authored_by
     from dcf.values.refusal import Refusal
 
     value = None if given is None else read_given(given, "--answer")
-    reply = Reply(state=state, choice=choice, by=_answerer(person, group), comment=comment, answer=value, epoch=epoch)
+    reply = HumanAnswer(
+        state=state, choice=choice, by=_answerer(person, group), comment=comment, answer=value, epoch=epoch
+    )
     with opening.application() as found, authored_by(LOCAL):
         done = found.people.answer_human_task(run, reply, request_id=request_id)
     if isinstance(done, Refusal):

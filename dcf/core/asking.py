@@ -15,7 +15,7 @@ from dcf.values.records import record
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asking:
     """Who may answer (`to`), since `since`, in server microseconds, the title of the task and its choices.
 
     From `escalates_at` on those in `escalates_to` may answer too; None if that is not to happen, or has. It was set
@@ -40,15 +40,15 @@ class Asked:
         """The names of the lists that the task is on, besides that of all and that of its run."""
         return (*(f"person:{name}" for name in self.to.people), *(f"group:{name}" for name in self.to.groups))
 
-    def escalated(self) -> "Asked":
+    def escalated(self) -> "Asking":
         """Return it as it is once those of the escalation may answer too."""
         return replace(self, to=self.to.plus(self.escalates_to), escalates_at=None)
 
 
-def asked_by(task: HumanTask, now: int) -> Asked:
+def asked_by(task: HumanTask, now: int) -> Asking:
     """Return what the document of a state says that asks for this from now on."""
     plan = task.escalation
-    return Asked(
+    return Asking(
         to=task.to,
         title=task.title,
         since=now,
@@ -61,7 +61,7 @@ def asked_by(task: HumanTask, now: int) -> Asked:
     )
 
 
-def write_asked(asked: Asked) -> dict[str, Json]:
+def write_asked(asked: Asking) -> dict[str, Json]:
     """Write it for a state document; what is empty is left out."""
     written: dict[str, Json] = {
         "to": list(asked.to.people),
@@ -81,11 +81,11 @@ def write_asked(asked: Asked) -> dict[str, Json]:
     return {name: value for name, value in written.items() if value not in (None, [])}
 
 
-def read_asked(document: Json) -> Asked | None:
+def read_asked(document: Json) -> Asking | None:
     """Read what `write_asked` wrote; None for anything else. What an operator broke is left out."""
     if not isinstance(document, dict):
         return None
-    return Asked(
+    return Asking(
         to=Askees(people=_names(document, "to"), groups=_names(document, "groups")),
         title=_text(document, "title") or "",
         since=from_text(document.get("since")) or 0,

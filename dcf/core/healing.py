@@ -8,7 +8,7 @@ timestamp of the workflow keeps that timestamp.
 from dataclasses import replace
 from typing import Final
 
-from dcf.core.asking import Asked
+from dcf.core.asking import Asking
 from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.model import Lease, RunStatus, StateDoc
@@ -50,7 +50,7 @@ def healed(doc: StateDoc, now: int, *, is_moment: bool = False) -> StateDoc:
     return replace(doc, lease=_lease(doc, now), not_before=begun, deadline=deadline, asked=asked)
 
 
-def _asked(asked: Asked, now: int) -> Asked:
+def _asked(asked: Asking, now: int) -> Asking:
     if asked.escalates_at is None or not is_ahead(asked.escalates_at, now, asked.escalate_after_s or 0):
         return asked
     return replace(asked, escalates_at=now + (asked.escalate_after_s or 0) * SECOND)

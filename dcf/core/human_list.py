@@ -21,7 +21,7 @@ _CURSOR: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63}/[\x
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Place:
+class TaskCursor:
     """A place in a list of open tasks: when the task before it was opened (its epoch), and its entry."""
 
     epoch: int
@@ -35,14 +35,14 @@ class Place:
         return f"{self.epoch}:{self.entry}"
 
 
-def read_place(text: str | None) -> Place | None:
+def read_place(text: str | None) -> TaskCursor | None:
     """Read the cursor of an earlier answer; raise InvalidArgument for anything else."""
     if text is None:
         return None
     found = _CURSOR.match(text)
     if found is None:
         raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
-    return Place(epoch=int(found[1]), entry=found[2])
+    return TaskCursor(epoch=int(found[1]), entry=found[2])
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class HumanTaskQuery:
     groups: tuple[str, ...] = ()
     run: str | None = None
     state: str | None = None
-    place: Place | None = None
+    place: TaskCursor | None = None
 
     def __post_init__(self) -> None:
         if not 0 < self.limit <= LONGEST_PAGE:
@@ -77,7 +77,7 @@ class HumanTaskQuery:
 class HumanTaskRow:
     """One open human task, and its place in the list. `task` is None where its description was damaged by hand."""
 
-    place: Place
+    place: TaskCursor
     workflow_id: str
     state: str
     doc: StateDoc
@@ -123,4 +123,4 @@ class HumanTaskPage:
 
     now: int
     rows: tuple[HumanTaskRow, ...]
-    next_place: Place | None
+    next_place: TaskCursor | None

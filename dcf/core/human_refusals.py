@@ -13,23 +13,23 @@ from collections.abc import Iterable
 
 from dcf.asl.human import HumanTask
 from dcf.core.answers import StateRefusal
-from dcf.core.asking import Asked
+from dcf.core.asking import Asking
 from dcf.core.model import StateDoc
 from dcf.values.instants import to_text
 from dcf.values.names import escaped
 from dcf.values.refusal import Refusal
 
-_NAMED = 10
+_NAMED = 4
 
 
-def whom(asked: Asked) -> str:
+def whom(asked: Asking) -> str:
     """Return in words whom a task is for."""
     named = [*asked.to.people[:_NAMED], *(f"the group {name}" for name in asked.to.groups[:_NAMED])]
     more = len(asked.to.people) + len(asked.to.groups) - len(named)
     return " or ".join([*named, *([f"{more} others"] if more > 0 else [])]) or "nobody"
 
 
-def not_asked(state: str, asked: Asked, person: str, groups: Iterable[str]) -> Refusal:
+def not_asked(state: str, asked: Asking, person: str, groups: Iterable[str]) -> Refusal:
     """Refuse an answer of somebody else."""
     of = " and ".join(sorted(groups))
     return Refusal(
@@ -57,7 +57,7 @@ def produced_it(state: str, person: str, source: str) -> Refusal:
     )
 
 
-def already_answered(state: str, doc: StateDoc, asked: Asked) -> StateRefusal:
+def already_answered(state: str, doc: StateDoc, asked: Asking) -> StateRefusal:
     """Refuse an answer that came after another, and tell whose."""
     at = "" if doc.finished_at is None else f" at {to_text(doc.finished_at)}"
     who = "its deadline" if asked.answered_by is None else f"'{asked.answered_by}'"

@@ -11,7 +11,7 @@ from typing import Final
 from dcf.asl.answer_schema import misfit
 from dcf.asl.human import REJECT, REJECTED, HumanTask, read_human_task
 from dcf.core import human_refusals as refusals
-from dcf.core.asking import Asked
+from dcf.core.asking import Asking
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.ending import End, end
@@ -46,7 +46,7 @@ class Produced:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Reply:
+class HumanAnswer:
     """An answer to a human task. `epoch`: only to the visit of the state that has it, as the caller saw it.
 
     `produced` was read from the history before the transaction, for a task that producers must not answer.
@@ -70,7 +70,7 @@ class Reply:
 
 
 def answer(
-    snapshot: Snapshot, request: RunRequest, reply: Reply, definition: Definition, context: Mapping[str, Json]
+    snapshot: Snapshot, request: RunRequest, reply: HumanAnswer, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
     """End the state with this answer, or refuse: it is not theirs to give, or somebody else was first."""
     return once(snapshot, request, lambda: _answer(snapshot, request, reply, definition, context))
@@ -82,7 +82,7 @@ def described(snapshot: Snapshot, state: str) -> HumanTask:
 
 
 def _answer(
-    snapshot: Snapshot, request: RunRequest, reply: Reply, definition: Definition, context: Mapping[str, Json]
+    snapshot: Snapshot, request: RunRequest, reply: HumanAnswer, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
     state, doc = reply.state, snapshot.states[reply.state]
     refusal = _why_not(snapshot, reply)
@@ -113,7 +113,7 @@ def _answer(
     return _noted(done, state, asked, reply) if isinstance(done.answer, RunAnswer) else done
 
 
-def _why_not(snapshot: Snapshot, reply: Reply) -> Refusal | None:
+def _why_not(snapshot: Snapshot, reply: HumanAnswer) -> Refusal | None:
     meta, doc = snapshot.meta, snapshot.states[reply.state]
     assert meta is not None, "the control plane checks that the run exists before it decides"
     if reply.epoch is not None and not doc.status.is_terminal and doc.lease.epoch != reply.epoch:
@@ -132,7 +132,7 @@ def waits_for_person(doc: StateDoc) -> bool:
     return doc.waits_outside and doc.kind == "Human" and doc.asked is not None
 
 
-def _why_not_by(reply: Reply, doc: StateDoc, asked: Asked, task: HumanTask) -> Refusal | None:
+def _why_not_by(reply: HumanAnswer, doc: StateDoc, asked: Asking, task: HumanTask) -> Refusal | None:
     who, produced = reply.by, reply.produced
     if who.name in task.not_by:
         return refusals.excluded(reply.state, who.name)
@@ -146,7 +146,7 @@ def _why_not_by(reply: Reply, doc: StateDoc, asked: Asked, task: HumanTask) -> R
     return None if source is None else refusals.produced_it(reply.state, who.name, source)
 
 
-def _why_not_this(reply: Reply, task: HumanTask) -> Refusal | None:
+def _why_not_this(reply: HumanAnswer, task: HumanTask) -> Refusal | None:
     choice = task.choice(reply.choice)
     if choice is None:
         return refusals.no_such_choice(reply.state, task, reply.choice)
@@ -164,11 +164,11 @@ def output_of(
     return {"choice": choice, "comment": comment, "answer": given, "answered_by": by, "at": to_text(at)}
 
 
-def _cause(reply: Reply) -> str:
+def _cause(reply: HumanAnswer) -> str:
     return f"'{reply.by.name}' rejected it{f': {reply.comment}' if reply.comment else ''}."
 
 
-def _noted(done: RunDecision, state: str, asked: Asked, reply: Reply) -> RunDecision:
+def _noted(done: RunDecision, state: str, asked: Asking, reply: HumanAnswer) -> RunDecision:
     """Return the decision, with who answered in the state's document and in the answer."""
     changes, given = done.changes or Changes(), done.answer
     assert isinstance(given, RunAnswer), "the caller looked"

@@ -11,7 +11,7 @@ from hmac import compare_digest
 from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
-from dcf.core.asking import Asked
+from dcf.core.asking import Asking
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -171,7 +171,7 @@ class StateDoc:
     start_reminders: int = 0
     retries: int = 0
     tries_from: int = 0
-    asked: Asked | None = None
+    asked: Asking | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property

@@ -3,7 +3,7 @@
 from typing import Final
 
 from dcf.core import remedies
-from dcf.core.asking import Asked
+from dcf.core.asking import Asking
 from dcf.core.findings import Cause, RunFinding
 from dcf.core.human_refusals import whom
 from dcf.core.model import StateDoc
@@ -37,7 +37,7 @@ def about_outside(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     )
 
 
-def _about_people(path: str, doc: StateDoc, asked: Asked, facts: Facts) -> RunFinding:
+def _about_people(path: str, doc: StateDoc, asked: Asking, facts: Facts) -> RunFinding:
     until = "" if doc.deadline is None else f", at the latest until {moment(doc.deadline)}"
     then = "" if asked.default is None or doc.deadline is None else f"; then '{asked.default}' is taken"
     return RunFinding(

@@ -4,7 +4,7 @@ The commands name a run and a state as they are; `findings.command` quotes them 
 """
 
 from dcf.asl.state_paths import name_of
-from dcf.core.asking import Asked
+from dcf.core.asking import Asking
 from dcf.core.findings import Remedy, command
 
 
@@ -108,7 +108,7 @@ def await_outside(run: str, state: str) -> Remedy:
     )
 
 
-def answer(run: str, state: str, asked: Asked) -> Remedy:
+def answer(run: str, state: str, asked: Asking) -> Remedy:
     """Answer a human task."""
     who = next(iter(asked.to.people), "NAME")
     groups = () if asked.to.people else ("--group", next(iter(asked.to.groups), "GROUP"))

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 from zlib import crc32
 
-from dcf.core.asking import Asked
+from dcf.core.asking import Asking
 from dcf.core.decision import Snapshot
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.inspection import is_ready
@@ -74,7 +74,7 @@ def event_of(
     now: int,
     payload: Json,
     mark: Mapping[str, Json],
-    asked: Asked | None = None,
+    asked: Asking | None = None,
 ) -> dict[str, Json]:
     """Return the event to deliver, in the seed's format, with its id and the mark of who sent it.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 from dcf.core import human_tasks, needs
 from dcf.core.decision import Decision, Reads, Snapshot
 from dcf.core.human_list import HumanTaskPage, HumanTaskQuery
-from dcf.core.human_tasks import Produced, Reply
+from dcf.core.human_tasks import HumanAnswer, Produced
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
 from dcf.core.producers import Producers, led_here
 from dcf.core.refusals import unless_full
@@ -48,7 +48,7 @@ class People:
         return self._tasks.page(query)
 
     def answer_human_task(
-        self, workflow_id: str, reply: Reply, *, reason: str | None = None, request_id: str | None = None
+        self, workflow_id: str, reply: HumanAnswer, *, reason: str | None = None, request_id: str | None = None
     ) -> Operated:
         """End a human task with somebody's answer. A repetition with the same request id gets the first answer."""
         path = self._plane.path(workflow_id, reply.state)

@@ -12,7 +12,7 @@ from typing import Final
 
 from dcf.asl.human import HumanTask, read_human_task
 from dcf.core.decision import Changes, Snapshot
-from dcf.core.human_list import HumanTaskPage, HumanTaskQuery, HumanTaskRow, Place
+from dcf.core.human_list import HumanTaskPage, HumanTaskQuery, HumanTaskRow, TaskCursor
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.model import RunStatus
 from dcf.errors import StateError
@@ -78,19 +78,19 @@ class HumanTasks:
                 return HumanTaskPage(now=now, rows=tuple(rows), next_place=None)
         return HumanTaskPage(now=now, rows=tuple(rows), next_place=place)
 
-    def _entries(self, lists: Sequence[str], place: Place | None, wanted: int) -> list[Place]:
+    def _entries(self, lists: Sequence[str], place: TaskCursor | None, wanted: int) -> list[TaskCursor]:
         """Return so many entries after the place, of all these lists together, each once."""
         found = merge(*(self._after(key, place, wanted) for key in lists), key=_order)
         return list(islice(dict.fromkeys(found), wanted))
 
-    def _after(self, key: str, place: Place | None, wanted: int) -> list[Place]:
+    def _after(self, key: str, place: TaskCursor | None, wanted: int) -> list[TaskCursor]:
         """Return so many entries of a list after the place. Tasks opened at one moment stand by name."""
-        low, skipped, found = "-inf" if place is None else str(place.epoch), 0, list[Place]()
+        low, skipped, found = "-inf" if place is None else str(place.epoch), 0, list[TaskCursor]()
         while len(found) < wanted:
             page: Command = ("ZRANGE", key, low, "+inf", "BYSCORE", "LIMIT", skipped, wanted, "WITHSCORES")
             (raw,) = self._connections.send(page)
             scored = zip(raw[::2], raw[1::2], strict=True)
-            entries = [Place(epoch=int(float(score)), entry=name.decode()) for name, score in scored]
+            entries = [TaskCursor(epoch=int(float(score)), entry=name.decode()) for name, score in scored]
             found += [one for one in entries if place is None or place.is_before(one.epoch, one.entry)]
             skipped += len(entries)
             if len(entries) < wanted:
@@ -98,8 +98,8 @@ class HumanTasks:
         return found
 
     def _rows(
-        self, found: Sequence[Place], lists: Sequence[str], now: int
-    ) -> Iterator[tuple[Place, HumanTaskRow | None]]:
+        self, found: Sequence[TaskCursor], lists: Sequence[str], now: int
+    ) -> Iterator[tuple[TaskCursor, HumanTaskRow | None]]:
         """Yield the entries with what the documents say; None for what waits for nobody now, which is taken off."""
         named = [read_member(one.entry) for one in found]
         asked = [command for workflow_id, path in named for command in _reads(RunKeys(workflow_id), path)]
@@ -114,7 +114,7 @@ class HumanTasks:
             self._connections.send(*stale)
 
 
-def _order(place: Place) -> tuple[int, str]:
+def _order(place: TaskCursor) -> tuple[int, str]:
     return place.epoch, place.entry
 
 
@@ -134,7 +134,9 @@ def _reads(run: RunKeys, path: str) -> tuple[Command, Command, Command]:
     )
 
 
-def _row(place: Place, workflow_id: str, path: str, status: Reply, state: Reply, given: Reply) -> HumanTaskRow | None:
+def _row(
+    place: TaskCursor, workflow_id: str, path: str, status: Reply, state: Reply, given: Reply
+) -> HumanTaskRow | None:
     if status != _RUNNING or not isinstance(state, bytes):
         return None
     doc = read_text(state)

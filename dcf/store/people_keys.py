@@ -8,7 +8,7 @@ taken off after the one that ends the visit, and gone with their last entry (`st
 from collections.abc import Mapping
 from typing import Final
 
-from dcf.core.asking import Asked
+from dcf.core.asking import Asking
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.model import StateDoc
 from dcf.store.connection import Command
@@ -39,7 +39,7 @@ def read_member(entry: str) -> tuple[str, str]:
     return workflow_id, decode_state(part)
 
 
-def lists_of(workflow_id: str, asked: Asked) -> list[str]:
+def lists_of(workflow_id: str, asked: Asking) -> list[str]:
     """Return the keys of all lists that a task of a run is on."""
     return [ALL_ASKED, asked_in(workflow_id), *map(asked_of, asked.queues)]
 

@@ -8,7 +8,7 @@ from pydantic import Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.human_list import HumanTaskQuery, read_place
-from dcf.core.human_tasks import LONGEST_COMMENT, Answerer, Reply
+from dcf.core.human_tasks import LONGEST_COMMENT, Answerer, HumanAnswer
 from dcf.core.operations import LONGEST_REASON, LONGEST_REQUEST_ID
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import current_caller
@@ -131,7 +131,7 @@ class HumanTaskAnswered(Answer):
 )
 def answer_human_task(app: Application, args: AnswerHumanTask) -> HumanTaskAnswered:
     """Answer a human task."""
-    reply = Reply(
+    reply = HumanAnswer(
         state=args.state,
         choice=args.choice,
         by=_answerer(args),

@@ -8,7 +8,7 @@ import pytest
 
 from dcf.core.findings import Cause
 from dcf.core.human_list import HumanTaskPage, HumanTaskQuery
-from dcf.core.human_tasks import Answerer, Reply
+from dcf.core.human_tasks import Answerer, HumanAnswer
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
 from dcf.core.resolving import Resolve
@@ -34,9 +34,9 @@ def asking(parameters: Document | None = None, **state: Any) -> Document:
     return {"workflow_name": "asking", "asl": {"StartAt": "Ask", "States": {"Ask": ask, "Done": {"Type": "Succeed"}}}}
 
 
-def reply(choice: str = "approve", by: str = "alice", state: str = "Ask", **more: Any) -> Reply:
+def reply(choice: str = "approve", by: str = "alice", state: str = "Ask", **more: Any) -> HumanAnswer:
     groups = frozenset(more.pop("groups", ()))
-    return Reply(state=state, choice=choice, by=Answerer(name=by, groups=groups), **more)
+    return HumanAnswer(state=state, choice=choice, by=Answerer(name=by, groups=groups), **more)
 
 
 def answer(world: World, run: str, *args: Any, request_id: str | None = None, **more: Any) -> RunAnswer | Refusal:

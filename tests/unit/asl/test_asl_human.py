@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dcf.asl.answer_schema import flaw_of_schema, misfit
-from dcf.asl.human import INVALID, Askees, Choice, flaws_of, read_human_task
+from dcf.asl.human import INVALID, Askees, TaskChoice, flaws_of, read_human_task
 from dcf.asl.query_templates import Compiler
 from dcf.asl.templates import compile_template
 from dcf.errors import StateError
@@ -36,7 +36,7 @@ def test_several_persons_and_groups_may_be_asked() -> None:
 
 def test_a_choice_may_demand_a_comment() -> None:
     task = read_human_task({**LEAST, "choices": ["ship", {"name": "return", "comment": "required"}]})
-    assert task.choices == (Choice(name="ship"), Choice(name="return", needs_comment=True))
+    assert task.choices == (TaskChoice(name="ship"), TaskChoice(name="return", needs_comment=True))
 
 
 def test_everything_is_read() -> None:
