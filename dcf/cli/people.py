@@ -59,7 +59,7 @@ def inbox(
     from dcf.core.human_list import HumanTaskQuery, read_place
 
     with opening.application() as found:
-        path = None if state is None or run is None else found.control_plane.path(run, state)
+        path = None if state is None or run is None else found.control_plane.place(run, state).path
         query = HumanTaskQuery(
             limit=limit,
             person=person,

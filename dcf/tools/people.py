@@ -60,7 +60,7 @@ def list_human_tasks(app: Application, args: ListHumanTasks) -> HumanTasksListed
         raise InvalidArgument("A state is looked for in a run.", "Give workflow_id as well.")
     caller = current_caller()
     own = caller.groups if args.person is not None and args.person == caller.agent_id else frozenset[str]()
-    state = None if args.state is None else app.control_plane.path(args.workflow_id or "", args.state)
+    state = None if args.state is None else app.control_plane.place(args.workflow_id or "", args.state).path
     query = HumanTaskQuery(
         limit=args.limit,
         person=args.person,
