@@ -28,6 +28,7 @@ from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.outside import Outside
+from dcf.runs.people import People
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import Schedules
@@ -54,6 +55,7 @@ from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.edits import Edits
 from dcf.store.history import History
+from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.index import RunIndex
@@ -100,6 +102,7 @@ class Application:
     outside: Outside
     callbacks: Callbacks
     task_log: TaskLog
+    people: People
     starting: Starting
     retrying: RunRetrying
     schedules: Schedules
@@ -160,7 +163,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         crew = _workforce(settings, platform, parts, connections, records)
         breaker = Breaker() if platform.is_remote else None
         activity = Activity(ActivityRecords(connections), breaker)
-        notifications = _notifications(parts, platform, breaker)
+        notifications = _notifications(parts, platform, breaker, Mailbox(inbox, records))
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         access, audit = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas), AuditTrail(connections)
         starting = Starting(plane.transactions, plane.follow_ups, parts.definitions)
@@ -172,6 +175,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             outside=Outside(plane),
             callbacks=Callbacks(plane),
             task_log=TaskLog(plane),
+            people=People(plane, parts.history, HumanTasks(connections)),
             starting=starting,
             retrying=RunRetrying(plane),
             schedules=schedules,
@@ -270,9 +274,11 @@ def _workforce(
     )
 
 
-def _notifications(parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None) -> Notifications:
+def _notifications(
+    parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None, people: Deliverer
+) -> Notifications:
     together = platform.deliver_all if isinstance(platform, Mailbox) else None
-    return Notifications(parts.plane, parts.outbox, parts.told, _guarded(platform, breaker), together)
+    return Notifications(parts.plane, parts.outbox, parts.told, _guarded(platform, breaker), together, people)
 
 
 def _clock(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from dcf.asl.human import read_human_task
 from dcf.asl.places import Place
 from dcf.asl.states import Task, Workable
 from dcf.asl.steps import Entry, OpenTask
@@ -47,6 +48,7 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
         heartbeat_s=heartbeat,
         gets_token=served.gets_token,
         waits_as=None if served.is_worked else served.waits_as,
+        human=read_human_task(effective) if served.kind == "human" else None,
     )
 
 

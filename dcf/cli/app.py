@@ -32,6 +32,7 @@ from dcf.cli import (
     lifecycle,
     opening,
     panels,
+    people,
     reference,
     retention,
     running,
@@ -150,7 +151,9 @@ def serve(
         int | None, typer.Option(help="Port to bind (http), 0 for a free one; default 8337.", min=0, max=65535)
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
-    profile: Annotated[str | None, typer.Option(help="Serve the tools of a worker, planner, operator, or all.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Serve the tools of a worker, planner, operator, person; or all.")
+    ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print {url} on standard output when ready (http).")] = False,
@@ -381,6 +384,7 @@ for part in (
     audit,
     reference,
     lifecycle,
+    people,
     retention,
     diagnosis,
     events,

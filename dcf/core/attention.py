@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.escalation import escalate
 from dcf.core.model import Meta, RunStatus, StateDoc, Status
 from dcf.core.notices import NoticeKind, stop_notices
 from dcf.core.waiting import NO_LOOK, next_look
@@ -56,12 +57,19 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
     if doc.is_scope and doc.status is Status.RUNNING:
         return Decision(answer=Owed(fired="scope"), changes=Changes(timers={state: now + JOIN_DELAY}))
     if doc.waits_outside:
-        return Decision(answer=Owed(fired="outside"), changes=Changes(timers={state: next_look(doc)}))
+        return _await_outside(state, doc, now)
     if doc.kind is not None:
         return Decision(answer=Owed(fired="waited", size=None if doc.scope is None else doc.scope.size))
     if doc.tries >= meta.max_attempts:
         return Decision(answer=Owed(fired="exhausted"))
     return _announce(state, doc, meta, now)
+
+
+def _await_outside(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
+    """Ask others too, if nobody has answered a human task in time; else wait until a timeout passes."""
+    if doc.escalates_at is not None and doc.escalates_at <= now:
+        return escalate(state, doc)
+    return Decision(answer=Owed(fired="outside"), changes=Changes(timers={state: next_look(doc)}))
 
 
 def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owed]:

@@ -11,6 +11,7 @@ from hmac import compare_digest
 from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
+from dcf.core.asking import Asking
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -148,8 +149,8 @@ class StateDoc:
     token that claimed the state. `reminders` counts the reminders to its agents since it was last leased,
     `start_reminders` those to the planner of a run that was not started. `retries` counts how often a Retrier retried
     it; `tries_from` is the number of attempts before the last of these. `visit` is what the task token of this visit
-    names, where there is one. `logged` is the number of the last line that the holder of the lease wrote into the
-    history.
+    names, where there is one. `asked` says whom a human task waits for. `logged` is the number of the last line that
+    the holder of the lease wrote into the history.
     """
 
     status: Status = Status.PENDING
@@ -175,6 +176,7 @@ class StateDoc:
     tries_from: int = 0
     visit: int | None = None
     logged: int = 0
+    asked: Asking | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -234,9 +236,14 @@ class StateDoc:
 
     def attention(self, at: int) -> int:
         """Return when the clock must look at the state: `at`, or earlier if a timeout ends earlier."""
-        if self.deadline is None and self.heartbeat_s is None:
+        if self.deadline is None and self.heartbeat_s is None and self.asked is None:
             return at
-        return min(time for time in (at, self.deadline, self.heartbeat_due) if time is not None)
+        return min(time for time in (at, self.deadline, self.heartbeat_due, self.escalates_at) if time is not None)
+
+    @property
+    def escalates_at(self) -> int | None:
+        """Time from which others may answer a human task too; None if that is not to happen, or has."""
+        return None if self.asked is None or not self.waits_outside else self.asked.escalates_at
 
 
 @record(frozen=True, slots=True, kw_only=True)

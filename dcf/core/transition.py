@@ -39,7 +39,7 @@ from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.notices import NoticeKind
 from dcf.core.scopes import cancelled
-from dcf.core.waiting import begun, limited, next_look
+from dcf.core.waiting import asking_notices, begun, limited, next_look
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -255,8 +255,9 @@ class Transition:
         self._tell("StateEntered", step.path, self._origin(step.source))
         self.writes.states[step.path] = doc
         if step.waits_as is not None:
-            self.writes.states[step.path] = waits = begun(doc, step.waits_as, self.now)
+            self.writes.states[step.path] = waits = begun(doc, step.waits_as, self.now, step.human)
             self.writes.timers[step.path] = next_look(waits)
+            self.writes.notices.extend(asking_notices(step.path, waits))
             return
         if taker is not None:
             self.claimed = (*self.claimed, step.path)

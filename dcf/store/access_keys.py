@@ -100,6 +100,7 @@ class AccessKeys:
         life_s: int | None,
         remembered: bool = True,
         quotas: Mapping[str, Amount] | None = None,
+        groups: tuple[str, ...] = (),
     ) -> NewKey:
         """Generate a key and store its digest. The list entry is written first, so it may lack its record.
 
@@ -123,6 +124,7 @@ class AccessKeys:
                 label=label,
                 expires_at=None if life_s is None else now + life_s * SECOND,
                 quotas=quotas or {},
+                groups=groups,
             )
             listed = ("ZADD", keys.KEY_INDEX, now, key_id)
             return Verdict(

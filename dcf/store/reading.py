@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
-from dcf.core import codec
+from dcf.core import codec, entry_codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import read_run_receipt
@@ -250,7 +250,7 @@ def _entries(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
         # No entry, or null, is stored for a state that sees its whole raw input and needs nothing else kept.
         plain = {path: _plain(given) for path, given in found.present(inputs).items()}
         kept = found.present(entries).items()
-        return plain | {path: codec.read_entry(entry) for path, entry in kept if entry is not None}
+        return plain | {path: entry_codec.read_entry(entry) for path, entry in kept if entry is not None}
 
     return understand
 
@@ -264,7 +264,9 @@ def _scopes(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
 
     def understand(found: Replies) -> dict[str, StateInput]:
         effective: dict[str, Json] = dict.fromkeys(inputs) | found.present(inputs)
-        kept = {path: codec.read_entry(entry) for path, entry in found.present(entries).items() if entry is not None}
+        kept = {
+            path: entry_codec.read_entry(entry) for path, entry in found.present(entries).items() if entry is not None
+        }
         return {
             path: StateInput(entry=kept.get(path) or _plain(given), effective=given)
             for path, given in effective.items()

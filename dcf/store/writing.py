@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from dcf.core import catalog, codec
+from dcf.core import catalog, codec, entry_codec
 from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
@@ -20,6 +20,7 @@ from dcf.store.connection import Command, Reply
 from dcf.store.event_fields import write_events
 from dcf.store.key_parts import encode_state, receipt_field
 from dcf.store.keys import RunKeys
+from dcf.store.people_keys import opened_commands
 from dcf.store.state_texts import write_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
@@ -71,6 +72,7 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comman
         found = getattr(changes, row)
         if found:
             commands += announce(run, found, seen.now)
+    commands += opened_commands(run.workflow_id, changes.states)
     mark = stuck_mark(seen.states, changes)
     if mark is not None:
         commands.append(_stuck_command(run, seen, is_stuck=mark))
@@ -166,7 +168,7 @@ def _inputs(packet: Packet, run: RunKeys, inputs: Mapping[str, StateInput]) -> N
     for path, given in inputs.items():
         packet.documents += (run.input(path), "$", dump_bytes(given.effective))
         if given.must_keep_entry:
-            packet.documents += (run.entry(path), "$", dump_bytes(codec.write_entry(given.entry)))
+            packet.documents += (run.entry(path), "$", dump_bytes(entry_codec.write_entry(given.entry)))
         elif given.revisits:
             # The entry of an earlier visit must not count for this one; null costs no further command, unlike DEL.
             packet.documents += (run.entry(path), "$", b"null")

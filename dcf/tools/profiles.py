@@ -21,6 +21,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     leases,
     lifecycle,
     notification,
+    people,
     planning,
     redis_json,
     retention,

@@ -19,7 +19,6 @@ from tests.support.world import World
 CALLBACK = "dcf:callback.waitForTaskToken"
 KINDS = {
     CALLBACK: "Callback",
-    "dcf:human": "Human",
     "dcf:signal": "Signal",
     "arn:aws:states:::states:startExecution.sync:2": "Child",
 }

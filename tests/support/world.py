@@ -30,6 +30,7 @@ from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.outside import Outside
+from dcf.runs.people import People
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import ScheduleMade, Schedules
@@ -44,6 +45,7 @@ from dcf.store.deletion import Deletion
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.history import Happening, History
+from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Outbox
@@ -121,6 +123,7 @@ class World:
         self.retention = Retention(self.plane, self.store, self.outbox, Deletion(self.connections), self.policy)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
+        self.people = People(self.plane, self.history, HumanTasks(self.connections))
         self.views = RunViews(self.plane, self.store, self.told)
         self.histories = Histories(self.plane, self.history)
         self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
