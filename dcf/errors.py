@@ -10,6 +10,7 @@
     ├── NotFound
     │   ├── UnknownRun         unknown_run
     │   ├── UnknownDefinition  unknown_definition
+    │   ├── UnknownSchedule    unknown_schedule
     │   ├── UnknownState       unknown_state
     │   ├── AgentUnknown       unknown_agent
     │   ├── SkillUnknown       unknown_skill
@@ -148,6 +149,16 @@ class UnknownDefinition(NotFound):
 
     def __init__(self) -> None:
         super().__init__("No definition of this name, version or hash is kept.")
+
+
+class UnknownSchedule(NotFound):
+    """No schedule has this name."""
+
+    code = "unknown_schedule"
+    default_hint = "List the names with list_schedules (`dcf schedule list`)."
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no schedule '{name}'.")
 
 
 class UnknownState(NotFound):

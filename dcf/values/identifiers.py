@@ -15,6 +15,11 @@ MAX_STATE_PATH = 400
 """Longest path of a state, in characters: a few nested names of at most 80 characters each."""
 
 
+def is_id(value: str) -> bool:
+    """Return True if the value has the form of an id."""
+    return _ID.match(value) is not None
+
+
 def check_id(value: str, name: str) -> str:
     """Return `value` if it is a valid id of a run or an agent; otherwise raise InvalidArgument.
 
@@ -65,8 +70,8 @@ def check_agents(agents: Json, states: set[str], *, name: str = "agents_map_json
     unknown = sorted(set(agents) - states)
     if unknown:
         raise InvalidArgument(
-            f"{name} names '{unknown[0][:80]}', which is no Task state of the workflow.",
-            "Use the names of Task states only.",
+            f"{name} names '{unknown[0][:80]}', which is no Task state of the workflow that agents work on.",
+            "Use the names of Task states only; a callback, a person, a signal or a child run needs no agent.",
         )
     return {state: _pool(f"{name}['{state[:80]}']", value) for state, value in agents.items()}
 
