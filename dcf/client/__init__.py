@@ -6,6 +6,10 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
+from dcf.client.people_records import (
+    AnsweredTask,
+    ListedTask,
+)
 from dcf.client.records import (
     DefinitionName,
     DeletedRun,
@@ -30,23 +34,40 @@ from dcf.client.records import (
     SuggestedRemedy,
     ValidatedWorkflow,
 )
+from dcf.client.schedule_records import (
+    CatchUpName,
+    CreatedSchedule,
+    DeletedSchedule,
+    OperatedSchedule,
+    OverlapName,
+    ScheduleDetails,
+    TickOutcome,
+    TroubledSchedule,
+)
 from dcf.client.serving import Serving
 
 __all__ = [
     "Agents",
+    "AnsweredTask",
     "AsyncClient",
+    "CatchUpName",
     "Client",
+    "CreatedSchedule",
     "DefinitionName",
     "DeletedRun",
+    "DeletedSchedule",
     "ExplainedCause",
     "ExplainedRun",
     "FinalizedRun",
     "HeldRun",
     "ListedRun",
+    "ListedTask",
     "Moment",
     "NotifiedAgent",
     "NotifiedAgents",
     "OperatedRun",
+    "OperatedSchedule",
+    "OverlapName",
     "ReleasedState",
     "ResolvedState",
     "RetriedRun",
@@ -54,11 +75,14 @@ __all__ = [
     "RunEvent",
     "RunExport",
     "RunStatusName",
+    "ScheduleDetails",
     "Serving",
     "StartedRun",
     "StateDetails",
     "StateStatusName",
     "SuggestedRemedy",
+    "TickOutcome",
+    "TroubledSchedule",
     "ValidatedWorkflow",
     "Workflow",
     "connect",

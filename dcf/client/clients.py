@@ -1,11 +1,11 @@
-"""The two clients, one that blocks and one that awaits. Their methods are the verbs of `verbs.py` and `watching.py`."""
+"""The two clients, one that blocks and one that awaits. Their methods are the verbs of the modules beside."""
 
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import verbs, watching
+from dcf.client import people, scheduling, verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -57,6 +57,12 @@ class Client:
     hold = blocking(verbs.hold)
     export = blocking(verbs.export)
     validate = blocking(verbs.validate)
+    list_human_tasks = iterating(people.list_human_tasks)
+    answer_human_task = blocking(people.answer_human_task)
+    create_schedule = blocking(scheduling.create_schedule)
+    list_schedules = iterating(scheduling.list_schedules)
+    operate_schedule = blocking(scheduling.operate_schedule)
+    delete_schedule = blocking(scheduling.delete_schedule)
 
     def serve(
         self,
@@ -143,6 +149,12 @@ class AsyncClient:
     hold = awaited(verbs.hold)
     export = awaited(verbs.export)
     validate = awaited(verbs.validate)
+    list_human_tasks = iterating_async(people.list_human_tasks)
+    answer_human_task = awaited(people.answer_human_task)
+    create_schedule = awaited(scheduling.create_schedule)
+    list_schedules = iterating_async(scheduling.list_schedules)
+    operate_schedule = awaited(scheduling.operate_schedule)
+    delete_schedule = awaited(scheduling.delete_schedule)
 
     def serve(
         self,

@@ -233,6 +233,7 @@ class HeldRun:
     workflow_id: str
     hold: bool
     changed: bool
+    repeated: bool = False
     next: str | None = None
 
 

@@ -200,9 +200,12 @@ def delete(workflow_id: str, *, reason: str | None = None) -> Conversation[Delet
     return ask(DeletedRun, "delete_run", workflow_id=workflow_id, reason=reason)
 
 
-def hold(workflow_id: str, *, hold: bool = True, reason: str | None = None) -> Conversation[HeldRun]:
+def hold(
+    workflow_id: str, *, hold: bool = True, reason: str | None = None, request_id: str | None = None
+) -> Conversation[HeldRun]:
     """Keep a run from being deleted and from expiring; `hold=False` releases it. A right of operators."""
-    return ask(HeldRun, "hold_run", workflow_id=workflow_id, hold=hold, reason=reason)
+    request = request_id_for(request_id)
+    return ask(HeldRun, "hold_run", workflow_id=workflow_id, hold=hold, reason=reason, request_id=request)
 
 
 def finalize(

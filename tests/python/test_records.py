@@ -9,7 +9,17 @@ import pytest
 
 import dcf
 from dcf import client as package
-from dcf.client import AsyncClient, Client, records, verbs, watching
+from dcf.client import (
+    AsyncClient,
+    Client,
+    people,
+    people_records,
+    records,
+    schedule_records,
+    scheduling,
+    verbs,
+    watching,
+)
 from dcf.client.failures import error_of
 from dcf.client.reading import read
 from dcf.core.catalog import RunRow
@@ -37,6 +47,10 @@ OF_TOOLS = {
     records.ValidatedWorkflow: ("validate_workflow", {"exit_code", "schema_errors"}),
     records.NotifiedAgents: ("notify_next_worker_agent", {"source_state"}),
     records.RunExport: ("export_run", {"workflow_id", "next_cursor"}),
+    people_records.AnsweredTask: ("answer_human_task", set()),
+    schedule_records.CreatedSchedule: ("create_schedule", set()),
+    schedule_records.OperatedSchedule: ("operate_schedule", set()),
+    schedule_records.DeletedSchedule: ("delete_schedule", set()),
 }
 """Each record of one tool's answer, with the fields that it leaves out."""
 
@@ -115,7 +129,7 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
     described = {
         name: function
-        for module in (verbs, watching)
+        for module in (verbs, watching, people, scheduling)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

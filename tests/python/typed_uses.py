@@ -9,14 +9,18 @@ from typing import Any, Literal, assert_type
 
 import dcf
 from dcf.client import (
+    AnsweredTask,
     AsyncClient,
     Client,
+    CreatedSchedule,
     DeletedRun,
+    DeletedSchedule,
     ExplainedCause,
     ExplainedRun,
     FinalizedRun,
     HeldRun,
     ListedRun,
+    ListedTask,
     NotifiedAgents,
     OperatedRun,
     ReleasedState,
@@ -26,6 +30,7 @@ from dcf.client import (
     RunEvent,
     RunExport,
     RunStatusName,
+    ScheduleDetails,
     Serving,
     StartedRun,
     StateDetails,
@@ -76,6 +81,12 @@ def uses_of_a_client() -> None:
         assert_type(client.export("r"), RunExport)
         assert_type(client.validate({"asl": {}}), ValidatedWorkflow)
         assert_type(client.validate({}).problems, tuple[Problem, ...])
+        assert_type(client.list_human_tasks(person="alice"), Iterator[ListedTask])
+        assert_type(client.answer_human_task("r", "Ask", "approve", agent_id="alice"), AnsweredTask)
+        assert_type(client.create_schedule("nightly", "hello", cron="0 3 * * *"), CreatedSchedule)
+        assert_type(client.list_schedules(), Iterator[ScheduleDetails])
+        assert_type(client.operate_schedule("nightly", "trigger").workflow_id, str | None)
+        assert_type(client.delete_schedule("nightly"), DeletedSchedule)
         assert_type(client.serve({"Greet": greet}, "greeter", concurrency=4), Serving)
 
 

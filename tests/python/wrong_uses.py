@@ -20,6 +20,7 @@ def mistakes(client: dcf.Client, other: dcf.AsyncClient, run: RunDetails) -> Non
     client.start({}, agents={"Greet": 5})  # type: ignore[dict-item]  # pyright: ignore[reportArgumentType]
     client.validate("hello")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.serve(print, "me")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    client.operate_schedule("nightly", "stop")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     client.no_such_verb("r")  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     run.status = "failed"  # type: ignore[misc]  # pyright: ignore[reportAttributeAccessIssue]
     run.output_json  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType] # noqa: B018
