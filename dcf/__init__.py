@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dcf.client import AsyncClient, Client, Serving, connect, connect_async
     from dcf.simulation import simulate
-    from dcf.task_context import TaskContext
+    from dcf.task_context import TaskCancelled, TaskContext
     from dcf.validation import validate
     from dcf.worker import TaskFailed, task
 
@@ -18,6 +18,7 @@ __all__ = [
     "AsyncClient",
     "Client",
     "Serving",
+    "TaskCancelled",
     "TaskContext",
     "TaskFailed",
     "__version__",
@@ -33,6 +34,7 @@ _PLACES = {
     "AsyncClient": "dcf.client",
     "Client": "dcf.client",
     "Serving": "dcf.client",
+    "TaskCancelled": "dcf.task_context",
     "TaskContext": "dcf.task_context",
     "TaskFailed": "dcf.worker",
     "connect": "dcf.client",

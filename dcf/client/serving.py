@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _WAITS: Final = "await_workflow_event"
 _NOTHING: Final[Json] = {"code": "ok", "status": "timeout"}
 _POLL_S: Final = 0.1
+_UNWIND_S: Final = 5.0
+"""How long the thread of functions that were cancelled may take to end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +59,25 @@ class Serving:
         self._thread = threading.Thread(target=self._serve, name=f"dcf-{agent_id}", daemon=True)
         self._thread.start()
 
-    def stop(self) -> None:
-        """Take no more work, and wait until the functions that run have ended and their results are written."""
+    def stop(self, grace_s: float | None = None) -> None:
+        """Take no more work, and wait until the functions that run have ended and their results are written.
+
+        After `grace_s` seconds those that still run are told so (`TaskContext.cancelled`), and their states are given
+        back, to be done again; a function that does not notice goes on, and nobody waits for its result.
+        """
         self._stop.set()
-        self._thread.join()
+        if grace_s is not None:
+            self._worker.drain(grace_s)
+            self._thread.join(_UNWIND_S)
+        else:
+            self._thread.join()
         self._lent.close()
 
-    async def stopped(self) -> None:
+    async def stopped(self, grace_s: float | None = None) -> None:
         """Stop without blocking the event loop."""
         import anyio.to_thread  # noqa: PLC0415 - for programs that have an event loop
 
-        await anyio.to_thread.run_sync(self.stop)
+        await anyio.to_thread.run_sync(self.stop, grace_s)
 
     def check(self) -> None:
         """Raise what ended the worker, if anything but `stop` did."""

@@ -1,10 +1,12 @@
 """The Python client: the verbs, on every kind of it."""
 
+import threading
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+import dcf
 from dcf.client import Client
 from dcf.errors import (
     InvalidArgument,
@@ -258,3 +260,22 @@ def test_what_ends_the_functions_is_raised_where_their_result_is_waited_for(
     serving.stop()
     with pytest.raises(WaitTimedOut):
         served.result(run_id, timeout_s=0.05)
+
+
+def test_functions_that_run_too_long_are_told_and_their_states_given_back(
+    served: Client, run_id: str, agent: str
+) -> None:
+    began, noticed = threading.Event(), threading.Event()
+
+    def work(given: Any, context: dcf.TaskContext) -> None:
+        began.set()
+        if context.cancelled.wait(60):
+            noticed.set()
+            context.check()
+
+    serving = served.serve({"Greet": work}, agent)
+    served.start(HELLO, workflow_id=run_id, agents=agent)
+    assert began.wait(60)
+    serving.stop(grace_s=0)
+    assert noticed.is_set()
+    assert served.get(run_id).states["Greet"].status == "pending"

@@ -45,6 +45,15 @@ def greet(given: dict[str, str]) -> dict[str, str]:
     return {"greeting": given["name"]}
 
 
+@dcf.task("Charge")
+async def charge(given: dict[str, int], context: dcf.TaskContext) -> int:
+    """May be asynchronous, and told of its call."""
+    context.heartbeat()
+    assert_type(context.attempt, int)
+    assert_type(context.idempotency_key, str)
+    return given["amount"]
+
+
 assert_type(greet({"name": "Ada"}), dict[str, str])
 
 
@@ -103,6 +112,7 @@ async def uses_of_an_asynchronous_client() -> None:
         assert_type(await client.cancel("r"), OperatedRun)
         async with client.serve({"Greet": greet}, "greeter") as serving:
             assert_type(serving, Serving)
+            assert_type(await serving.stopped(grace_s=5), None)
 
 
 def uses_of_errors(client: Client) -> None:
