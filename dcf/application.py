@@ -16,6 +16,7 @@ from dcf.ports import AgentPlatform, Deliverer
 from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.catalog import RunList
+from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
@@ -29,6 +30,7 @@ from dcf.runs.notifications import Notifications
 from dcf.runs.outside import Outside
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
+from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.views import RunViews
@@ -92,6 +94,7 @@ class Application:
     control_plane: ControlPlane
     lifecycle: Lifecycle
     outside: Outside
+    signals: SignalSending
     starting: Starting
     retrying: RunRetrying
     runs: RunViews
@@ -151,15 +154,17 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         equipment, library = open_equipment(settings, platform, documents), _open_library(settings)
         breaker = Breaker() if platform.is_remote else None
         activity = Activity(ActivityRecords(connections), breaker)
-        notifications = _notifications(parts, platform, breaker)
-        deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         access, audit = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas), AuditTrail(connections)
+        starting = Starting(plane.transactions, plane.follow_ups, parts.definitions)
+        notifications = _notifications(parts, platform, breaker, Children(plane, starting, access.account_of))
+        deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         yield Application(
             settings=settings,
             control_plane=plane,
             lifecycle=Lifecycle(plane),
             outside=Outside(plane),
-            starting=Starting(plane.transactions, plane.follow_ups, parts.definitions),
+            signals=SignalSending(plane),
+            starting=starting,
             retrying=RunRetrying(plane),
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
@@ -227,9 +232,12 @@ def _parts_of_runs(settings: Settings, connections: Connections) -> _PartsOfRuns
     )
 
 
-def _notifications(parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None) -> Notifications:
+def _notifications(
+    parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None, children: Children
+) -> Notifications:
     together = platform.deliver_all if isinstance(platform, Mailbox) else None
-    return Notifications(parts.plane, parts.outbox, parts.told, _guarded(platform, breaker), together)
+    through = _guarded(platform, breaker)
+    return Notifications(parts.plane, parts.outbox, parts.told, through, together, to_run=children.handle)
 
 
 def _clock(parts: _PartsOfRuns, deliveries: DeliveryThreads, activity: Activity, connections: Connections) -> RunClock:

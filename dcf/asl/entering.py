@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from functools import partial
 
+from dcf.asl.child_input import read_child_input
 from dcf.asl.places import Place
+from dcf.asl.signals import signal_name
 from dcf.asl.states import Task, Workable
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Chance, Clock, Context, Surroundings
@@ -33,7 +35,7 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
     state = here.state
     assert isinstance(state, Task), "the caller looked"
     timeout, heartbeat = timeouts(state, entry.raw, around)
-    effective = state.flow.effective(entry.raw, around)
+    effective = _checked(state, state.flow.effective(entry.raw, around))
     return OpenTask(
         path=here.path,
         source=source,
@@ -44,6 +46,16 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
         token="" if state.reads_nothing else _token_read(around.context),
         waits_as=None if state.served_by.is_worked else state.served_by.waits_as,
     )
+
+
+def _checked(state: Task, effective: Json) -> Json:
+    """Return the input; raise StateError for one that does not say which signal, or which child run, is meant."""
+    match state.served_by.kind:
+        case "signal":
+            signal_name(effective)
+        case "child":
+            read_child_input(effective)
+    return effective
 
 
 def _token_read(context: Mapping[str, Json]) -> str:

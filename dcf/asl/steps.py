@@ -7,6 +7,7 @@ is left (`Entry`, `OpenScope`) hold JSON and return to the engine in `visits`.
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from dcf.asl.surroundings import KeptSignal
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -82,6 +83,17 @@ class OpenTask:
     heartbeat_s: int | None
     token: str
     waits_as: str | None = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class TakenSignal:
+    """A Task was entered that waits for a signal, and took one that had come before; its result is the payload."""
+
+    path: str
+    source: str | None
+    entry: Entry
+    effective: Json
+    signal: KeptSignal
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -248,6 +260,7 @@ Step: TypeAlias = (
     Entered
     | Passed
     | OpenTask
+    | TakenSignal
     | OpenWait
     | Paused
     | OpenScope

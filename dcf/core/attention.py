@@ -10,7 +10,7 @@ from dataclasses import replace
 from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.model import Meta, RunStatus, StateDoc, Status
-from dcf.core.notices import NoticeKind, stop_notices
+from dcf.core.notices import NoticeKind, start_child, stop_notices
 from dcf.core.waiting import NO_LOOK, next_look
 from dcf.values.instants import SECOND
 
@@ -56,7 +56,8 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
     if doc.is_scope and doc.status is Status.RUNNING:
         return Decision(answer=Owed(fired="scope"), changes=Changes(timers={state: now + JOIN_DELAY}))
     if doc.waits_outside:
-        return Decision(answer=Owed(fired="outside"), changes=Changes(timers={state: next_look(doc)}))
+        again = Changes(timers={state: next_look(doc, now)}, notices=start_child(state, doc))
+        return Decision(answer=Owed(fired="outside"), changes=again)
     if doc.kind is not None:
         return Decision(answer=Owed(fired="waited", size=None if doc.scope is None else doc.scope.size))
     if doc.tries >= meta.max_attempts:
@@ -93,7 +94,7 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:  # noqa: PLR0911 - 
     if doc.is_scope and doc.status is Status.RUNNING:
         return now + JOIN_DELAY
     if doc.waits_outside:
-        return next_look(doc)
+        return next_look(doc, now)
     if meta.is_paused:
         return doc.attention(now + PAUSED_DELAY)
     if not _waits_for_start(doc, meta):

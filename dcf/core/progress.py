@@ -17,6 +17,7 @@ from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
+from dcf.core.notices import stop_children
 from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.values.digest import content_fingerprint, next_token
 from dcf.values.instants import from_text
@@ -176,7 +177,7 @@ def _end_by_itself(
     doc, now = snapshot.states[state], snapshot.now
     epoch = doc.lease.next_epoch(now)
     visits = visits_to_leave(snapshot, state)
-    clock = clock_of(now, epoch)
+    clock = clock_of(now, epoch, snapshot.signals)
     if failure is None:
         advance = engine.wake(definition.machine, state, visits, context, clock)
     else:
@@ -191,6 +192,7 @@ def _end_by_itself(
     more = take(step, snapshot, state, advance, definition, context)
     if more is not None:
         return Decision(answer=more)
+    step.writes.notices.extend(stop_children({state: doc}))
     return step.decision(step.run_status)
 
 
@@ -200,7 +202,7 @@ def _settle(
     """Close the state and enter what follows, in one transaction."""
     state, doc = request.state, snapshot.states[request.state]
     epoch = epoch_of(snapshot, state)
-    advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch))
+    advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch, snapshot.signals))
     step = open_transition(snapshot, state, epoch, definition)
     step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
     step.writes.timers[state] = None

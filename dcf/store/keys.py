@@ -4,6 +4,7 @@
 |---|---|---|---|
 | `cp:wf:<id>:meta`, `:definition`, `:state:<s>` | JSON | a run's transactions | the run's retention |
 | `dp:wf:<id>:input:<s>`, `:entry:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
+| `dp:wf:<id>:signals` | JSON | sending a signal, entering a state that waits for one: those that no state has taken | the run's retention |
 | `dp:wf:<id>:items:<s>`, `:results:<s>` | JSON | opening a Map; joining one that has a ResultWriter | the run's retention |
 | `cp:wf:<id>:join:<s>` | hash | the end of each branch or iteration: how many ended, how many failed | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
@@ -238,6 +239,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "barrier": KeyKind("cp", ("run",)),
     "taking": KeyKind("cp", ()),
     "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
+    "signals": KeyKind("dp", ("run",), is_document=True),
     "state": KeyKind("cp", ("state",), is_document=True),
     "input": KeyKind("dp", ("state",), is_document=True),
     "entry": KeyKind("dp", ("state",), is_document=True),
@@ -309,6 +311,11 @@ class RunKeys:
     def audit(self) -> str:
         """The audit record that finalizing writes."""
         return self.of("audit")
+
+    @cached_property
+    def signals(self) -> str:
+        """The signals that no state has taken yet."""
+        return self.of("signals")
 
     def state(self, path: str) -> str:
         """Return the key of a state's document."""

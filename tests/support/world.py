@@ -18,6 +18,7 @@ from dcf.core.progress import Update
 from dcf.core.retention import KEEP_ALL, RetentionPolicy
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
+from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
@@ -28,6 +29,7 @@ from dcf.runs.notifications import Notifications
 from dcf.runs.outside import Outside
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
+from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
 from dcf.store import key_parts, keys
@@ -58,7 +60,7 @@ class Relay(Notifications):
 
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
         together = platform.deliver_all if isinstance(platform, Mailbox) else None
-        super().__init__(world.plane, world.outbox, world.told, platform, together)
+        super().__init__(world.plane, world.outbox, world.told, platform, together, to_run=world.children.handle)
         self.deliveries = DeliveryThreads(self.deliver_all, threads)
         time = ServerTime(world.connections)
         self.clock = RunClock(world.plane, world.index, world.due, world.outbox, world.retention, self.deliveries, time)
@@ -101,6 +103,8 @@ class World:
         self.outside = Outside(self.plane)
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
+        self.signals = SignalSending(self.plane)
+        self.children = Children(self.plane, self.starting)
         self.outbox = Outbox(self.connections)
         self.retention = Retention(self.plane, self.store, self.outbox, Deletion(self.connections), self.policy)
         self.told = ToldRecords(self.connections)
