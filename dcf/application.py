@@ -15,6 +15,7 @@ from dcf.files.tree import FileTree
 from dcf.ports import AgentPlatform, Deliverer
 from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
+from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
 from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
@@ -81,7 +82,7 @@ class Application:
     """The objects that tools and commands use.
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on
-    Tasks that wait for something outside of dcf; `starting` begins runs, `retrying`
+    Tasks that wait for something outside of dcf, `callbacks` those by task token; `starting` begins runs, `retrying`
     lets ended ones go on. `runs` reads their status, `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
     `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what
@@ -94,6 +95,7 @@ class Application:
     control_plane: ControlPlane
     lifecycle: Lifecycle
     outside: Outside
+    callbacks: Callbacks
     signals: SignalSending
     starting: Starting
     retrying: RunRetrying
@@ -163,6 +165,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             control_plane=plane,
             lifecycle=Lifecycle(plane),
             outside=Outside(plane),
+            callbacks=Callbacks(plane),
             signals=SignalSending(plane),
             starting=starting,
             retrying=RunRetrying(plane),

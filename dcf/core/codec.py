@@ -28,7 +28,7 @@ _COMMON_FIELDS = frozenset(
     {"status", "attempts", "lease", "started_at", "finished_at", "last_error", "waits_for", "last"}
 )
 _RARE_FIELDS = frozenset(
-    {"type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope"}
+    {"type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope", "visit"}
 )
 _STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
 
@@ -284,6 +284,7 @@ def _write_rare(doc: StateDoc) -> dict[str, Json]:
         "heartbeat_s": doc.heartbeat_s,
         "scope_epoch": doc.scope_epoch,
         "scope": None if doc.scope is None else _write_scope(doc.scope),
+        "visit": doc.visit,
     }
     return _present(rare)
 
@@ -342,6 +343,7 @@ def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
         "heartbeat_s": _count(found.get("heartbeat_s")) or None,
         "scope_epoch": _count(found.get("scope_epoch")) or None,
         "scope": _read_scope(found.get("scope")),
+        "visit": _count(found.get("visit")) or None,
         "extra": {name: value for name, value in found.items() if name not in _STATE_FIELDS},
     }
 

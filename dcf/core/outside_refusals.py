@@ -6,6 +6,9 @@
     signals_full         signals_full, too_large_signal  the run keeps as many signals as it may
     conflict             states_moved                  states began and ceased to wait all the time
     forbidden            starts_nothing                the key of who created the run may start no others
+    task_token_unknown   task_token_unknown            no task token, or of no run that exists
+    task_token_outdated  task_token_outdated           its visit of the state is over, or the run is
+    task_token_used      task_token_used               it ended the state before, with other content
 
 The other refusals are in `refusals`.
 """
@@ -91,4 +94,31 @@ def starts_nothing(name: str) -> Refusal:
         code="forbidden",
         message=f"The run was created by {name}, which may start none: it is revoked or expired, or has no scope plan.",
         hint="Start the run again with a key that is valid and has the scope plan.",
+    )
+
+
+def task_token_unknown() -> Refusal:
+    """Refuse a text that is no task token, or none of a run that exists; which of these is not told."""
+    return Refusal(
+        code="task_token_unknown",
+        message="This is no task token of a run that exists.",
+        hint="Send the token as it was handed out, whole; a run that was deleted or has expired takes none any more.",
+    )
+
+
+def task_token_outdated(state: str, why: str) -> Refusal:
+    """Refuse a task token whose visit of the state is over."""
+    return Refusal(
+        code="task_token_outdated",
+        message=f"This task token serves state '{state}' no more: {why}.",
+        hint="Nothing was stored. A retry of the state hands out another token; use that one.",
+    )
+
+
+def task_token_used(state: str) -> Refusal:
+    """Refuse a task token that has ended the state with other content."""
+    return Refusal(
+        code="task_token_used",
+        message=f"This task token has ended state '{state}' before, with another result.",
+        hint="Nothing of this call was stored: a token serves once. Only the same call may be repeated.",
     )

@@ -19,6 +19,7 @@ from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_children
 from dcf.core.transition import Claimant, Transition, clock_of
+from dcf.core.waiting import begun, next_look
 from dcf.values.digest import content_fingerprint, next_token
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
@@ -199,20 +200,23 @@ def _end_by_itself(
 def _settle(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
-    """Close the state and enter what follows, in one transaction."""
+    """Close the state and enter what follows, in one transaction; one that waits for a callback begins to wait."""
     state, doc = request.state, snapshot.states[request.state]
     epoch = epoch_of(snapshot, state)
-    advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch, snapshot.signals))
     step = open_transition(snapshot, state, epoch, definition)
-    step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
-    step.writes.timers[state] = None
-    step.writes.claims.update(forgotten_claim(doc))
-    if request.has_output:
-        step.writes.outputs[state] = request.output
     claimant = claimant_of(request, doc.lease.owner_agent_id)
-    more = take(step, snapshot, state, advance, definition, context, claimant)
-    if more is not None:
-        return Decision(answer=more)
+    step.writes.claims.update(forgotten_claim(doc))
+    if request.status is Status.SUCCEEDED and doc.visit is not None:
+        closed = _awaits_callback(step, doc, request)
+    else:
+        advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch, snapshot.signals))
+        step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
+        step.writes.timers[state] = None
+        if request.has_output:
+            step.writes.outputs[state] = request.output
+        more = take(step, snapshot, state, advance, definition, context, claimant)
+        if more is not None:
+            return Decision(answer=more)
     claims = step.claims() if step.claimed else ()
     if claimant is not None and not request.only_entered and len(claims) < claimant.most:
         claims += claim_ready(step, snapshot, replace(claimant, most=claimant.most - len(claims)))
@@ -221,6 +225,16 @@ def _settle(
     step.writes.states[state] = mine
     step.writes.receipts.update(moved)
     return step.decision(answer)
+
+
+def _awaits_callback(step: Transition, doc: StateDoc, request: Update) -> StateDoc:
+    """Let a state wait whose holder has handed its task token out; the holder's output is dropped, as AWS drops it."""
+    waits = begun(replace(doc, attempts=doc.attempts + request.attempts), "Callback", step.now)
+    step.writes.states[request.state] = waits
+    step.writes.timers[request.state] = next_look(waits, step.now)
+    told = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id}
+    step.writes.events.append(Event(type="CallbackAwaited", state=request.state, data=told))
+    return waits
 
 
 def _advance(
@@ -264,7 +278,7 @@ def _answer(
     return Updated(
         status=doc.status,
         doc=doc,
-        output_written=request.has_output,
+        output_written=request.has_output and not doc.waits_outside,
         run_status=step.run_status,
         next_states=step.entered,
         claims=claims,

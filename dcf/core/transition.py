@@ -252,7 +252,7 @@ class Transition:
 
     def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
         taker = claimant if claimant is not None and self._may_claim(step, claimant) else None
-        doc = limited(self._opened(step.path, step.source, Status.PENDING, taker), step, self.now)
+        doc = limited(self._opened(step.path, step.source, Status.PENDING, taker), step, self.now, self.epoch)
         self.entered = (*self.entered, step.path)
         self.writes.inputs[step.path] = self._given(step.entry, step.effective)
         self._tell("StateEntered", step.path, self._origin(step.source))
@@ -314,6 +314,7 @@ class Transition:
             timeout_s=None if task is None else task.timeout_s,
             retries=doc.retries + 1,
             tries_from=doc.attempts,
+            visit=self.epoch if task is not None and task.gets_token else None,
         )
         self.writes.states[step.path] = again
         effective = step.entry.raw if task is None else task.effective

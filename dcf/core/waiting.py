@@ -20,8 +20,10 @@ CHILD_DELAY: Final = 60 * SECOND
 """Interval at which the clock looks how a child run stands, in case that its start or its end was lost."""
 
 
-def limited(doc: StateDoc, step: OpenTask, now: int) -> StateDoc:
-    """Return the document of an entered Task with its timeouts."""
+def limited(doc: StateDoc, step: OpenTask, now: int, epoch: int) -> StateDoc:
+    """Return the document of an entered Task with its timeouts, and what its task token names."""
+    if step.gets_token:
+        doc = replace(doc, visit=epoch)
     if step.timeout_s is None and step.heartbeat_s is None:
         return doc
     deadline = None if step.timeout_s is None else now + step.timeout_s * SECOND

@@ -26,7 +26,7 @@ from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps
-from dcf.runs.transactions import Run, Transactions
+from dcf.runs.transactions import Run, Transactions, with_secret
 from dcf.store.authors import current_account
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
@@ -74,6 +74,7 @@ class ControlPlane:
         def size() -> int:
             return byte_length(request.definition.document) + byte_length(request.run_input)
 
+        request = with_secret(request)
         decide = partial(creation.create, request=request)
         committed = self._store.create(request.workflow_id, Reads(whole_meta=True), decide, size)
         answer = committed.answer

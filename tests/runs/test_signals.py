@@ -43,7 +43,7 @@ def code(answer: object) -> str | None:
 
 
 def kept(world: World, run: str) -> Signals:
-    raw = world.ask("JSON.GET", world.store.keys(run).signals, "$")
+    raw = world.ask("JSON.GET", world.store.keys(run).of("signals"), "$")
     return read_signals(None if raw is None else load(raw)[0])
 
 
