@@ -322,9 +322,9 @@ def _run_receipts(asked: Asked, run: RunKeys, requests: tuple[str, ...]) -> Unde
 
 
 def _signals(asked: Asked, run: RunKeys, _: bool) -> Understand:
-    keys = {"signals": run.of("signals")}
+    keys = {"signals": run.signals}
     asked.documents(keys)
-    asked.watched.append(run.of("signals"))
+    asked.watched.append(run.signals)
     return lambda found: read_signals(found.present(keys).get("signals"))
 
 

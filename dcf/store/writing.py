@@ -182,7 +182,7 @@ def _ended(packet: Packet, run: RunKeys, ended: Mapping[str, Tally]) -> None:
 
 
 def _signals(packet: Packet, run: RunKeys, signals: Sequence[Signals]) -> None:
-    packet.documents += (run.of("signals"), "$", dump_bytes(write_signals(signals[-1])))
+    packet.documents += (run.signals, "$", dump_bytes(write_signals(signals[-1])))
 
 
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
