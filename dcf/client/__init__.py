@@ -6,6 +6,7 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
+from dcf.client.outside_records import SentSignal
 from dcf.client.people_records import (
     AnsweredTask,
     ListedTask,
@@ -17,10 +18,12 @@ from dcf.client.records import (
     ExplainedRun,
     FinalizedRun,
     HeldRun,
+    KeptSignal,
     ListedRun,
     NotifiedAgent,
     NotifiedAgents,
     OperatedRun,
+    ParentState,
     ReleasedState,
     ResolvedState,
     RetriedRun,
@@ -60,6 +63,7 @@ __all__ = [
     "ExplainedRun",
     "FinalizedRun",
     "HeldRun",
+    "KeptSignal",
     "ListedRun",
     "ListedTask",
     "Moment",
@@ -68,6 +72,7 @@ __all__ = [
     "OperatedRun",
     "OperatedSchedule",
     "OverlapName",
+    "ParentState",
     "ReleasedState",
     "ResolvedState",
     "RetriedRun",
@@ -76,6 +81,7 @@ __all__ = [
     "RunExport",
     "RunStatusName",
     "ScheduleDetails",
+    "SentSignal",
     "Serving",
     "StartedRun",
     "StateDetails",

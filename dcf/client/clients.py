@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import people, scheduling, verbs, watching
+from dcf.client import outside, people, scheduling, verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -59,6 +59,7 @@ class Client:
     validate = blocking(verbs.validate)
     list_human_tasks = iterating(people.list_human_tasks)
     answer_human_task = blocking(people.answer_human_task)
+    signal = blocking(outside.signal)
     create_schedule = blocking(scheduling.create_schedule)
     list_schedules = iterating(scheduling.list_schedules)
     operate_schedule = blocking(scheduling.operate_schedule)
@@ -151,6 +152,7 @@ class AsyncClient:
     validate = awaited(verbs.validate)
     list_human_tasks = iterating_async(people.list_human_tasks)
     answer_human_task = awaited(people.answer_human_task)
+    signal = awaited(outside.signal)
     create_schedule = awaited(scheduling.create_schedule)
     list_schedules = iterating_async(scheduling.list_schedules)
     operate_schedule = awaited(scheduling.operate_schedule)

@@ -51,10 +51,31 @@ class StateDetails:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ParentState:
+    """The state of another run that started this one; `how` is the suffix of its Resource, `depth` counts from 1."""
+
+    run: str
+    state: str
+    epoch: int
+    how: str
+    depth: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptSignal:
+    """A signal that came early and waits for its state."""
+
+    number: int
+    name: str
+    at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RunDetails:
     """Where a run stands. `output` is set once it succeeded, `error` and `cause` once it did not.
 
-    `states` has the states of the workflow by name, and the open ones inside Parallel and Map by path.
+    A child run has a `parent`; `signals` are those that wait for a state. `states` has the states of the workflow by
+    name, and the open ones inside Parallel and Map by path.
     """
 
     workflow_id: str
@@ -69,6 +90,8 @@ class RunDetails:
     finalized_at: str | None = None
     paused_at: str | None = None
     tags: tuple[str, ...] = ()
+    parent: ParentState | None = None
+    signals: tuple[KeptSignal, ...] = ()
     planner_agent_id: str | None = None
     states: Mapping[str, StateDetails] = field(default_factory=dict)
 
@@ -92,6 +115,7 @@ class ListedRun:
     states_done: int | None = None
     states: int | None = None
     tags: tuple[str, ...] = ()
+    parent: str | None = None
     created_at: str | None = None
     finished_at: str | None = None
     finalized: bool = False

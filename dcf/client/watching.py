@@ -103,13 +103,15 @@ def list_runs(
     version: str | None = None,
     agent: str | None = None,
     tag: str | None = None,
+    parent: str | None = None,
     since: Moment | None = None,
     until: Moment | None = None,
     stuck: bool = False,
 ) -> Stream[ListedRun]:
     """Yield runs, newest first: all of them, or those that meet every filter given. Pages are read as they are needed.
 
-    `stuck` are running runs that nobody takes up; `since` and `until` are when they were created, `since` also as `2h`.
+    `stuck` are running runs that nobody takes up, `parent` is the run whose child runs are meant; `since` and `until`
+    are when they were created, `since` also as `2h`.
     """
     wanted = given(
         status=status,
@@ -117,6 +119,7 @@ def list_runs(
         version=version,
         agent=agent,
         tag=tag,
+        parent=parent,
         since=moment_text(since),
         until=moment_text(until),
         stuck=stuck or None,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import dcf
-from dcf.client import Client, people_records, records, schedule_records
+from dcf.client import Client, outside_records, people_records, records, schedule_records
 from tests.python.conftest import greeter
 from tests.python.workflows import EMPTY, FAILING, HELLO
 from tests.support.restricted import RestrictedRedis
@@ -97,7 +97,7 @@ def test_every_method_is_on_the_page_with_all_its_arguments() -> None:
 def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page() -> None:
     assert not [name for name in dcf.__all__ if not re.search(rf"\b{name}\b", PAGE.replace("dcf.client", ""))]
     returned = {found for row in re.findall(r"\| ([^|]+) \|$", PAGE, re.MULTILINE) for found in re.findall(r"\w+", row)}
-    modules = (records, people_records, schedule_records)
+    modules = (records, outside_records, people_records, schedule_records)
     mine = {
         name
         for module in modules
@@ -112,5 +112,7 @@ def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page()
         "NotifiedAgent",
         "TickOutcome",
         "TroubledSchedule",
+        "KeptSignal",
+        "ParentState",
     }
     assert mine - returned == parts

@@ -12,6 +12,8 @@ from dcf import client as package
 from dcf.client import (
     AsyncClient,
     Client,
+    outside,
+    outside_records,
     people,
     people_records,
     records,
@@ -26,6 +28,7 @@ from dcf.core.catalog import RunRow
 from dcf.core.findings import Cause, Remedy, RunFinding
 from dcf.core.model import RunStatus, Status
 from dcf.errors import DcfError, PlatformUnavailable, RateLimited, ServerUnreachable, ToolCallFailed, UnknownRun
+from dcf.runs import standing
 from dcf.runs.standing import StateView
 from dcf.tools.profiles import select_tools
 from dcf.tools.registry import TOOLS, Answer
@@ -47,6 +50,7 @@ OF_TOOLS = {
     records.ValidatedWorkflow: ("validate_workflow", {"exit_code", "schema_errors"}),
     records.NotifiedAgents: ("notify_next_worker_agent", {"source_state"}),
     records.RunExport: ("export_run", {"workflow_id", "next_cursor"}),
+    outside_records.SentSignal: ("send_signal", set()),
     people_records.AnsweredTask: ("answer_human_task", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", set()),
@@ -95,6 +99,10 @@ def test_the_summary_of_a_state_has_no_field_that_the_record_lacks() -> None:
     assert names(records.StateDetails) == shown - {""}
 
 
+def test_a_run_has_the_fields_of_its_summary_its_output_and_its_states() -> None:
+    assert names(records.RunDetails) == {*standing._SUMMARY, *standing._MORE_OF_SUMMARY, "output", "states"}
+
+
 def test_the_words_for_statuses_are_those_of_the_core() -> None:
     assert set(get_args(records.RunStatusName)) == {one.value for one in RunStatus}
     assert set(get_args(records.StateStatusName)) == {one.value for one in Status}
@@ -129,7 +137,7 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
     described = {
         name: function
-        for module in (verbs, watching, people, scheduling)
+        for module in (verbs, watching, outside, people, scheduling)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

@@ -31,6 +31,7 @@ from dcf.client import (
     RunExport,
     RunStatusName,
     ScheduleDetails,
+    SentSignal,
     Serving,
     StartedRun,
     StateDetails,
@@ -92,6 +93,7 @@ def uses_of_a_client() -> None:
         assert_type(client.validate({}).problems, tuple[Problem, ...])
         assert_type(client.list_human_tasks(person="alice"), Iterator[ListedTask])
         assert_type(client.answer_human_task("r", "Ask", "approve", agent_id="alice"), AnsweredTask)
+        assert_type(client.signal("r", "paid", {"amount": 7}), SentSignal)
         assert_type(client.create_schedule("nightly", "hello", cron="0 3 * * *"), CreatedSchedule)
         assert_type(client.list_schedules(), Iterator[ScheduleDetails])
         assert_type(client.operate_schedule("nightly", "trigger").workflow_id, str | None)

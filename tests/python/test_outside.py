@@ -1,0 +1,47 @@
+"""Signals, from Python."""
+
+from typing import Any
+
+from dcf.client import Client
+from tests.python.workflows import chain
+from tests.support.waiting import wait_until
+
+
+def one_state(**state: Any) -> dict[str, Any]:
+    return {"asl": {"StartAt": "Wait", "States": {"Wait": {"Type": "Task", "End": True, **state}}}}
+
+
+def test_a_signal_ends_the_task_that_waits_for_it_and_an_early_one_is_kept(client: Client, run_id: str) -> None:
+    paid = one_state(Resource="dcf:signal", Parameters={"name": "paid"})
+    client.start(paid, workflow_id=run_id)
+    sent = client.signal(run_id, "paid", {"amount": 7}, request_id="first")
+    assert (sent.kept, sent.state, sent.state_status, sent.run_status) == (False, "Wait", "succeeded", "succeeded")
+    assert client.signal(run_id, "paid", {"amount": 7}, request_id="first").repeated
+    assert client.result(run_id) == {"amount": 7}
+    early = f"{run_id}-early"
+    wait = paid["asl"]["States"]["Wait"]
+    client.start(
+        {"asl": {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "Wait"}, "Wait": wait}}}, workflow_id=early
+    )
+    kept = client.signal(early, "paid", "in advance")
+    assert (kept.kept, kept.number, kept.state) == (True, 1, None)
+    assert [(one.name, one.number) for one in client.get(early).signals] == [("paid", 1)]
+    client.resolve(early, "A", output="done")
+    assert client.result(early) == "in advance"
+
+
+def test_a_child_run_is_found_by_its_parent_and_names_it(client: Client, run_id: str) -> None:
+    started = client.start(chain("Work") | {"workflow_name": f"child-of-{run_id}"})
+    client.cancel(started.workflow_id)
+    begins = one_state(
+        Resource="arn:aws:states:::states:startExecution.sync:2",
+        Parameters={"StateMachineArn": f"child-of-{run_id}", "Input": {"a": 1}},
+    )
+    client.start(begins, workflow_id=run_id)
+    wait_until(lambda: list(client.list(parent=run_id)), 60)
+    (child,) = client.list(parent=run_id)
+    parent = client.get(child.workflow_id).parent
+    assert parent is not None
+    assert (child.parent, parent.run, parent.state, parent.depth) == (run_id, run_id, "Wait", 1)
+    client.resolve(child.workflow_id, "Work", output="done by the child")
+    assert client.result(run_id, timeout_s=60)["Output"] == "done by the child"
