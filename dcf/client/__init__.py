@@ -18,7 +18,6 @@ from dcf.client.records import (
     ExplainedRun,
     FinalizedRun,
     HeldRun,
-    KeptSignal,
     ListedRun,
     NotifiedAgent,
     NotifiedAgents,
@@ -36,6 +35,7 @@ from dcf.client.records import (
     StateStatusName,
     SuggestedRemedy,
     ValidatedWorkflow,
+    WaitingSignal,
 )
 from dcf.client.schedule_records import (
     CatchUpName,
@@ -63,7 +63,6 @@ __all__ = [
     "ExplainedRun",
     "FinalizedRun",
     "HeldRun",
-    "KeptSignal",
     "ListedRun",
     "ListedTask",
     "Moment",
@@ -90,6 +89,7 @@ __all__ = [
     "TickOutcome",
     "TroubledSchedule",
     "ValidatedWorkflow",
+    "WaitingSignal",
     "Workflow",
     "connect",
     "connect_async",

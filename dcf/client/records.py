@@ -62,7 +62,7 @@ class ParentState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptSignal:
+class WaitingSignal:
     """A signal that came early and waits for its state."""
 
     number: int
@@ -91,7 +91,7 @@ class RunDetails:
     paused_at: str | None = None
     tags: tuple[str, ...] = ()
     parent: ParentState | None = None
-    signals: tuple[KeptSignal, ...] = ()
+    signals: tuple[WaitingSignal, ...] = ()
     planner_agent_id: str | None = None
     states: Mapping[str, StateDetails] = field(default_factory=dict)
 

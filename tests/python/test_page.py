@@ -112,7 +112,7 @@ def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page()
         "NotifiedAgent",
         "TickOutcome",
         "TroubledSchedule",
-        "KeptSignal",
+        "WaitingSignal",
         "ParentState",
     }
     assert mine - returned == parts
