@@ -27,7 +27,16 @@ STATE_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 ID_RULE = "1 to 64 letters, digits, '_', '.' or '-', beginning with a letter or digit"
 
 Toolset = Literal[
-    "planning", "execution", "notification", "agents", "skills", "authoring", "redis_json", "files", "operations"
+    "planning",
+    "execution",
+    "notification",
+    "agents",
+    "skills",
+    "authoring",
+    "redis_json",
+    "files",
+    "operations",
+    "people",
 ]
 """The subjects of tools, in the order in which clients see them."""
 
