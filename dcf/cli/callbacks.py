@@ -77,8 +77,8 @@ def heartbeat(token: _Token, as_json: JsonFlag = False) -> None:
         _print(shown, found.callbacks.heartbeat(shown), as_json=as_json)
 
 
-def _read(token: str) -> str:
-    return sys.stdin.read().strip() if token == _STDIN else token
+def _read(given: str) -> str:
+    return sys.stdin.read().strip() if given == _STDIN else given
 
 
 def _print(token: str, answer: "RunAnswer | Refusal", *, as_json: bool) -> None:
