@@ -159,6 +159,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         access, audit = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas), AuditTrail(connections)
         starting = Starting(plane.transactions, plane.follow_ups, parts.definitions)
         notifications = _notifications(parts, platform, breaker, Children(plane, starting, access.account_of))
+        parts.retention.before_deletion(notifications.deliver_all)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         yield Application(
             settings=settings,
