@@ -149,6 +149,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         breaker = Breaker() if platform.is_remote else None
         activity = Activity(ActivityRecords(connections), breaker)
         notifications = _notifications(parts, platform, breaker, Mailbox(inbox, records))
+        parts.retention.before_deletion(notifications.deliver_all)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         yield Application(
             settings=settings,

@@ -30,6 +30,8 @@ NO_TASKS = (
     "Shaky",
     "Cracked",
     "Doom",
+    "Signal",
+    "Child",
 )
 """First words of the states that nobody works on."""
 
@@ -73,7 +75,10 @@ class Grant:
 
 @dataclass(frozen=True, kw_only=True)
 class Story:
-    """Everything about one run. `losses` are the times between which an acknowledged write may be gone."""
+    """Everything about one run. `losses` are the times between which an acknowledged write may be gone.
+
+    `children` are the meta documents of its child runs, `signals_kept` the numbers of signals that no state took.
+    """
 
     run: str
     seed: int
@@ -88,6 +93,8 @@ class Story:
     left: tuple[str, ...] = ()
     planner_told: tuple[str, ...] = ()
     losses: tuple[tuple[float, float], ...] = ()
+    children: tuple[Mapping[str, Any], ...] = ()
+    signals_kept: tuple[int, ...] = ()
 
     @cached_property
     def grants(self) -> tuple[Grant, ...]:
@@ -224,3 +231,15 @@ def read_planner_mail(client: Any, agent: str = PLANNER) -> dict[str, list[str]]
         event = json.loads(fields[b"event"])
         found.setdefault(event["workflow_id"], []).append(event["type"])
     return found
+
+
+def read_children(client: Any, run: str) -> tuple[dict[str, Any], ...]:
+    """Read the meta documents of the child runs of a run."""
+    names = [name.decode() for name in client.zrange(keys.runs_by("parent", run), 0, -1)]
+    return tuple(meta for name in names if (meta := read_meta(client, name)))
+
+
+def read_kept_signals(client: Any, run: str) -> tuple[int, ...]:
+    """Read the numbers of the signals that a run keeps."""
+    found = client.execute_command("JSON.GET", RunKeys(run).signals, "$")
+    return () if found is None else tuple(one["number"] for one in json.loads(found)[0]["kept"])

@@ -22,7 +22,8 @@ NEVER = "never"
 class Expected:
     """What must come of a run. `open_ended` are scopes that break: how far those inside come is not determined.
 
-    `inputs` are the inputs that a Task's workers may see, `done` how often a state completes.
+    `inputs` are the inputs that a Task's workers may see, `done` how often a state completes, `outside` what comes for
+    states that wait for signals and child runs.
     """
 
     status: str = "succeeded"
@@ -31,6 +32,11 @@ class Expected:
     inputs: dict[str, list[Value]] = field(default_factory=dict)
     done: Counter[str] = field(default_factory=Counter)
     open_ended: set[str] = field(default_factory=set)
+    outside: dict[str, list[tuple[Value, Value]]] = field(default_factory=dict)
+
+    def note(self, name: str, given: Value, result: Value) -> None:
+        """Note what a state that waits for something outside asks for and gets; None if nothing ever comes."""
+        self.outside.setdefault(name, []).append((given, result))
 
     def is_determined(self, path: str) -> bool:
         """Return True if what happens to a state does not depend on who is faster."""
@@ -57,6 +63,11 @@ class Piece:
     first: str
     last: str
     play: Play
+
+
+def payload_of(name: str) -> Value:
+    """Return the payload of every signal of a name."""
+    return {"n": crc32(name.encode()) % 1_000_003}
 
 
 def answer_of(name: str, given: Value) -> tuple[str, Value]:

@@ -18,6 +18,7 @@ from dcf.core.operations import RunAnswer
 from dcf.core.resolving import Resolve
 from dcf.errors import DcfError
 from dcf.runs.lifecycle import Lifecycle, Operated
+from lab import signalling
 from lab.crews import AGENTS
 from lab.evidence import is_task
 from lab.expectation import NEVER, Expected, answer_of
@@ -59,6 +60,7 @@ def main(duty: OperatorDuty) -> None:
         for number in range(THREADS):
             operator = Operator(duty=duty, dcf=dcf, verbs=operations, runs=runs[number::THREADS], number=number)
             threading.Thread(target=operator.work, daemon=True).start()
+        signalling.begin(dcf, duty.seeds, Recorder(duty.calls.with_name("signals.jsonl"), "signaller"))
         threading.Event().wait()
 
 

@@ -4,10 +4,14 @@ Each piece knows how to play itself on a value, which gives the expectation with
 """
 
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from lab.expectation import BROKEN, BUSY, Breaks, Expected, Piece, Play, States, Value, answer_of
+from lab.outside_pieces import child, forsaken, signal
+
+_OUTSIDE = 0.15
+"""Share of the pieces that wait for something outside."""
 
 
 def _retrier(error: str, most: int) -> list[dict[str, Any]]:
@@ -37,10 +41,12 @@ def _saw(expected: Expected, path: str, given: Value) -> None:
 
 @dataclass(kw_only=True)
 class Drawer:
-    """Draws pieces; each state of a workflow gets a name of its own."""
+    """Draws pieces; each state of a workflow gets a name of its own. `children` are workflows that its Tasks start."""
 
     luck: random.Random
+    seed: int = 0
     count: int = 0
+    children: list[dict[str, Any]] = field(default_factory=list)
 
     def name(self, word: str) -> str:
         """Return a new name that begins with this word."""
@@ -66,6 +72,8 @@ class Drawer:
     def piece(self, depth: int) -> Piece:
         """Return a piece of any kind; deep inside others only simple ones."""
         simple = (self.work, self.work, self.work, self.busy, self.caught, self.wait, self.fork, self.rounds, self.slow)
+        if self.luck.random() < _OUTSIDE:
+            return self.luck.choice((signal, signal, child, child, forsaken))(self)
         scopes = (self.branches, self.iterations, self.iterations, self.shaky, self.cracked)
         kinds = simple if depth >= 2 else (*simple, *scopes)
         return self.luck.choice(kinds)(depth)

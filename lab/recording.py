@@ -70,7 +70,7 @@ class Recorder:
         """Note that a call begins; its number."""
         with self._lock:
             self._count += 1
-            number = f"{os.getpid()}.{self._count}"
+            number = f"{os.getpid()}.{self.path.stem}.{self._count}"
         call = {"op": op, "run": run, "agent": self.agent, "after_end": self.after_end, **more}
         self._write({"id": number, "start": time.monotonic(), **call})
         return number

@@ -288,6 +288,44 @@ def _wrong_counts(story: Story) -> Iterator[str]:
             yield f"{path} completed {done[path]} times, not {story.expected.done[path]}"
 
 
+def each_signal_is_taken_once(story: Story) -> Iterator[str]:
+    """No signal is taken twice, lost or made up; those of one name are taken in the order in which they came."""
+    received = [one.data["number"] for one in story.of("SignalReceived")]
+    taken = [one for one in story.of("StateConcluded") if one.data.get("by") == "signal"]
+    numbers = [one.data["number"] for one in taken]
+    if len(set(received)) < len(received) or len(set(numbers)) < len(numbers):
+        yield f"received {received}, taken {numbers}: some twice"
+    if sorted({*numbers, *story.signals_kept}) != sorted(received):
+        yield f"received {received}, but taken {numbers} and kept {story.signals_kept}"
+    last: dict[str, int] = {}
+    for one in taken:
+        name, number = one.data["signal"], one.data["number"]
+        if number < last.get(name, 0):
+            yield f"signal {number} was taken after {last[name]}, though both are {name}"
+        last[name] = number
+    asked = {_asked(call) for call in story.calls if call.op == "signal" and not call.is_refused}
+    if len(received) > len(asked):
+        yield f"{len(received)} signals were received, by {len(asked)} requests"
+    for call in _kept(story, "signal"):
+        if call.epoch not in received:
+            yield f"sent, and not in the history: {call.told()}"
+
+
+def children_are_started_once_and_end_with_their_parents(story: Story) -> Iterator[str]:
+    """A visit of a state starts one run at most, ends as that does, and leaves none behind."""
+    by_visit = Counter((one["parent"]["state"], one["parent"]["epoch"]) for one in story.children)
+    yield from (f"{times} runs were started by {visit}" for visit, times in by_visit.items() if times > 1)
+    noted = Counter((one.state, one.epoch) for one in story.of("ChildStarted"))
+    yield from (f"the start of {visit} is noted {times} times" for visit, times in noted.items() if times > 1)
+    status = {one["workflow_id"]: one["status"] for one in story.children}
+    for one in story.of("StateConcluded"):
+        child = one.data.get("run")
+        if child is not None and status.get(child) != one.data.get("run_status"):
+            yield f"{child} is {status.get(child)}: {one.told()}"
+    if story.meta.get("status") not in {None, "running"}:
+        yield from (f"child {name} goes on" for name, found in status.items() if found == "running")
+
+
 def passing_faults_are_told_as_such(story: Story) -> Iterator[str]:
     """No fault of a server is told as one that stays, or as a defect: whoever hears that gives up a finished result."""
     for call in story.calls:
@@ -320,6 +358,8 @@ RULES: tuple[Rule, ...] = (
     the_output_is_right,
     nobody_gets_a_lease_in_a_paused_run,
     an_operators_requests_take_effect_once,
+    each_signal_is_taken_once,
+    children_are_started_once_and_end_with_their_parents,
     passing_faults_are_told_as_such,
     nothing_is_left_over,
 )

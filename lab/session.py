@@ -20,14 +20,16 @@ from dcf.core.finalization import Finalize
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
-from lab import clock, operating, worker
+from lab import clock, operating, signalling, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
     PLANNER,
     Story,
     is_task,
+    read_children,
     read_documents,
     read_happenings,
+    read_kept_signals,
     read_left,
     read_meta,
     read_planner_mail,
@@ -96,6 +98,7 @@ class Batch:
         self._struck: list[tuple[float, str]] = []
         self._observed: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         self._over = threading.Event()
+        self._signals_over = threading.Event()
 
     def run(self) -> Outcome:
         """Run the batch to its end and judge it."""
@@ -118,6 +121,7 @@ class Batch:
                 stories = self._finish(dcf)
             finally:
                 self._over.set()
+                self._signals_over.set()
                 self._crew.end()
         outcome = Outcome(runs=len(stories), strikes=len(self._struck), seconds=time.monotonic() - began)
         outcome.broken = self._kind.struck
@@ -155,6 +159,13 @@ class Batch:
             self._crew.start(f"worker {agent}", self._work, duty)
 
     def _create_all(self, dcf: Dcf) -> None:
+        for workflow in self._workflows.values():
+            for document in workflow.children:
+                patiently(lambda document=document: dcf.starting.keep(read_definition(document)))  # type: ignore[misc]
+        seeds = {run: workflow.seed for run, workflow in self._workflows.items()}
+        self._signals_over = signalling.begin(
+            dcf, seeds, Recorder(self._folder / "signals of the lab.jsonl", "signaller")
+        )
         for run, workflow in self._workflows.items():
             self._create(dcf, run, workflow)
 
@@ -231,6 +242,7 @@ class Batch:
     def _finish(self, dcf: Dcf) -> list[Story]:
         """Finalize the runs, make late calls, let everything drain, and collect the evidence."""
         self._crew.end("worker")
+        self._signals_over.set()
         client = self._kind.client()
         ended = [run for run in self._workflows if read_meta(client, run).get("status") not in {None, "running"}]
         self._drain(client, _DELIVERY_S)
@@ -257,6 +269,8 @@ class Batch:
                 left=read_left(client, run),
                 planner_told=tuple(mail.get(run, ())),
                 losses=tuple(self._kind.losses),
+                children=read_children(client, run),
+                signals_kept=read_kept_signals(client, run),
             )
             for run, workflow in self._workflows.items()
         ]

@@ -140,18 +140,22 @@ class Worker:
     def hear(self, message_id: str, event: Any) -> None:
         """Handle one event and acknowledge it."""
         run, state = event["workflow_id"], event.get("target_state")
-        if event["type"] == "workflow_event" and event["reason"] != "cancelled" and run in self.duty.seeds:
+        if event["type"] == "workflow_event" and event["reason"] != "cancelled" and self.seed_of(run) is not None:
             self.take(run, state)
         if self.inbox is None:
             return
         with suppress(DcfError):
             self.inbox.acknowledge(self.duty.agent, message_id)
 
+    def seed_of(self, run: str) -> int | None:
+        """Return the seed of a run, or of the one that started it; None for one of another batch."""
+        return self.duty.seeds.get(run, self.duty.seeds.get(run.rpartition("-")[0]))
+
     def take(self, run: str, state: str) -> None:
         """Take a state, or any of the run, and treat it by habit; then what came with its completion."""
         token, ttl_s = f"lab-{uuid.uuid4().hex}", 5
         if state:
-            ttl_s = habit_of(self.duty.seeds[run], state, 1).ttl_s
+            ttl_s = habit_of(self.seed_of(run) or 0, state, 1).ttl_s
         heard = self.verbs.surely(lambda: self.verbs.acquire(run, state, token, ttl_s), 3.0)
         work = deque([(heard, token, ttl_s)])
         while work:
@@ -159,7 +163,7 @@ class Worker:
             if not heard.is_ok:
                 continue
             held = replace(self.held(run, heard, token), brought=heard.brought)
-            habit = habit_of(self.duty.seeds[run], held.state, heard.attempt)
+            habit = habit_of(self.seed_of(run) or 0, held.state, heard.attempt)
             if habit.name == "gathering":
                 found = self.gather(held, ttl_s)
             else:

@@ -13,17 +13,18 @@ from lab.pieces import Drawer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workflow:
-    """A workflow document, its input and the expectation."""
+    """A workflow document, its input and the expectation, and the workflows of the child runs that it starts."""
 
     seed: int
     definition: dict[str, Any]
     run_input: Value
     expected: Expected
+    children: tuple[dict[str, Any], ...] = ()
 
 
 def draw(seed: int) -> Workflow:
     """Return the workflow of a seed."""
-    drawer = Drawer(luck=random.Random(f"workflow {seed}"))
+    drawer = Drawer(luck=random.Random(f"workflow {seed}"), seed=seed)
     piece = drawer.chain(0, drawer.luck.choice((1, 2, 2, 3)))
     states = dict(piece.states)
     play = piece.play
@@ -42,4 +43,5 @@ def draw(seed: int) -> Workflow:
         definition={"workflow_name": f"lab-{seed}", "asl": {"StartAt": piece.first, "States": states}},
         run_input=given,
         expected=expected,
+        children=tuple(drawer.children),
     )

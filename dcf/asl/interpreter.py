@@ -116,8 +116,7 @@ class EngineCall:
             self.failed(here, entry, error.error, error.cause)
             return
         self.steps.append(Ended(path=here.path, output=output))
-        silent = 0 if state.is_leased else entry.silent + 1
-        self.follow(here, entry, state.next, output, variables, silent)
+        self.follow(here, entry, state.next, output, variables, 0 if state.is_leased else entry.silent + 1)
 
     def waited(self, here: Place, entry: Entry) -> None:
         """Continue after a Wait."""

@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from dcf import __version__
 from dcf.cli import (
     audit,
+    callbacks,
     catalog,
     diagnosis,
     events,
@@ -385,6 +386,7 @@ for part in (
     audit,
     reference,
     lifecycle,
+    callbacks,
     people,
     retention,
     signals,

@@ -35,8 +35,8 @@ class Definition:
 
     `version` is the one that its author gave it, if any. `skills` maps each Task, nested ones included, to its skill
     ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice,
-    `takes_signals` if one waits for a signal; `sha256` leaves out the workflow id. `needed` is what `needs` worked
-    out for writes to its states; it is thrown away with the definition, or when there is too much of it.
+    `takes_signals` and `starts_children` if one does so; `sha256` leaves out the workflow id. `needed` is what `needs`
+    worked out for writes to its states; it is thrown away with the definition, or when there is too much of it.
     """
 
     document: Mapping[str, Json]
@@ -50,6 +50,7 @@ class Definition:
     stateful: bool
     revisits: bool
     takes_signals: bool = False
+    starts_children: bool = False
     needed: dict[tuple[str, bool, bool, int], Reads] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -112,7 +113,8 @@ def read_definition(document: Json) -> Definition:
         skills={name: _skills(state) for name, state in every_state(machine) if _is_worked(state)},
         stateful=_is_stateful(document.get("asl")),
         revisits=_revisits(machine),
-        takes_signals=any(_takes_signal(state) for _, state in every_state(machine)),
+        takes_signals=_has(machine, "signal"),
+        starts_children=_has(machine, "child"),
     )
 
 
@@ -127,8 +129,9 @@ def _is_worked(state: State) -> TypeGuard[Task]:
     return isinstance(state, Task) and state.served_by.is_worked
 
 
-def _takes_signal(state: State) -> bool:
-    return isinstance(state, Task) and state.served_by.kind == "signal"
+def _has(machine: Machine, kind: str) -> bool:
+    """Return True if a Task of the machine, or inside it, is ended by this kind of thing."""
+    return any(isinstance(state, Task) and state.served_by.kind == kind for _, state in every_state(machine))
 
 
 def as_workflow(document: Json, name: str = _DEFAULT_NAME) -> Json:

@@ -21,7 +21,7 @@ from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_children
 from dcf.core.transition import Claimant, Transition, clock_of
-from dcf.core.waiting import begun, next_look
+from dcf.core.waiting import await_callback
 from dcf.values.digest import content_fingerprint, next_token
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
@@ -211,7 +211,8 @@ def _settle(
     claimant = claimant_of(request, doc.lease.owner_agent_id)
     step.writes.claims.update(forgotten_claim(doc))
     if request.status is Status.SUCCEEDED and doc.visit is not None:
-        closed = _awaits_callback(step, doc, request)
+        handed = replace(doc, attempts=doc.attempts + request.attempts)
+        closed = await_callback(step.writes, state, handed, snapshot.now)
     else:
         advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch, snapshot.signals))
         step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
@@ -233,16 +234,6 @@ def _settle(
     step.writes.states[state] = mine
     step.writes.receipts.update(moved)
     return step.decision(answer)
-
-
-def _awaits_callback(step: Transition, doc: StateDoc, request: Update) -> StateDoc:
-    """Let a state wait whose holder has handed its task token out; the holder's output is dropped, as AWS drops it."""
-    waits = begun(replace(doc, attempts=doc.attempts + request.attempts), "Callback", step.now)
-    step.writes.states[request.state] = waits
-    step.writes.timers[request.state] = next_look(waits, step.now)
-    told = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id}
-    step.writes.events.append(Event(type="CallbackAwaited", state=request.state, data=told))
-    return waits
 
 
 def _advance(

@@ -41,7 +41,7 @@ from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateI
 from dcf.core.notices import NoticeKind, ready_after, tell_parent
 from dcf.core.scopes import cancelled
 from dcf.core.signals import Signals
-from dcf.core.waiting import begin_waiting, limited, take_signal
+from dcf.core.waiting import begin_waiting, limited, retried, take_signal
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -301,30 +301,13 @@ class Transition:
 
     def _retry(self, step: Retried) -> None:
         """Set a failed state to be tried again at a later time; the clock then announces or enters it."""
-        doc, task = self.current(step.path), step.task
+        doc = self.current(step.path)
         assert doc is not None, "only what was entered is tried again"
-        if task is not None and task.waits_as is not None:
-            task = None  # it is entered anew when its time has come, since no worker takes it
-        again = replace(
-            doc,
-            status=Status.PENDING,
-            finished_at=None,
-            not_before=step.not_before,
-            delay_s=-(-(step.not_before - self.now) // SECOND),
-            last_error=_last_error(step),
-            kind=None if task is not None else doc.kind if doc.is_scope else "Task",
-            lease=Lease(epoch=max(doc.lease.epoch, self.epoch)),
-            deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
-            timeout_s=None if task is None else task.timeout_s,
-            retries=doc.retries + 1,
-            tries_from=doc.attempts,
-            visit=self.epoch if task is not None and task.gets_token else None,
-        )
-        self.writes.states[step.path] = again
-        effective = step.entry.raw if task is None else task.effective
-        self.writes.inputs[step.path] = self._given(step.entry, effective)
+        task = None if step.task is None or step.task.waits_as is not None else step.task  # others are entered anew
+        self.writes.states[step.path] = retried(doc, step, task, self.now, self.epoch, _last_error(step))
+        self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw if task is None else task.effective)
         self.writes.timers[step.path] = step.not_before
-        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": again.retries}
+        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": doc.retries + 1}
         self._tell("StateRetried", step.path, told)
 
     def _given(self, entry: Entry, effective: Json) -> StateInput:

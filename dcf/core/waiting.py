@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Final
 
 from dcf.asl.human import HumanTask
-from dcf.asl.steps import OpenTask, TakenSignal
+from dcf.asl.steps import OpenTask, Retried, TakenSignal
 from dcf.core.asking import asked_by
 from dcf.core.decision import Changes, Event, Notice
-from dcf.core.model import StateDoc, StateInput, Status
+from dcf.core.model import Lease, StateDoc, StateInput, Status
 from dcf.core.notices import NoticeKind, start_child
 from dcf.core.signals import Signals
 from dcf.values.instants import SECOND
@@ -34,6 +34,34 @@ def limited(doc: StateDoc, step: OpenTask, now: int, epoch: int) -> StateDoc:
         return doc
     deadline = None if step.timeout_s is None else now + step.timeout_s * SECOND
     return replace(doc, deadline=deadline, timeout_s=step.timeout_s, heartbeat_s=step.heartbeat_s)
+
+
+def retried(doc: StateDoc, step: Retried, task: OpenTask | None, now: int, epoch: int, error: str) -> StateDoc:
+    """Return the document of a failed state that is tried again; without a `task` for a worker it is entered anew."""
+    return replace(
+        doc,
+        status=Status.PENDING,
+        finished_at=None,
+        not_before=step.not_before,
+        delay_s=-(-(step.not_before - now) // SECOND),
+        last_error=error,
+        kind=None if task is not None else doc.kind if doc.is_scope else "Task",
+        lease=Lease(epoch=max(doc.lease.epoch, epoch)),
+        deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
+        timeout_s=None if task is None else task.timeout_s,
+        retries=doc.retries + 1,
+        tries_from=doc.attempts,
+        visit=epoch if task is not None and task.gets_token else None,
+    )
+
+
+def await_callback(writes: Changes, state: str, doc: StateDoc, now: int) -> StateDoc:
+    """Let a state wait whose holder has handed its task token out; the holder's output is dropped, as AWS drops it."""
+    waits = begun(doc, "Callback", now)
+    writes.states[state], writes.timers[state] = waits, next_look(waits, now)
+    told = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id}
+    writes.events.append(Event(type="CallbackAwaited", state=state, data=told))
+    return waits
 
 
 def begun(doc: StateDoc, kind: str, now: int, human: HumanTask | None = None) -> StateDoc:
@@ -85,7 +113,7 @@ def take_signal(
     epoch, origin = doc.lease.epoch, {"source": step.source} if step.source else {}
     writes.states[step.path], writes.inputs[step.path] = doc, given
     writes.outputs[step.path] = step.signal.payload
-    told = {"epoch": epoch, "how": "output", "by": "signal", "signal": step.signal.name, "number": step.signal.number}
+    told = {"epoch": epoch, "how": "output", "via": "signal", "signal": step.signal.name, "number": step.signal.number}
     writes.events.append(Event(type="StateEntered", state=step.path, data={"epoch": epoch, **origin}))
     writes.events.append(Event(type="StateConcluded", state=step.path, data=told))
     writes.signals.append(signals.without(step.signal.number))

@@ -4,6 +4,7 @@ It carries out what `core/retention.py` decides. Deleting is a transaction that 
 keys (`store/deletion.py`); both may be repeated by any process.
 """
 
+from collections.abc import Callable
 from functools import partial
 
 from dcf.core import retention
@@ -36,6 +37,11 @@ class Retention:
         self._outbox = outbox
         self._deletion = deletion
         self._policy = policy
+        self._meet_obligations: Callable[[str], object] | None = None
+
+    def before_deletion(self, meet_obligations: Callable[[str], object]) -> None:
+        """From now on call this with the id of a run that is deleted: it does what it owes its children and parent."""
+        self._meet_obligations = meet_obligations
 
     def delete(self, workflow_id: str, reason: str | None = None, request_id: str | None = None) -> Deleted | Refusal:
         """Delete a run that is over: all its keys and its entries on all lists. Repeated, it finishes what is left."""
@@ -48,6 +54,7 @@ class Retention:
         if not answer.existed or answer.meta is None:
             self._deletion.forget(workflow_id)
             return answer
+        self._take_leave(workflow_id)
         self._deletion.remove(workflow_id, *self._paths(workflow_id), answer.meta)
         return answer
 
@@ -86,6 +93,18 @@ class Retention:
         keep_s = self._policy.keeps_s(seen.retention_s)
         if seen.is_final and keep_s is not None:
             self._outbox.expire(workflow_id, *self._paths(workflow_id), keep_s)
+
+    def _take_leave(self, workflow_id: str) -> None:
+        """Let no child run go on alone, and no parent wait, because the run is deleted just after it ended."""
+        try:
+            run = self._plane.run(workflow_id)
+        except UnknownRun:
+            return
+        meta = self._store.read(workflow_id, Reads()).meta
+        is_child = meta is not None and meta.parent is not None
+        if self._meet_obligations is not None and (is_child or run.definition.starts_children):
+            self._plane.skip_unreached(workflow_id)
+            self._meet_obligations(workflow_id)
 
     def _paths(self, workflow_id: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         """Return the paths of all states, scopes and branches; none where an earlier deletion removed the workflow."""

@@ -286,10 +286,17 @@ def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answe
             **_timeouts_shown(doc),
             "provenance": mark_of_input(state, doc),
             "input": given,
+            **_token_of(app, workflow_id, state, doc),
         }
         for state, (doc, given) in docs.items()
         if agent_id in {None, doc.lease.owner_agent_id}
     ]
+
+
+def _token_of(app: Application, workflow_id: str, state: str, doc: StateDoc) -> dict[str, Json]:
+    """Return the task token of a state that has one, as a member."""
+    token = app.callbacks.token_of(workflow_id, state, doc)
+    return {} if token is None else {"task_token": token}
 
 
 def _timeouts_shown(doc: StateDoc) -> dict[str, Json]:

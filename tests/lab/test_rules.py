@@ -34,6 +34,30 @@ BY_HAND: dict[str, Any] = {"agent": "operator", "state": "", "token": None, "con
 ASKED = call("resolve", 3, agent="operator", token=None, content={"request": "r1", "how": "output"})
 
 
+def signalled(*taken: int, received: tuple[int, ...] = (1, 2), kept: tuple[int, ...] = (), **more: Any) -> Story:
+    """The right story, into which signals were sent, of which a state took some."""
+    sent = [happening("SignalReceived", signal="paid", number=number) for number in received]
+    ends = [happening("StateConcluded", "Signal_2", by="signal", signal="paid", number=number) for number in taken]
+    asked = [
+        call("signal", number / 10, agent="signaller", token=None, epoch=number, content={"request": f"s{number}"})
+        for number in received
+    ]
+    return with_happening(
+        *sent, *ends, before="RunSucceeded", signals_kept=kept, calls=(*right().calls, *asked), **more
+    )
+
+
+def with_children(*children: dict[str, Any], told: str = "succeeded") -> Story:
+    """The right story with child runs, of which the first ended its state."""
+    ends = happening("StateConcluded", "Child_2", epoch=2, by="child", run="c1", run_status=told)
+    begun = happening("ChildStarted", "Child_2", epoch=2, run="c1")
+    return with_happening(begun, ends, before="RunSucceeded", children=children)
+
+
+def child(name: str = "c1", status: str = "succeeded", epoch: int = 2) -> dict[str, Any]:
+    return {"workflow_id": name, "status": status, "parent": {"state": "Child_2", "epoch": epoch}}
+
+
 PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
     (
         rules.one_holder_per_epoch,
@@ -199,6 +223,30 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         "the repetition of a pause is refused",
         with_call(call("pause", 2, **BY_HAND), call("pause", 4, "run_over", **BY_HAND)),
     ),
+    (rules.each_signal_is_taken_once, "a signal is taken twice", signalled(1, 1, received=(1,))),
+    (rules.each_signal_is_taken_once, "a signal is lost", signalled(1)),
+    (rules.each_signal_is_taken_once, "a later signal is taken first", signalled(2, 1)),
+    (rules.each_signal_is_taken_once, "a signal is applied twice", replace(signalled(1, 2), calls=right().calls)),
+    (
+        rules.each_signal_is_taken_once,
+        "a signal that was acknowledged is gone",
+        with_call(call("signal", 3, token=None, epoch=1, content={"request": "s1"})),
+    ),
+    (
+        rules.children_are_started_once_and_end_with_their_parents,
+        "a child goes on after its parent",
+        with_children(child(), child("c2", "running", epoch=3)),
+    ),
+    (
+        rules.children_are_started_once_and_end_with_their_parents,
+        "two children of one visit",
+        with_children(child(), child("c2")),
+    ),
+    (
+        rules.children_are_started_once_and_end_with_their_parents,
+        "a state ends otherwise than its child",
+        with_children(child(status="failed")),
+    ),
     (
         rules.passing_faults_are_told_as_such,
         "a full memory is told as a foreign key",
@@ -228,6 +276,12 @@ def test_every_rule_has_a_planted_fault() -> None:
 
 
 # What is right although it looks odd
+
+
+def test_signals_may_be_kept_and_children_may_end() -> None:
+    assert judge(signalled(1, kept=(2,))) == []
+    assert judge(signalled(1, 2)) == []
+    assert judge(with_children(child(), child("c2", "cancelled", epoch=3))) == []
 
 
 def test_a_completion_whose_answer_was_lost_may_be_told_to_its_repetition() -> None:

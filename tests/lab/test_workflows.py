@@ -22,6 +22,10 @@ def mocks_of(workflow: Workflow) -> dict[str, list[dict[str, Any]]]:
             kind, answer = answer_of(name, given)
             told = {"ok": {"output": answer}, "error": {"error": answer, "cause": "as drawn"}, "never": {"never": True}}
             found.setdefault(name, []).extend([{"input": given, **told[kind]}] * ENOUGH)
+    for name, outside in workflow.expected.outside.items():
+        for given, result in outside:
+            comes: dict[str, Any] = {"never": True} if result is None else {"output": result}
+            found.setdefault(name, []).extend([{"input": given, **comes}] * ENOUGH)
     return found
 
 

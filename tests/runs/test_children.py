@@ -385,3 +385,20 @@ def test_a_diagnosis_says_that_a_child_is_about_to_be_started(world: World) -> N
     run = world.create(workflow({"Inner": starts(keep(world))}))
     world.plane.kick_off(run, "go")
     assert "not been started yet" in world.diagnosis.explain(run).findings[0].sentence
+
+
+def test_a_parent_that_is_deleted_as_soon_as_it_is_over_leaves_no_child_behind(world: World) -> None:
+    run = begin(world, workflow({"Inner": starts(keep(world))}))
+    child = only_child(world, run)
+    world.lifecycle.cancel(run)
+    world.retention.delete(run)
+    assert world.run_status(child) is RunStatus.CANCELLED
+    assert world.keys_of(run) == []
+
+
+def test_a_child_that_is_deleted_as_soon_as_it_is_over_has_told_its_parent(world: World) -> None:
+    run = begin(world, workflow({"Inner": starts(keep(world))}))
+    child = only_child(world, run)
+    world.do(child, "Do", output=3)
+    world.retention.delete(child)
+    assert world.meta(run)["output"]["Output"] == 3

@@ -19,7 +19,7 @@ from dcf.values.json_text import load
 from dcf.values.refusal import Refusal
 from tests.support.ahead import let_pass
 from tests.support.machines import Document, workflow
-from tests.support.scopes import each, parallel, task
+from tests.support.scopes import distributed, each, parallel, task
 from tests.support.trouble import Meanwhile, dies
 from tests.support.world import World
 
@@ -49,7 +49,7 @@ def kept(world: World, run: str) -> Signals:
 
 def taken(world: World, run: str) -> list[int]:
     """The numbers of the signals that states took, in order."""
-    return [one.data["number"] for one in world.events(run) if one.data.get("by") == "signal"]
+    return [one.data["number"] for one in world.events(run) if one.data.get("via") == "signal"]
 
 
 def pass_time(world: World, seconds: int) -> None:
@@ -321,3 +321,14 @@ def test_a_diagnosis_names_the_signal(world: World) -> None:
     (found,) = world.diagnosis.explain(run).findings
     assert (found.cause, found.evidence["signal"], found.stuck) == (Cause.WAITING_FOR_SIGNAL, "paid-7", False)
     assert "a signal 'paid-7' since" in found.sentence
+
+
+def test_the_item_that_follows_a_tolerated_failure_takes_a_kept_signal(world: World) -> None:
+    inner = {"Paid": waits(Next="Work"), "Work": task()}
+    tolerant = distributed(inner, ToleratedFailureCount=1, MaxConcurrency=1)
+    run = world.create(workflow({"Each": tolerant}), run_input=[1, 2])
+    world.signals.send(run, "paid", "first")
+    assert sent(world.signals.send(run, "paid", "second"))["kept"] is True
+    world.fail(run, "Each/0/Work", world.acquire(run, "Each/0/Work"))
+    assert kept(world, run).kept == ()
+    assert world.given(run, "Each/1/Work") == "second"
