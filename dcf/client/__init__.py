@@ -6,7 +6,7 @@
 from dcf.client.arguments import Agents, Moment, Workflow
 from dcf.client.clients import AsyncClient, Client
 from dcf.client.connecting import connect, connect_async
-from dcf.client.outside_records import SentSignal
+from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
 from dcf.client.people_records import (
     AnsweredTask,
     ListedTask,
@@ -59,12 +59,14 @@ __all__ = [
     "DefinitionName",
     "DeletedRun",
     "DeletedSchedule",
+    "EndedTask",
     "ExplainedCause",
     "ExplainedRun",
     "FinalizedRun",
     "HeldRun",
     "ListedRun",
     "ListedTask",
+    "LivingTask",
     "Moment",
     "NotifiedAgent",
     "NotifiedAgents",

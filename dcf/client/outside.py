@@ -1,8 +1,11 @@
-"""The verb of a client for signals, which come from outside into a run; described as in `verbs.py`."""
+"""The verbs of a client for what comes from outside: signals, and callbacks of who holds a task token.
+
+They are described as in `verbs.py`.
+"""
 
 from dcf.client.arguments import json_text, request_id_for
 from dcf.client.exchange import Conversation
-from dcf.client.outside_records import SentSignal
+from dcf.client.outside_records import EndedTask, LivingTask, SentSignal
 from dcf.client.verbs import ask
 from dcf.values.json_text import Json
 
@@ -25,3 +28,20 @@ def signal(
         reason=reason,
         request_id=request_id_for(request_id),
     )
+
+
+def send_task_success(task_token: str, output: Json = None) -> Conversation[EndedTask]:
+    """End the Task that waits for a callback with this task token. A token serves once; repeating the call is safe."""
+    return ask(EndedTask, "send_task_success", task_token=task_token, output_json=json_text(output, "output"))
+
+
+def send_task_failure(
+    task_token: str, *, error: str | None = None, cause: str | None = None
+) -> Conversation[EndedTask]:
+    """Fail the Task that waits for a callback with this task token; its Retry and Catch apply."""
+    return ask(EndedTask, "send_task_failure", task_token=task_token, error=error, cause=cause)
+
+
+def send_task_heartbeat(task_token: str) -> Conversation[LivingTask]:
+    """Say that the Task of this task token is still worked on, before its HeartbeatSeconds pass."""
+    return ask(LivingTask, "send_task_heartbeat", task_token=task_token)

@@ -1,4 +1,4 @@
-"""What a client's methods return about signals: frozen records, as in `records.py`."""
+"""What a client's methods return about signals and callbacks: frozen records, as in `records.py`."""
 
 from dataclasses import dataclass
 
@@ -19,3 +19,24 @@ class SentSignal:
     next_states: tuple[str, ...] = ()
     repeated: bool = False
     next: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedTask:
+    """A Task that whoever holds its task token has ended."""
+
+    workflow_id: str
+    state: str
+    state_status: StateStatusName
+    run_status: RunStatusName
+    next_states: tuple[str, ...] = ()
+    repeated: bool = False
+    next: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LivingTask(EndedTask):
+    """A Task whose task token's holder is at work: when the next heartbeat is due, and when it times out."""
+
+    heartbeat_due: str | None = None
+    deadline: str | None = None

@@ -1,8 +1,11 @@
-"""Signals, from Python."""
+"""Signals, child runs and callbacks, from Python."""
 
 from typing import Any
 
+import pytest
+
 from dcf.client import Client
+from dcf.errors import Refused, RunFailed
 from tests.python.workflows import chain
 from tests.support.waiting import wait_until
 
@@ -45,3 +48,36 @@ def test_a_child_run_is_found_by_its_parent_and_names_it(client: Client, run_id:
     assert (child.parent, parent.run, parent.state, parent.depth) == (run_id, run_id, "Wait", 1)
     client.resolve(child.workflow_id, "Work", output="done by the child")
     assert client.result(run_id, timeout_s=60)["Output"] == "done by the child"
+
+
+def waiting_for_a_callback(client: Client, run_id: str, agent: str) -> str:
+    """A run whose function has handed its task token out, and that token."""
+    tokens: list[str] = []
+    sends = one_state(Resource="mail.waitForTaskToken", Parameters={"token.$": "$$.Task.Token"}, HeartbeatSeconds=600)
+    with client.serve({"Wait": lambda given: tokens.append(given["token"])}, agent):
+        client.start(sends, workflow_id=run_id, agents=agent)
+        wait_until(lambda: any(one.type == "CallbackAwaited" for one in client.events(run_id)), 60)
+    return tokens[0]
+
+
+def test_who_holds_a_task_token_keeps_the_task_alive_and_ends_it(
+    client: Client, served: Client, run_id: str, agent: str
+) -> None:
+    token = waiting_for_a_callback(served, run_id, agent)
+    alive = client.send_task_heartbeat(token)
+    assert (alive.state, alive.state_status) == ("Wait", "running")
+    assert alive.heartbeat_due is not None
+    ended = client.send_task_success(token, {"paid": True})
+    assert (ended.workflow_id, ended.state_status, ended.run_status) == (run_id, "succeeded", "succeeded")
+    assert client.send_task_success(token, {"paid": True}).repeated
+    assert client.result(run_id) == {"paid": True}
+    with pytest.raises(Refused):
+        client.send_task_failure(token, error="TooLate")
+
+
+def test_who_holds_a_task_token_fails_the_task(client: Client, served: Client, run_id: str, agent: str) -> None:
+    token = waiting_for_a_callback(served, run_id, agent)
+    assert client.send_task_failure(token, error="Declined", cause="no money").state_status == "failed"
+    with pytest.raises(RunFailed) as failed:
+        client.result(run_id)
+    assert (failed.value.error, failed.value.cause) == ("Declined", "no money")

@@ -51,6 +51,8 @@ OF_TOOLS = {
     records.NotifiedAgents: ("notify_next_worker_agent", {"source_state"}),
     records.RunExport: ("export_run", {"workflow_id", "next_cursor"}),
     outside_records.SentSignal: ("send_signal", set()),
+    outside_records.EndedTask: ("send_task_success", set()),
+    outside_records.LivingTask: ("send_task_heartbeat", set()),
     people_records.AnsweredTask: ("answer_human_task", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", set()),

@@ -15,12 +15,14 @@ from dcf.client import (
     CreatedSchedule,
     DeletedRun,
     DeletedSchedule,
+    EndedTask,
     ExplainedCause,
     ExplainedRun,
     FinalizedRun,
     HeldRun,
     ListedRun,
     ListedTask,
+    LivingTask,
     NotifiedAgents,
     OperatedRun,
     ReleasedState,
@@ -94,6 +96,9 @@ def uses_of_a_client() -> None:
         assert_type(client.list_human_tasks(person="alice"), Iterator[ListedTask])
         assert_type(client.answer_human_task("r", "Ask", "approve", agent_id="alice"), AnsweredTask)
         assert_type(client.signal("r", "paid", {"amount": 7}), SentSignal)
+        assert_type(client.send_task_success("token", [1]), EndedTask)
+        assert_type(client.send_task_failure("token", error="Declined"), EndedTask)
+        assert_type(client.send_task_heartbeat("token"), LivingTask)
         assert_type(client.create_schedule("nightly", "hello", cron="0 3 * * *"), CreatedSchedule)
         assert_type(client.list_schedules(), Iterator[ScheduleDetails])
         assert_type(client.operate_schedule("nightly", "trigger").workflow_id, str | None)
