@@ -15,6 +15,7 @@ from dcf.files.tree import FileTree
 from dcf.ports import AgentPlatform, Deliverer
 from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
+from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
@@ -26,8 +27,11 @@ from dcf.runs.health import Health
 from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.outside import Outside
+from dcf.runs.people import People
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
+from dcf.runs.schedules import Schedules
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.task_log import TaskLog
@@ -51,6 +55,7 @@ from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.edits import Edits
 from dcf.store.history import History
+from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
 from dcf.store.index import RunIndex
@@ -62,12 +67,14 @@ from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.runs import RunStore
+from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
 from dcf.store.vitals import VitalSigns
 from dcf.validation.schema import configured_schema, read_schema
 from dcf.values.json_text import Json
 from dcf.workforce.assignment import Desk
+from dcf.workforce.crew.closing import Closing
 from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.skills.equipment import Equipment, Limits
@@ -78,26 +85,33 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on states, `lifecycle` those on whole runs; `starting` begins runs, `retrying`
-    lets ended ones go on. `runs` reads their status, `run_list` lists them, `exports` explains and exports them, and
+    `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
+    for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `starting`
+    begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
+    `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
-    `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what
-    tools may change outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep`
-    repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is, and `activity`
-    notes who calls.
+    `closing` closes a run together with them, `equipment` gives them skills from `library`, and `desk` tells them what
+    to do. `documents` and `files` are what tools may change outside runs; the `audit` trail records such changes, and
+    `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health`
+    tells how all of it is, and `activity` notes who calls.
     """
 
     settings: Settings
     control_plane: ControlPlane
     lifecycle: Lifecycle
+    outside: Outside
+    callbacks: Callbacks
     task_log: TaskLog
+    people: People
     starting: Starting
     retrying: RunRetrying
+    schedules: Schedules
     runs: RunViews
     run_list: RunList
     retention: Retention
     platform: AgentPlatform
     workers: Workers
+    closing: Closing
     equipment: Equipment
     desk: Desk
     library: Library
@@ -146,32 +160,38 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         plane, replicas = parts.plane, settings.wait_replicas
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
-        documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
-        equipment, library = open_equipment(settings, platform, documents), _open_library(settings)
+        crew = _workforce(settings, platform, parts, connections, records)
         breaker = Breaker() if platform.is_remote else None
         activity = Activity(ActivityRecords(connections), breaker)
-        notifications = _notifications(parts, platform, breaker)
+        notifications = _notifications(parts, platform, breaker, Mailbox(inbox, records))
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         access, audit = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas), AuditTrail(connections)
+        starting = Starting(plane.transactions, plane.follow_ups, parts.definitions)
+        schedules = Schedules(ScheduleStore(connections, wait_replicas=replicas), starting, access)
         yield Application(
             settings=settings,
             control_plane=plane,
             lifecycle=Lifecycle(plane),
+            outside=Outside(plane),
+            callbacks=Callbacks(plane),
             task_log=TaskLog(plane),
-            starting=Starting(plane.transactions, plane.follow_ups, parts.definitions),
+            people=People(plane, parts.history, HumanTasks(connections)),
+            starting=starting,
             retrying=RunRetrying(plane),
+            schedules=schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
             platform=platform,
-            workers=Workers(platform, RosterDocuments(documents), parts.run_store, assignments, equipment),
-            equipment=equipment,
-            desk=Desk(parts.views, plane, assignments, equipment, records, library),
-            library=library,
+            workers=crew.workers,
+            closing=Closing(plane, parts.views, crew.workers),
+            equipment=crew.equipment,
+            desk=crew.desk,
+            library=crew.library,
             documents=_json_documents(settings, connections, plane),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
             retention=parts.retention,
-            clock=_clock(parts, deliveries, activity, connections),
+            clock=_clock(parts, deliveries, activity, schedules, connections),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes)),
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
@@ -226,14 +246,50 @@ def _parts_of_runs(settings: Settings, connections: Connections) -> _PartsOfRuns
     )
 
 
-def _notifications(parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None) -> Notifications:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Workforce:
+    """What makes the agents of runs, and tells them what to do."""
+
+    workers: Workers
+    equipment: Equipment
+    desk: Desk
+    library: Library
+
+
+def _workforce(
+    settings: Settings,
+    platform: AgentPlatform,
+    parts: _PartsOfRuns,
+    connections: Connections,
+    records: AgentRecords,
+) -> _Workforce:
+    documents = Documents(connections, wait_replicas=settings.wait_replicas)
+    assignments, library = AssignmentIndex(connections), _open_library(settings)
+    equipment = open_equipment(settings, platform, documents)
+    return _Workforce(
+        workers=Workers(platform, RosterDocuments(documents), parts.run_store, assignments, equipment),
+        equipment=equipment,
+        desk=Desk(parts.views, parts.plane, assignments, equipment, records, library),
+        library=library,
+    )
+
+
+def _notifications(
+    parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None, people: Deliverer
+) -> Notifications:
     together = platform.deliver_all if isinstance(platform, Mailbox) else None
-    return Notifications(parts.plane, parts.outbox, parts.told, _guarded(platform, breaker), together)
+    return Notifications(parts.plane, parts.outbox, parts.told, _guarded(platform, breaker), together, people)
 
 
-def _clock(parts: _PartsOfRuns, deliveries: DeliveryThreads, activity: Activity, connections: Connections) -> RunClock:
-    time = ServerTime(connections)
-    return RunClock(parts.plane, parts.run_index, parts.due, parts.outbox, parts.retention, deliveries, time, activity)
+def _clock(
+    parts: _PartsOfRuns,
+    deliveries: DeliveryThreads,
+    activity: Activity,
+    schedules: Schedules,
+    connections: Connections,
+) -> RunClock:
+    time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
+    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, schedules)
 
 
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:

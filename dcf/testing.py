@@ -143,7 +143,7 @@ def run(
     _check_names(machine, [*(functions or {}), *(answers or {})])
     cast = _Cast(workflow_id, FUNCTIONS if functions is None else functions, answers or {})
     name = document.get("workflow_name", "test") if isinstance(document, dict) else "test"
-    context = context_of(workflow_id, str(name), run_input, _BEGAN)
+    context = context_of(workflow_id, str(name), run_input, _BEGAN, secret=workflow_id)
     played = play(machine, run_input, cast.answer, context=context, files=files)
     events = tuple({**event, "at": at} for event, at in zip(played.trace, played.times, strict=True))
     end = played.end

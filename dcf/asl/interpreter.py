@@ -5,7 +5,7 @@ call. For a scope opened earlier only the end of a branch is reported: counting 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from dcf.asl import mapping
@@ -50,6 +50,7 @@ from dcf.asl.surroundings import NOWHERE, Clock, Surroundings
 from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
 

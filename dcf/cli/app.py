@@ -32,9 +32,11 @@ from dcf.cli import (
     lifecycle,
     opening,
     panels,
+    people,
     reference,
     retention,
     running,
+    schedules,
     skills,
     starting,
     stub,
@@ -42,6 +44,7 @@ from dcf.cli import (
     watching,
 )
 from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.patience import patience
 from dcf.cli.termination import end_when_told
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
@@ -148,7 +151,9 @@ def serve(
         int | None, typer.Option(help="Port to bind (http), 0 for a free one; default 8337.", min=0, max=65535)
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
-    profile: Annotated[str | None, typer.Option(help="Serve the tools of a worker, planner, operator, or all.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Serve the tools of a worker, planner, operator, person; or all.")
+    ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print {url} on standard output when ready (http).")] = False,
@@ -298,7 +303,7 @@ def show(
 
 def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
     """Read what is shown of a run, and why it does not move."""
-    with opening.application() as found:
+    with opening.application() as found, patience("reading the run"):
         if as_json:
             view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
         else:
@@ -321,7 +326,7 @@ def doctor(
     """
     from dcf.cli import health
 
-    with opening.application() as found:
+    with opening.application() as found, patience("looking at Redis and all lists"):
         report = health.examine(found, repair=repair)
     if as_json:
         _print_json(report)
@@ -370,6 +375,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 for part in (
     starting,
+    schedules,
     language,
     graphs,
     skills,
@@ -378,6 +384,7 @@ for part in (
     audit,
     reference,
     lifecycle,
+    people,
     retention,
     diagnosis,
     events,

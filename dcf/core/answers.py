@@ -54,7 +54,8 @@ class AlreadyCompleted(StateRefusal):
 class Updated:
     """A holder's write took effect, now or at an earlier, identical request (`repeated`).
 
-    `next_states` are the Tasks it entered, `claims` the leases on next ones that the caller got. `owner` held it.
+    `next_states` are the Tasks it entered, `claims` the leases on next ones that the caller got. `left` are those of
+    the entered ones that the caller may take as well, and that are beyond what it asked for. `owner` held it.
     """
 
     status: Status
@@ -63,6 +64,7 @@ class Updated:
     run_status: RunStatus = RunStatus.RUNNING
     next_states: tuple[str, ...] = ()
     claims: tuple[Leased, ...] = ()
+    left: tuple[str, ...] = ()
     owner: str | None = None
     repeated: bool = False
 
@@ -97,7 +99,7 @@ class Finalized:
 
 
 Fired: TypeAlias = Literal[
-    "closed", "held", "not_due", "timed_out", "scope", "waited", "exhausted", "paused", "reminded"
+    "closed", "held", "not_due", "timed_out", "scope", "outside", "waited", "exhausted", "paused", "reminded"
 ]
 """What the clock found at an open state."""
 

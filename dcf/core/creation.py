@@ -4,14 +4,14 @@ Pure. The start state is entered like any other, so a workflow of Pass and Choic
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dcf.asl import engine
 from dcf.asl.state_paths import join
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
 from dcf.core.answers import Created
-from dcf.core.attention import NEVER, START_DELAY
+from dcf.core.attention import START_DELAY
 from dcf.core.codec import whole_meta
 from dcf.core.context import context_of
 from dcf.core.decision import Decision, Event, Snapshot
@@ -21,7 +21,8 @@ from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.core.refusals import conflict
 from dcf.core.transition import Transition, clock_of
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, byte_length
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 
@@ -46,7 +47,8 @@ class Create:
     """Request to create a run.
 
     `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
-    caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says.
+    caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says. `secret` is what its task tokens
+    are made with; it is kept only where the workflow has some.
     """
 
     workflow_id: str
@@ -59,7 +61,12 @@ class Create:
     created_by: str | None = None
     tags: tuple[str, ...] = ()
     rerun_of: str | None = None
+    secret: str = ""
     begin: Beginning | None = None
+
+    def size(self) -> int:
+        """Return how many bytes of the caller's it stores."""
+        return byte_length(self.definition.document) + byte_length(self.run_input)
 
 
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
@@ -79,7 +86,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         visited_before=unvisited,
     )
     step.writes.events.append(_created_event(request))
-    context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))
+    context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now), request.secret)
     step.apply(_begun(request, context, clock_of(now, now)))
     step.writes.outputs.update({} if begin is None else begin.outputs)
     document = _meta_document(request, now) | step.writes.meta
@@ -88,8 +95,9 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         meta_document=document,
         meta={},
         definition=definition.document,
+        secret=request.secret or None,
         states=unvisited | step.writes.states,
-        timers=_first_looks(step, now + START_DELAY if request.planner_agent_id else NEVER),
+        timers=_first_looks(step, now + START_DELAY),
         listed=True,
     )
     return replace(step.decision(Created(existed=False, meta=document)), changes=seeded)
@@ -124,7 +132,7 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
 
 
 def _first_looks(step: Transition, at: int) -> dict[str, int | None]:
-    """Have the clock look whether the run was started: where it has a planner, who can be told that it was not."""
+    """Have the clock look whether the run was started."""
     tasks = {path for path, doc in step.writes.states.items() if doc.kind is None}
     return {
         path: min(due, at) if due is not None and path in tasks else due for path, due in step.writes.timers.items()

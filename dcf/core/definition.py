@@ -6,7 +6,7 @@ Knows nothing of runs: one definition may be run many times.
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from dcf.asl.machine import Machine, every_state
 from dcf.asl.parsing import parse_machine
@@ -108,10 +108,21 @@ def read_definition(document: Json) -> Definition:
         schema_version=_text(document, "workflow_schema_version") or "unknown",
         version=_text(document, "version"),
         machine=machine,
-        skills={name: _skills(state) for name, state in every_state(machine) if isinstance(state, Task)},
+        skills={name: _skills(state) for name, state in every_state(machine) if _is_worked(state)},
         stateful=_is_stateful(document.get("asl")),
         revisits=_revisits(machine),
     )
+
+
+def gives_tokens(definition: Definition) -> bool:
+    """Return True if any Task has a task token."""
+    states = every_state(definition.machine)
+    return any(isinstance(state, Task) and state.served_by.gets_token for _, state in states)
+
+
+def _is_worked(state: State) -> TypeGuard[Task]:
+    """Return True for a Task that agents work on, and not only something outside."""
+    return isinstance(state, Task) and state.served_by.is_worked
 
 
 def as_workflow(document: Json, name: str = _DEFAULT_NAME) -> Json:
@@ -119,6 +130,13 @@ def as_workflow(document: Json, name: str = _DEFAULT_NAME) -> Json:
     if isinstance(document, Mapping) and "States" in document and "asl" not in document:
         return {"workflow_name": name, "asl": document}
     return document
+
+
+def reference_of(definition: Definition) -> str:
+    """Return what names this very document for good: name and version, or its hash."""
+    if definition.version is None or "@" in definition.version:
+        return definition.sha256
+    return f"{definition.name}@{definition.version}"
 
 
 def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:

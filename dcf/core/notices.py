@@ -16,7 +16,7 @@ class NoticeKind(StrEnum):
     To a state's agents: it is `READY`, or can be taken `AGAIN` or by others; it was not leased yet (`REMINDER`), its
     lease was lost (`LEASE_EXPIRED`), or its holder may stop (`CANCELLED`). To the planner: the run has ended
     (`FINISHED`), was not started (`UNSTARTED`), or does not move because no agent takes a state (`UNTAKEN`) or a
-    state's agent does not exist (`UNKNOWN_AGENT`).
+    state's agent does not exist (`UNKNOWN_AGENT`). To people: a task waits for them (`ASKED`).
     """
 
     READY = "state_ready"
@@ -28,6 +28,7 @@ class NoticeKind(StrEnum):
     UNSTARTED = "unstarted"
     UNTAKEN = "untaken"
     UNKNOWN_AGENT = "unknown_agent"
+    ASKED = "human_task"
 
     def numbered(self, number: int) -> str:
         """Return the kind with this number, for a repetition."""

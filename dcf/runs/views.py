@@ -5,7 +5,6 @@ iterations a Map has.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -20,6 +19,7 @@ from dcf.runs.insides import members, pick
 from dcf.runs.standing import RunView, StateView, view_of
 from dcf.store.runs import RunStore
 from dcf.store.told import NEVER_TOLD, ToldRecords
+from dcf.values.records import replace
 
 if TYPE_CHECKING:
     from dcf.runs.survey import Survey

@@ -27,11 +27,21 @@ STATE_PATTERN = r"^[^\x00-\x1f\x7f]+$"
 ID_RULE = "1 to 64 letters, digits, '_', '.' or '-', beginning with a letter or digit"
 
 Toolset = Literal[
-    "planning", "execution", "notification", "agents", "skills", "authoring", "redis_json", "files", "operations"
+    "planning",
+    "execution",
+    "notification",
+    "agents",
+    "skills",
+    "authoring",
+    "redis_json",
+    "files",
+    "operations",
+    "schedules",
+    "people",
 ]
 """The subjects of tools, in the order in which clients see them."""
 
-Profile = Literal["worker", "planner", "operator"]
+Profile = Literal["worker", "planner", "operator", "person"]
 """The callers that tools are offered to."""
 
 WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.", examples=["order-42"])]

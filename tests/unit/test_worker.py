@@ -83,6 +83,16 @@ def test_a_function_that_does_not_ask_for_it_gets_the_input_alone(function: Any)
     assert written["output_json"] == ("null" if function is print else "[1,7]")
 
 
+def test_an_object_without_a_hash_may_be_the_function_of_a_state() -> None:
+    class Doubling(list[int]):
+        def __call__(self, given: int, context: TaskContext) -> list[int]:
+            return [2 * given, context.epoch]
+
+    tools = FakeTools(acquire_state_lease={"input": 4, "lease": {"epoch": 41}})
+    worker(tools, {"A": Doubling()}).handle(event())
+    assert tools.arguments("update_workflow_control_plane")[0]["output_json"] == "[8,41]"
+
+
 # The next state's lease, brought along by a completion
 
 
