@@ -17,6 +17,7 @@ from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
+from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
@@ -32,6 +33,7 @@ from dcf.runs.people import People
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import Schedules
+from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
 from dcf.runs.task_log import TaskLog
@@ -103,6 +105,7 @@ class Application:
     callbacks: Callbacks
     task_log: TaskLog
     people: People
+    signals: SignalSending
     starting: Starting
     retrying: RunRetrying
     schedules: Schedules
@@ -163,11 +166,12 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         crew = _workforce(settings, platform, parts, connections, records)
         breaker = Breaker() if platform.is_remote else None
         activity = Activity(ActivityRecords(connections), breaker)
-        notifications = _notifications(parts, platform, breaker, Mailbox(inbox, records))
-        deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         access, audit = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas), AuditTrail(connections)
         starting = Starting(plane.transactions, plane.follow_ups, parts.definitions)
         schedules = Schedules(ScheduleStore(connections, wait_replicas=replicas), starting, access)
+        children, people = Children(plane, starting, access.account_of), Mailbox(inbox, records)
+        notifications = _notifications(parts, platform, breaker, people, children)
+        deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         yield Application(
             settings=settings,
             control_plane=plane,
@@ -176,6 +180,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             callbacks=Callbacks(plane),
             task_log=TaskLog(plane),
             people=People(plane, parts.history, HumanTasks(connections)),
+            signals=SignalSending(plane),
             starting=starting,
             retrying=RunRetrying(plane),
             schedules=schedules,
@@ -275,10 +280,10 @@ def _workforce(
 
 
 def _notifications(
-    parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None, people: Deliverer
+    parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None, people: Deliverer, children: Children
 ) -> Notifications:
-    together = platform.deliver_all if isinstance(platform, Mailbox) else None
-    return Notifications(parts.plane, parts.outbox, parts.told, _guarded(platform, breaker), together, people)
+    together, through = platform.deliver_all if isinstance(platform, Mailbox) else None, _guarded(platform, breaker)
+    return Notifications(parts.plane, parts.outbox, parts.told, through, together, people, to_run=children.handle)
 
 
 def _clock(

@@ -10,7 +10,7 @@ from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
 from dcf.core.escalation import escalate
 from dcf.core.model import Meta, RunStatus, StateDoc, Status
-from dcf.core.notices import NoticeKind, stop_notices
+from dcf.core.notices import NoticeKind, start_child, stop_notices
 from dcf.core.waiting import NO_LOOK, next_look
 from dcf.values.instants import SECOND, from_text
 from dcf.values.records import replace
@@ -66,10 +66,11 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
 
 
 def _await_outside(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
-    """Ask others too, if nobody has answered a human task in time; else wait until a timeout passes."""
+    """Ask others too, if nobody has answered a human task in time; see to a child run; else wait for a timeout."""
     if doc.escalates_at is not None and doc.escalates_at <= now:
-        return escalate(state, doc)
-    return Decision(answer=Owed(fired="outside"), changes=Changes(timers={state: next_look(doc)}))
+        return escalate(state, doc, now)
+    again = Changes(timers={state: next_look(doc, now)}, notices=start_child(state, doc))
+    return Decision(answer=Owed(fired="outside"), changes=again)
 
 
 def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owed]:
@@ -101,7 +102,7 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
     if doc.is_scope and doc.status is Status.RUNNING:
         return now + JOIN_DELAY
     if doc.waits_outside:
-        return next_look(doc)
+        return next_look(doc, now)
     if meta.is_paused:
         return doc.attention(now + PAUSED_DELAY)
     waits = _awaits_start(doc, meta)

@@ -79,6 +79,7 @@ def _after(snapshot: Snapshot, changes: Changes) -> Snapshot:
             outputs={**snapshot.outputs, **changes.outputs},
             tallies=counted,
             receipts={**snapshot.receipts, **changes.receipts},
+            signals=changes.signals[-1] if changes.signals else snapshot.signals,
         )
     )
     return replace(found, void={**snapshot.void, **found.void})

@@ -22,6 +22,7 @@ from dcf.core.model import (
     StateDoc,
     Status,
 )
+from dcf.core.parents import read_parent
 from dcf.core.stored_values import count_of, object_of
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, dump, load
@@ -196,6 +197,7 @@ def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = Non
         agents=agents,
         max_attempts=count_of(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
         clock_due_at=from_text(found.get("clock_due_at")),
+        parent=read_parent(found.get("parent")),
     )
 
 

@@ -13,7 +13,7 @@ from dcf.core.decision import Changes, Decision, Event, Notice, Packed, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, Receipt, RunStatus, StateDoc, Status
-from dcf.core.notices import stop_notices
+from dcf.core.notices import stop_notices, tell_parent
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.records import replace
@@ -59,7 +59,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
             states=closed,
             audit=audit,
             events=events,
-            notices=_stopping(snapshot, closed),
+            notices=_stopping(snapshot, closed) + (tell_parent(snapshot.meta, snapshot.now) if was_running else []),
             timers=dict.fromkeys(closed),
             claims=_forgotten(closed),
             listed=True,  # for the clock, which lets its keys expire

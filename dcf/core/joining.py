@@ -220,7 +220,7 @@ def _go_on(
     doc, now = snapshot.states[path], snapshot.now
     epoch = doc.lease.next_epoch(now)
     here: Visit = _entry(snapshot, path) if doc.scope is None else opened_scope(snapshot, path)
-    advance = ask({**visits_of(snapshot, path), path: here}, clock_of(now, epoch))
+    advance = ask({**visits_of(snapshot, path), path: here}, clock_of(now, epoch, snapshot.signals))
     step = open_transition(snapshot, path, epoch, definition)
     # Before the run is started, `kick_off` announces what a Map opens, or what follows a chain of silent states.
     step.starting = doc.scope is None and snapshot.meta is not None and not snapshot.meta.is_started

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Notice, Remaining, Snapshot
 from dcf.core.model import Meta, RunStatus, StateDoc
-from dcf.core.notices import NoticeKind, ready_again
+from dcf.core.notices import NoticeKind, ready_again, tell_parent
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import run_over
 from dcf.values.instants import from_text, to_text
@@ -54,7 +54,7 @@ def _cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
         changes=Changes(
             meta=patch,
             events=[Event(type="RunCancelled", data=request.told())],
-            notices=[told],
+            notices=[told, *tell_parent(meta, now)],
         ),
         remaining=Remaining(run_over=True),
     )

@@ -12,6 +12,7 @@ from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
 from dcf.core.asking import Asking
+from dcf.core.parents import Parent
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -272,7 +273,7 @@ class Meta:
 
     `agents` has only the states that were read, by name. An empty tuple means that any agent may take the state.
     `clock_due_at` is when the clock will look at the run at the latest, None if that is not known. While the run is
-    `is_paused`, nobody gets a lease.
+    `is_paused`, nobody gets a lease. `parent` is the state of another run that started this one.
     """
 
     status: RunStatus
@@ -285,6 +286,7 @@ class Meta:
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     clock_due_at: int | None = None
+    parent: Parent | None = None
 
     @property
     def has_planner(self) -> bool:

@@ -115,7 +115,7 @@ def to_leave(
     before = chain(opened, _opened_before(definition, here), _of_next_item(definition, here, fails=fails))
     states = with_scopes([here.path, *islice(before, _MOST)])
     if not here.scope:
-        return Reads(states=states, entries=entries, outputs=outputs, agents=agents)
+        return Reads(states=states, entries=entries, outputs=outputs, agents=agents, signals=definition.takes_signals)
     owner, index = split_scope(here.scope)
     around = resolve(definition.machine, owner).state
     items: tuple[tuple[str, int], ...] = ()
@@ -133,6 +133,7 @@ def to_leave(
         scopes=scopes,
         items=items,
         tallies=(owner,) if fails and _bears_failures(around) else (),
+        signals=definition.takes_signals,
     )
 
 
@@ -192,7 +193,8 @@ def _both(reads: Reads, more: Reads) -> Reads:
     lists: dict[str, Any] = {row: tuple(dict.fromkeys((*getattr(reads, row), *getattr(more, row)))) for row in _LISTS}
     pages = [page for page in (reads.open_states, more.open_states) if page is not None]
     seeker = reads.seeker if more.open_states is None else more.seeker
-    return replace(reads, open_states=max(pages, default=None), seeker=seeker, **lists)
+    signals = reads.signals or more.signals
+    return replace(reads, open_states=max(pages, default=None), seeker=seeker, signals=signals, **lists)
 
 
 def add(reads: Reads, more: More) -> Reads:

@@ -19,6 +19,7 @@ from dcf.core.definition import Definition
 from dcf.core.human_tasks import take_default
 from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
+from dcf.core.notices import stop_children
 from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.core.waiting import begun, next_look
 from dcf.values.digest import content_fingerprint, next_token
@@ -181,7 +182,7 @@ def _end_by_itself(
     doc, now = snapshot.states[state], snapshot.now
     epoch = doc.lease.next_epoch(now)
     visits = visits_to_leave(snapshot, state)
-    clock = clock_of(now, epoch)
+    clock = clock_of(now, epoch, snapshot.signals)
     if failure is None:
         advance = engine.wake(definition.machine, state, visits, context, clock)
     else:
@@ -196,6 +197,7 @@ def _end_by_itself(
     more = take(step, snapshot, state, advance, definition, context)
     if more is not None:
         return Decision(answer=more)
+    step.writes.notices.extend(stop_children({state: doc}))
     return step.decision(step.run_status)
 
 
@@ -211,7 +213,7 @@ def _settle(
     if request.status is Status.SUCCEEDED and doc.visit is not None:
         closed = _awaits_callback(step, doc, request)
     else:
-        advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch))
+        advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch, snapshot.signals))
         step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
         step.writes.timers[state] = None
         if request.has_output:
@@ -237,7 +239,7 @@ def _awaits_callback(step: Transition, doc: StateDoc, request: Update) -> StateD
     """Let a state wait whose holder has handed its task token out; the holder's output is dropped, as AWS drops it."""
     waits = begun(replace(doc, attempts=doc.attempts + request.attempts), "Callback", step.now)
     step.writes.states[request.state] = waits
-    step.writes.timers[request.state] = next_look(waits)
+    step.writes.timers[request.state] = next_look(waits, step.now)
     told = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id}
     step.writes.events.append(Event(type="CallbackAwaited", state=request.state, data=told))
     return waits

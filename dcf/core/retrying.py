@@ -101,6 +101,7 @@ def _retry(
         stateful=definition.stateful,
         revisits=True,
         visited_before=_before(snapshot, halt),
+        signals=snapshot.signals,
     )
     _open_scopes(step, seen, plan, reopened)
     _wait_again(step, snapshot.states, epoch)
@@ -129,7 +130,7 @@ def _enter_again(
     again = {path: replace(entry, retries=(), silent=0) for path, entry in plan.states.items()}
     fresh = [(branch.owner, branch.index) for branch in plan.fresh]
     advance = engine.reopen(
-        definition.machine, again, fresh, {**visits, **again}, context, clock_of(step.now, step.epoch)
+        definition.machine, again, fresh, {**visits, **again}, context, clock_of(step.now, step.epoch, step.signals)
     )
     return take(step, seen, "", advance, definition, context)
 

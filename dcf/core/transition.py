@@ -29,6 +29,7 @@ from dcf.asl.steps import (
     Retried,
     Step,
     Succeeded,
+    TakenSignal,
     WriteResults,
 )
 from dcf.asl.surroundings import Clock
@@ -37,9 +38,10 @@ from dcf.core.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, Notice, Remaining, Tally
 from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
-from dcf.core.notices import NoticeKind
+from dcf.core.notices import NoticeKind, ready_after, tell_parent
 from dcf.core.scopes import cancelled
-from dcf.core.waiting import asking_notices, begun, limited, next_look
+from dcf.core.signals import Signals
+from dcf.core.waiting import begin_waiting, limited, take_signal
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -71,7 +73,7 @@ class Transition:
     since a state may be entered more than once. `epoch` is the fencing number of the completion: entered states start
     from it, so that epochs grow along every path. `left` are states that the claimant may take beyond its number.
     `visited_before` are documents of states that may be entered again, and of the scopes around. While the run is
-    `starting`, nothing is announced; `kick_off` does.
+    `starting`, nothing is announced; `kick_off` does. `signals` are those of the run, if they were read.
     """
 
     now: int
@@ -84,6 +86,7 @@ class Transition:
     writes: Changes = field(default_factory=Changes)
     remaining: Remaining = field(default_factory=Remaining)
     run_status: RunStatus = RunStatus.RUNNING
+    signals: Signals | None = None
     entered: tuple[str, ...] = ()
     claimed: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
@@ -139,6 +142,10 @@ class Transition:
                 self._pass(step)
             case OpenTask():
                 self._enter(step, claimant)
+            case TakenSignal():
+                doc = self._opened(step.path, step.source, Status.RUNNING)
+                given = self._given(step.entry, step.effective)
+                self.signals = take_signal(self.writes, step, doc, given, self.signals)
             case OpenWait():
                 self._wait(step)
             case Paused():
@@ -255,9 +262,7 @@ class Transition:
         self._tell("StateEntered", step.path, self._origin(step.source))
         self.writes.states[step.path] = doc
         if step.waits_as is not None:
-            self.writes.states[step.path] = waits = begun(doc, step.waits_as, self.now, step.human)
-            self.writes.timers[step.path] = next_look(waits)
-            self.writes.notices.extend(asking_notices(step.path, waits))
+            self.signals = begin_waiting(self.writes, step, doc, self.now, self.signals)
             return
         if taker is not None:
             self.claimed = (*self.claimed, step.path)
@@ -266,9 +271,7 @@ class Transition:
             return
         self.writes.timers[step.path] = doc.attention(NEVER if self.starting else self.now + REMINDER_DELAY)
         if not self.starting:
-            kind, why = NoticeKind.READY.value, "upstream_done"
-            told = Notice(type=kind, state=step.path, epoch=self.epoch, source=step.source, reason=why)
-            self.writes.notices.append(told)
+            self.writes.notices.append(ready_after(step.path, self.epoch, step.source))
 
     def _may_claim(self, step: OpenTask, claimant: Claimant) -> bool:
         """Return True if the claimant may lease the state. An assignment that was not read does not count as none."""
@@ -352,7 +355,7 @@ class Transition:
             self.writes.meta["paused_at"] = None
         self.writes.events.append(event)
         told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=self.epoch, reason=status.value)
-        self.writes.notices.append(told)
+        self.writes.notices.extend((told, *tell_parent(self.meta, self.epoch)))
 
     def _opened(self, state: str, source: str | None, status: Status, claimant: Claimant | None = None) -> StateDoc:
         """Return the document of a new visit, already leased if there is a claimant.
@@ -396,6 +399,6 @@ def _last_error(step: Retried | Caught | Broke) -> str:
     return ": ".join(filter(None, (step.error or "failed", step.cause)))
 
 
-def clock_of(now: int, epoch: int) -> Clock:
+def clock_of(now: int, epoch: int, signals: Signals | None = None) -> Clock:
     """Return the engine's clock for a step; the epoch seeds its random numbers, so that repeating gives the same."""
-    return Clock(now=to_text(now), micros=now, seed=str(epoch))
+    return Clock(now=to_text(now), micros=now, seed=str(epoch), signals={} if signals is None else signals.by_name)

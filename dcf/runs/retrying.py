@@ -130,6 +130,7 @@ def _reads(halt: Halt, definition: Definition, request: RunRequest) -> Reads:
         items=items,
         whole_meta=True,
         run_receipts=(request.key,),
+        signals=definition.takes_signals,
     )
 
 

@@ -25,6 +25,7 @@ from dcf.core.access import (
     why_refused,
     write_key,
 )
+from dcf.core.outside_refusals import starts_nothing
 from dcf.core.quotas import DEFAULTS, Account, Amount, Quotas, with_own
 from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store import keys
@@ -33,6 +34,7 @@ from dcf.store.documents import Documents, Verdict, micros
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
 from dcf.values.records import replace
+from dcf.values.refusal import Refusal
 
 _ID_BYTES = 6
 _PAGE: Final = 500
@@ -209,6 +211,17 @@ class AccessKeys:
             was_counted=bool(was_counted),
         )
         return record, account, micros(clock)
+
+    def account_of(self, name: str) -> Account | Refusal | None:
+        """Return the account of a caller by its name; a refusal if its key may start no runs, None if it has no key."""
+        if not name.startswith(KEY_CALLER):
+            return None
+        key_id = name.removeprefix(KEY_CALLER)
+        document, now = self._documents.read(keys.access_key(key_id))
+        record = None if document is None else read_key(document)
+        if record is None or record.standing(now) != "active" or Scope.PLAN not in record.scopes:
+            return starts_nothing(name)
+        return Account(key_id=key_id, quotas=with_own(self._quotas, record.quotas))
 
     def holds(self, caller: Caller) -> bool:
         """Return True if the key that this caller came with is still valid."""

@@ -16,6 +16,7 @@ from dcf.core.decision import Changes, Reads, Snapshot, Tally
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
+from dcf.core.signals import read_signals
 from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
 from dcf.store.key_parts import encode_state, receipt_field
@@ -43,6 +44,7 @@ _META_FIELDS: Final = {
         "created_by",
         "max_attempts",
         "clock_due_at",
+        "parent",
     )
 }
 
@@ -333,6 +335,13 @@ def _run_receipts(asked: Asked, run: RunKeys, requests: tuple[str, ...]) -> Unde
     return understand
 
 
+def _signals(asked: Asked, run: RunKeys, _: bool) -> Understand:
+    keys = {"signals": run.signals}
+    asked.documents(keys)
+    asked.watched.append(run.signals)
+    return lambda found: read_signals(found.present(keys).get("signals"))
+
+
 READS: Final[Mapping[str, Ask]] = {
     "states": _states,
     "inputs": _documents(RunKeys.input),
@@ -345,6 +354,7 @@ READS: Final[Mapping[str, Ask]] = {
     "tallies": _tallies,
     "receipts": _receipts,
     "run_receipts": _run_receipts,
+    "signals": _signals,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 

@@ -14,6 +14,7 @@ from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import write_run_receipt
+from dcf.core.signals import Signals, write_signals
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
@@ -182,6 +183,10 @@ def _ended(packet: Packet, run: RunKeys, ended: Mapping[str, Tally]) -> None:
             packet.others.append(("HSET", run.join(path), "failure", dump([tally.error, tally.cause])))
 
 
+def _signals(packet: Packet, run: RunKeys, signals: Sequence[Signals]) -> None:
+    packet.documents += (run.signals, "$", dump_bytes(write_signals(signals[-1])))
+
+
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
     packet.others += event_commands(run, events)
 
@@ -283,6 +288,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "sizes": _sizes,
     "receipts": _receipts,
     "run_receipts": _run_receipts,
+    "signals": _signals,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 

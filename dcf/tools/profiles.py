@@ -26,6 +26,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     redis_json,
     retention,
     schedules,
+    signals,
     skills,
     starting,
     task_log,

@@ -74,6 +74,7 @@ def test_a_run_is_listed_with_its_status_workflow_version_and_progress(real: Wor
         "finished_at": None,
         "finalized": False,
         "hold": False,
+        "parent": None,
     }
 
 

@@ -22,6 +22,7 @@ from dcf.core.schedules import Schedule, ScheduleWish, tag_of
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
 from dcf.runs.callbacks import Callbacks
+from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
@@ -34,6 +35,7 @@ from dcf.runs.people import People
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import ScheduleMade, Schedules
+from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
 from dcf.store import key_parts, keys
@@ -67,7 +69,7 @@ class Relay(Notifications):
 
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
         together = platform.deliver_all if isinstance(platform, Mailbox) else None
-        super().__init__(world.plane, world.outbox, world.told, platform, together)
+        super().__init__(world.plane, world.outbox, world.told, platform, together, to_run=world.children.handle)
         self.deliveries = DeliveryThreads(self.deliver_all, threads)
         time = ServerTime(world.connections)
         lists = (world.index, world.due, world.outbox)
@@ -119,6 +121,8 @@ class World:
             self.starting,
             self.access,
         )
+        self.signals = SignalSending(self.plane)
+        self.children = Children(self.plane, self.starting)
         self.outbox = Outbox(self.connections)
         self.retention = Retention(self.plane, self.store, self.outbox, Deletion(self.connections), self.policy)
         self.told = ToldRecords(self.connections)
