@@ -130,7 +130,7 @@ def _work(workflow_id: str, state: str, token: str, granted: Mapping[str, Json],
         given=granted.get("input"),
         attempt=document.get("attempts", 1),
         epoch=(granted.get("lease") or {}).get("epoch", 0),
-        visit=document.get("visit") or 0,
+        visit=document.get("entry_epoch") or 0,
         deadline=document.get("deadline"),
         heartbeat_s=document.get("heartbeat_s"),
     )

@@ -40,7 +40,7 @@ EACH = {
 async def lease(tools: Tools, run_id: str, state: str) -> tuple[str, int]:
     """Lease a state: the token, and the visit that the holder is told."""
     granted = await tools.ok("acquire_state_lease", workflow_id=run_id, state=state, owner_agent_id="me")
-    return granted["lease"]["token"], granted["updated_state"]["visit"]
+    return granted["lease"]["token"], granted["updated_state"]["entry_epoch"]
 
 
 async def write(tools: Tools, run_id: str, state: str, token: str, **result: Any) -> Any:
@@ -56,7 +56,7 @@ async def test_another_attempt_is_the_same_visit_and_another_turn_of_a_loop_is_n
     assert again == first
     done = {"new_status": "succeeded", "output_json": True, "claim_next": True, "owner_agent_id": "me"}
     answer = await write(tools, run_id, "Work", token, **done)
-    second = answer["claimed"]["visit"]
+    second = answer["claimed"]["entry_epoch"]
     assert second > first
     token = answer["claimed"]["lease"]["token"]
     await tools.ok("release_state_lease", workflow_id=run_id, state="Work", lease_token=token)
