@@ -133,4 +133,5 @@ def _work(workflow_id: str, state: str, token: str, granted: Mapping[str, Json],
         visit=document.get("entry_epoch") or 0,
         deadline=document.get("deadline"),
         heartbeat_s=document.get("heartbeat_s"),
+        task_token=granted.get("task_token"),
     )
