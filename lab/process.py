@@ -14,8 +14,11 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.retention import Retention
+from dcf.runs.retrying import RunRetrying
+from dcf.runs.starting import Starting
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, open_pool
+from dcf.store.definitions import KeptDefinitions
 from dcf.store.deletion import Deletion
 from dcf.store.due import DueRuns
 from dcf.store.inbox import Inbox
@@ -48,6 +51,9 @@ class Dcf:
     connections: Connections
     plane: ControlPlane
     lifecycle: Lifecycle
+    retrying: RunRetrying
+    starting: Starting
+    retention: Retention
     notifications: Notifications
     clock: RunClock
     inbox: Inbox
@@ -75,6 +81,9 @@ def opened(place: Place) -> Iterator[Dcf]:
             connections=connections,
             plane=plane,
             lifecycle=Lifecycle(plane),
+            retrying=RunRetrying(plane),
+            starting=Starting(plane.transactions, plane.follow_ups, KeptDefinitions(connections)),
+            retention=retention,
             notifications=notifications,
             clock=RunClock(plane, index, DueRuns(connections), outbox, retention, deliveries, ServerTime(connections)),
             inbox=inbox,

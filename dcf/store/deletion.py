@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from dcf.core.access import KEY_CALLER
-from dcf.core.catalog import facets_of
+from dcf.core.catalog import Facet, agents_ever, facets_of
 from dcf.core.model import RunStatus
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
@@ -63,6 +63,9 @@ class Deletion:
         faceted = {keys.runs_by(facet, value) for facet, value in facets_of(meta)}
         for index in (*_STATUS_LISTS, *sorted(faceted.difference(_STATUS_LISTS)), keys.STUCK, keys.LIVE, keys.RUNS):
             yield ("ZREM", index, workflow_id)
+        for agent in agents_ever(meta):
+            yield ("ZREM", keys.runs_by(Facet.AGENT, agent), workflow_id)
+            yield ("ZREM", keys.assigned(agent), workflow_id)
         yield ("ZREM", keys.due(workflow_id), workflow_id)
         yield ("DEL", keys.workers(workflow_id))
         creator = meta.get("created_by")

@@ -9,9 +9,11 @@ import pytest
 
 from dcf.core.access import Scope
 from dcf.core.catalog import RunQuery
+from dcf.core.decision import Event
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.core.quotas import Account, Quotas
+from dcf.core.resolving import Resolve
 from dcf.core.retention import Deleted, RetentionPolicy
 from dcf.errors import UnknownRun
 from dcf.store import keys
@@ -19,7 +21,9 @@ from dcf.store.access_keys import AccessKeys
 from dcf.store.authors import authored_by
 from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections
+from dcf.store.outbox import TellingOutcome
 from dcf.store.quotas import QuotaUsage
+from dcf.store.told import Announcement, ToldRecords
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, parallel, task
@@ -59,6 +63,34 @@ def test_nothing_is_left_of_a_deleted_run(real: World, ended: str) -> None:
     assert isinstance(answer, Deleted)
     assert answer.existed
     assert left(real, ended) == []
+
+
+def test_a_delivery_that_was_under_way_brings_nothing_of_a_deleted_run_back(real: World) -> None:
+    run = real.create(chain("A"), agents={"A": "a"})
+    real.plane.kick_off(run, "go")
+    outbox = real.retention._outbox
+    entries = outbox.take(run, "slow", 10)
+    sent = Announcement(epoch=1, number=1, agent_id="a", at=1)
+    outcome = TellingOutcome(events=(Event(type="NotificationSent", state="A"),), told=sent)
+    real.lifecycle.cancel(run)
+    real.retention.delete(run)
+    outbox.settle(run, [(entry, outcome) for entry in entries])
+    ToldRecords(real.connections).record(run, "A", sent)
+    assert entries
+    assert left(real, run) == []
+
+
+def test_no_list_of_an_agent_names_a_deleted_run_that_was_given_to_others(real: World) -> None:
+    run = real.create(chain("A"), agents={"A": "first"})
+    real.plane.kick_off(run, "go")
+    for agents in (("second", "third"), ("fourth",)):
+        real.lifecycle.resolve(run, Resolve(state="A", agents=agents))
+    assert set(real.meta(run)["former_agents"]) == {"first", "second", "third"}
+    real.lifecycle.resolve(run, Resolve(state="A", agents=("first",)))
+    assert set(real.meta(run)["former_agents"]) == {"second", "third", "fourth"}
+    real.lifecycle.cancel(run)
+    real.retention.delete(run)
+    assert left(real, run) == []
 
 
 def test_a_run_is_deleted_once_and_the_repetition_says_that_it_is_gone(real: World, ended: str) -> None:
