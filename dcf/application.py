@@ -49,6 +49,7 @@ from dcf.store.deliveries import SharedDeliveries
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.edits import Edits
+from dcf.store.expiring import Expiring
 from dcf.store.history import History
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
@@ -173,7 +174,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             notifications=notifications,
             retention=parts.retention,
             clock=_clock(parts, deliveries, activity, connections),
-            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes)),
+            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
             history=parts.history,

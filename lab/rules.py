@@ -58,7 +58,7 @@ def no_stale_write(story: Story) -> Iterator[str]:
             holder[found.state] = found.epoch
         elif found.type in _BY_HOLDER and holder.get(found.state) != found.epoch:
             yield f"{found.told()}, while epoch {holder.get(found.state)} held the state"
-        elif (found.state, found.epoch) in story.resolved:
+        elif (found.state, found.epoch) in story.resolved and found.type in {"StateResolved", *ENDINGS}:
             holder[found.state] = None
         elif _is_by_holder(found) and holder.get(found.state) is None and not _is_odd_input(story, found):
             yield f"{found.told()}, while nobody held the state"

@@ -13,6 +13,7 @@ from dcf.core.catalog import Facet, agents_ever, facets_of
 from dcf.core.model import RunStatus
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
+from dcf.store.expiring import Expiring, forgotten
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
 from dcf.store.quotas import forget_run
@@ -28,10 +29,11 @@ _BEING_CREATED: Final = 60 * SECOND
 
 
 class Deletion:
-    """Removes runs from one Redis."""
+    """Removes runs from one Redis. `expiring` are those that Redis itself removes after a time."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self.expiring = Expiring(connections)
 
     def remove(
         self,
@@ -68,6 +70,7 @@ class Deletion:
             yield ("ZREM", keys.assigned(agent), workflow_id)
         yield ("ZREM", keys.due(workflow_id), workflow_id)
         yield ("DEL", keys.workers(workflow_id))
+        yield forgotten(workflow_id, meta)
         creator = meta.get("created_by")
         if isinstance(creator, str) and creator.startswith(KEY_CALLER):
             yield forget_run(creator.removeprefix(KEY_CALLER), workflow_id)

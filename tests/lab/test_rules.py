@@ -279,6 +279,18 @@ def test_a_state_that_was_resolved_ends_without_its_holder_whose_result_is_refus
     assert judge(replace(right(), happenings=happenings, calls=calls)) == []
 
 
+def test_a_state_of_a_loop_that_was_resolved_is_entered_with_the_epoch_of_that_end_and_held_anew() -> None:
+    happenings = numbered(
+        *right().happenings[:4],
+        RESOLVED,
+        happening("StateEntered", "Work_1", epoch=LATER),
+        happening("LeaseAcquired", "Work_1", epoch=LATER + 1, owner="ann", attempt=1),
+        happening("NotificationSent", "Work_1", agent="ann", epoch=LATER),
+        happening("LeaseReleased", "Work_1", epoch=LATER + 1),
+    )
+    assert list(rules.no_stale_write(replace(right(), happenings=happenings, calls=(ASKED,)))) == []
+
+
 def test_a_run_that_an_operator_cancelled_may_end_so() -> None:
     happenings = numbered(*right().happenings[:5], happening("RunCancelled"), *right().happenings[9:])
     cancelled = {"status": "cancelled", "attempts": 1, "lease": {"epoch": EPOCH}}
