@@ -38,7 +38,7 @@ from dcf.tools.http_bodies import LimitedBodies, PlainFraming, body_budget
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter, meter_of
 from dcf.tools.listing import ToolList
-from dcf.tools.middleware import Metering, OfferedOnly, WatchedStreams
+from dcf.tools.middleware import Metering, WatchedStreams
 from dcf.tools.profiles import select_tools
 from dcf.tools.pulse import keep_pulse
 from dcf.tools.readiness import Readiness
@@ -101,10 +101,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
                 with anyio.CancelScope(shield=True):
                     await application.reader.close()
 
-    async def is_empty(what: str) -> bool:
-        return not (await server.list_prompts() if what == "prompts" else await server.list_resources())
-
-    server: MCPServer[None] = MCPServer(
+    return MCPServer(
         name="dcf",
         title="dcf control plane",
         instructions=" ".join(INSTRUCTIONS.split()),
@@ -115,13 +112,11 @@ def build_server(application: Application, *, protected_url: str | None = None) 
         middleware=[
             Metering((spec.name for spec in specs), who_calls),
             ToolList(specs, who_calls),
-            OfferedOnly(is_empty),
             *([] if watch is None else [WatchedStreams(watch, who_calls)]),
         ],
         auth=None if protected_url is None else auth_settings(protected_url),
         token_verifier=None if protected_url is None else KeyVerifier(application.keys, application.refusals),
     )
-    return server
 
 
 def build_http_app(application: Application, url: str | None = None) -> Starlette:

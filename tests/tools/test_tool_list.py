@@ -8,7 +8,6 @@ from typing import Any, get_args
 import jsonschema
 import pytest
 from mcp.client import Client
-from mcp.server.mcpserver.resources.types import TextResource
 
 from dcf.application import Application
 from dcf.core.access import Scope
@@ -362,15 +361,3 @@ async def test_a_tool_that_is_not_served_cannot_be_called(replica: Callable[...,
     async with Client(build_server(replica(read_only=True))) as client:
         result = await client.call_tool("finalize_workflow", {"workflow_id": "x"})
     assert result.is_error
-
-
-async def test_no_capability_is_announced_behind_which_there_is_nothing(application: Application) -> None:
-    server = build_server(application)
-    async with Client(server) as client:
-        offered = client.server_capabilities
-    assert offered is not None
-    assert (offered.tools is not None, offered.prompts, offered.resources) == (True, None, None)
-    server.add_resource(TextResource(uri="dcf://note", name="note", text="x"))
-    async with Client(server) as client:
-        assert client.server_capabilities is not None
-        assert client.server_capabilities.resources is not None
