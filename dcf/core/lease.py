@@ -52,13 +52,17 @@ class Renew:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Release:
-    """Request of the holder to give the lease back unfinished. `force` lets an operator end another's lease."""
+    """Request of the holder to give the lease back unfinished. `force` lets an operator end another's lease.
+
+    `reason` stands in the history.
+    """
 
     state: str
     token: str | None
     owner: str | None = None
     force: bool = False
     clear_owner: bool = True
+    reason: str | None = None
 
 
 def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
@@ -118,7 +122,9 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
         if refusal is not None:
             return Decision(answer=_unread(snapshot, request.state, request.token) or refusal)
     freed, kept = _freed(doc, snapshot.now, request)
-    event = Event(type="LeaseReleased", state=request.state, data={"epoch": doc.lease.epoch, "forced": request.force})
+    told: dict[str, int | bool | str] = {"epoch": doc.lease.epoch, "forced": request.force}
+    told |= {} if request.reason is None else {"reason": request.reason}
+    event = Event(type="LeaseReleased", state=request.state, data=told)
     at = freed.attention(snapshot.now + REMINDER_DELAY)
     timers: dict[str, int | None] = {} if freed.status.is_terminal else {request.state: at}
     return Decision(
