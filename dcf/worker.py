@@ -201,6 +201,23 @@ class Worker:
             return None
         return _work(workflow_id, state, token, answer, answer.get("updated_state"))
 
+    def claim(self, workflow_id: str, most: int) -> list[Work]:
+        """Lease ready states of a run, so many at most."""
+        token = f"lease-{secrets.token_hex(16)}"
+        answer = self._tools.call(
+            "claim_ready_state",
+            workflow_id=workflow_id,
+            owner_agent_id=self._agent_id,
+            lease_ttl_s=self._ttl_s,
+            lease_token=token,
+            claim_next=most,
+        )
+        if answer.get("code") != "ok":
+            return []
+        first = {**answer, "attempts": answer["updated_state"]["attempts"]}
+        found = [self._claimed(workflow_id, one) for one in (first, *answer["claimed"])]
+        return [work for work in found if work is not None]
+
     def carry_out(self, work: Work) -> Mapping[str, Json]:
         """Call the function, and keep the lease meanwhile; return the arguments that report its outcome."""
         with self._renewals.holding(work):

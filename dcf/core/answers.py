@@ -19,12 +19,13 @@ class StateRefusal(Refusal):
 
 @record(frozen=True, slots=True, kw_only=True)
 class Leased:
-    """The caller holds the lease. `given` is the state's input, if it was read."""
+    """The caller holds the lease. `given` is the state's input, if it was read. `others` were claimed with it."""
 
     outcome: Literal["lease_acquired", "lease_already_held", "lease_renewed"]
     state: str
     doc: StateDoc
     given: Json = None
+    others: tuple["Leased", ...] = ()
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -120,14 +120,6 @@ class Transition:
             for state in self.claimed
         )
 
-    def add(self, changes: Changes) -> None:
-        """Add the changes of a lease that is granted in the same transaction."""
-        self.writes.states.update(changes.states)
-        self.writes.events.extend(changes.events)
-        self.writes.timers.update(changes.timers)
-        self.writes.claims.update(changes.claims)
-        self.writes.receipts.update(changes.receipts)
-
     def current(self, path: str) -> StateDoc | None:
         """Return a state's document as it is after the steps so far; None if it was not read or written."""
         return self.writes.states.get(path) or self.visited_before.get(path)

@@ -164,7 +164,7 @@ class ControlPlane:
         return done.answer
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
-        """Claim: lease the next ready state that this agent may take."""
+        """Claim: lease the next ready states that this agent may take, as many as it wishes for."""
         return self._claims.claim(workflow_id, wish)
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:

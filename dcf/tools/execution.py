@@ -10,7 +10,7 @@ from dcf.core.access import Scope
 from dcf.core.answers import AlreadyCompleted, Updated
 from dcf.core.codec import write_lease
 from dcf.core.inspection import public_state
-from dcf.core.model import RunStatus, Status
+from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
 from dcf.core.provenance import mark_of_input, marked
 from dcf.errors import InvalidArgument
@@ -265,6 +265,17 @@ def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: Already
     return shown
 
 
+def claim_shown(state: str, doc: StateDoc, given: Json) -> dict[str, Json]:
+    """Return a lease that came with a completion, or with that of another state."""
+    return {
+        "state": state,
+        "lease": write_lease(doc.lease),
+        "attempts": doc.attempts,
+        "provenance": mark_of_input(state, doc),
+        "input": given,
+    }
+
+
 def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answer: Updated) -> list[dict[str, Json]]:
     """Return the leases on next states that came with a completion; for a repeated answer the states are read again."""
     docs = {claimed.state: (claimed.doc, claimed.given) for claimed in answer.claims}
@@ -278,13 +289,7 @@ def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answe
             for state, one in found.items()
         }
     return [
-        {
-            "state": state,
-            "lease": write_lease(doc.lease),
-            "attempts": doc.attempts,
-            "provenance": mark_of_input(state, doc),
-            "input": given,
-        }
+        claim_shown(state, doc, given)
         for state, (doc, given) in docs.items()
         if agent_id in {None, doc.lease.owner_agent_id}
     ]
