@@ -110,15 +110,12 @@ class Transition:
 
     def claims(self) -> tuple[Leased, ...]:
         """Return the leases that were granted to the claimant on entered states."""
-        return tuple(
-            Leased(
-                outcome="lease_acquired",
-                state=state,
-                doc=self.writes.states[state],
-                given=self.writes.inputs[state].effective,
-            )
+        states, inputs = self.writes.states, self.writes.inputs
+        granted = [
+            Leased(outcome="lease_acquired", state=state, doc=states[state], given=inputs[state].effective)
             for state in self.claimed
-        )
+        ]
+        return tuple(granted)
 
     def current(self, path: str) -> StateDoc | None:
         """Return a state's document as it is after the steps so far; None if it was not read or written."""

@@ -195,7 +195,7 @@ class ControlPlane:
             workflow_id,
             reads,
             decide,
-            *(request.state for request in asked),
+            *[request.state for request in asked],
             ahead=lambda run, answers: needs.to_update_next(run.definition, asked, answers),
         )
         self._known.keep(workflow_id, owner, committed.answer)
