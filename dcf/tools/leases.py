@@ -98,8 +98,8 @@ def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseGrant
 class ClaimReadyState(Arguments):
     """Get the next piece of work without waiting for a notification.
 
-    Finds a ready state of the run that you may take and leases it, in one call; with claim_next as many as there are,
-    up to that number. Code nothing_ready means: wait with await_workflow_event, or call again after retry_after_s.
+    Finds a ready state of the run that you may take and leases it, in one call. Code nothing_ready means: wait with
+    await_workflow_event, or call again after retry_after_s.
     """
 
     workflow_id: WorkflowId
