@@ -78,8 +78,8 @@ class Story:
     """Everything about one run. `losses` are the times between which an acknowledged write may be gone.
 
     `children` are the meta documents of its child runs, `signals_kept` the numbers of signals that no state took;
-    `kept` is what Redis has of a run that was to be deleted, `repeats` the run that it repeats, `repeated_as` the one that
-    repeats it.
+    `kept` is what Redis has of a run that was to be deleted, `repeats` the run that it repeats, `repeated_as` the one
+    that repeats it.
     """
 
     run: str

@@ -25,7 +25,8 @@ _DEFAULT_TTL_S = 300
 class Acquire:
     """Request for the lease on a state, for `ttl_s` seconds.
 
-    `claims`: any state will do. Which one was leased is then recorded by token, so that a repetition finds it.
+    `claims`: any states will do, `most` of them at most. Which ones were leased is then recorded by token, so that a
+    repetition finds them.
     """
 
     state: str
@@ -36,6 +37,7 @@ class Acquire:
     may_take_over: bool = True
     set_running: bool = True
     claims: bool = False
+    most: int = 1
     attempts: int = 1
 
 
