@@ -15,6 +15,7 @@ from dcf.files.tree import FileTree
 from dcf.ports import AgentPlatform, Deliverer
 from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
+from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
@@ -81,7 +82,7 @@ class Application:
     """The objects that tools and commands use.
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on
-    Tasks that wait for something outside of dcf; `starting` begins runs, `retrying`
+    Tasks that wait for something outside of dcf, `callbacks` those by task token; `starting` begins runs, `retrying`
     lets ended ones go on. `runs` reads their status, `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
     `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what
@@ -95,6 +96,7 @@ class Application:
     lifecycle: Lifecycle
     outside: Outside
     people: People
+    callbacks: Callbacks
     starting: Starting
     retrying: RunRetrying
     runs: RunViews
@@ -163,6 +165,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             lifecycle=Lifecycle(plane),
             outside=Outside(plane),
             people=People(plane, parts.history, HumanTasks(connections)),
+            callbacks=Callbacks(plane),
             starting=Starting(plane.transactions, plane.follow_ups, parts.definitions),
             retrying=RunRetrying(plane),
             runs=parts.views,

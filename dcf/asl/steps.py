@@ -70,8 +70,9 @@ class Passed:
 
 @record(frozen=True, slots=True, kw_only=True)
 class OpenTask:
-    """A Task was entered: its worker gets `effective`, within the timeouts; `token` is `$$.Task.Token`.
+    """A Task was entered: its worker gets `effective`, within the timeouts.
 
+    `gets_token`: there is a task token for this visit, `$$.Task.Token`, which the seed of the engine's clock names.
     `waits_as`: no worker has it, it waits for something outside from now on (`asl/resources.py`). `human` is what a
     human task asks.
     """
@@ -82,7 +83,7 @@ class OpenTask:
     effective: Json
     timeout_s: int | None
     heartbeat_s: int | None
-    token: str
+    gets_token: bool = False
     waits_as: str | None = None
     human: HumanTask | None = None
 

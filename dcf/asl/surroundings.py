@@ -10,6 +10,7 @@ from typing import Final
 
 from dcf.values.json_text import Json
 from dcf.values.records import record
+from dcf.values.task_tokens import task_token
 
 SECOND: Final = 1_000_000
 """Microseconds per second."""
@@ -53,6 +54,24 @@ class Chance:
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+class RunContext(dict[str, Json]):
+    """The part of a context object that is the same in every state of a run, and what its task tokens are made with.
+
+    The secret is no member, so no expression reads it.
+    """
+
+    __slots__ = ("secret", "workflow_id")
+
+    def __init__(self, members: Mapping[str, Json], *, workflow_id: str, secret: str) -> None:
+        super().__init__(members)
+        self.workflow_id = workflow_id
+        self.secret = secret
+
+    def task_token(self, path: str, visit: str) -> str | None:
+        """Return the token of a visit of a state; None for a run that has no secret."""
+        return task_token(self.secret, self.workflow_id, path, visit) if self.secret else None
+
+
 class Context(Mapping[str, Json]):
     """A context object that is built on first read: every state has one, and few read it."""
 
@@ -70,10 +89,6 @@ class Context(Mapping[str, Json]):
 
     def __len__(self) -> int:
         return len(self._whole())
-
-    def read_so_far(self) -> Mapping[str, Json]:
-        """Return what has been built: an empty mapping if nothing was read."""
-        return {} if self._made is None else self._made
 
     def _whole(self) -> Mapping[str, Json]:
         if self._made is None:

@@ -28,7 +28,10 @@ _COMMON_FIELDS = frozenset(
     {"status", "attempts", "lease", "started_at", "finished_at", "last_error", "waits_for", "last"}
 )
 _RARE_FIELDS = frozenset(
-    {"type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope", "asked"}
+    {
+        *("type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope"),
+        *("asked", "visit"),
+    }
 )
 _STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
 
@@ -284,6 +287,7 @@ def _write_rare(doc: StateDoc) -> dict[str, Json]:
         "scope_epoch": doc.scope_epoch,
         "scope": None if doc.scope is None else _write_scope(doc.scope),
         "asked": None if doc.asked is None else write_asked(doc.asked),
+        "visit": doc.visit,
     }
     return _present(rare)
 
@@ -343,6 +347,7 @@ def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
         "scope_epoch": _count(found.get("scope_epoch")) or None,
         "scope": _read_scope(found.get("scope")),
         "asked": read_asked(found.get("asked")),
+        "visit": _count(found.get("visit")) or None,
         "extra": {name: value for name, value in found.items() if name not in _STATE_FIELDS},
     }
 

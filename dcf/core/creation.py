@@ -46,7 +46,8 @@ class Create:
     """Request to create a run.
 
     `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
-    caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says.
+    caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says. `secret` is what its task tokens
+    are made with; it is kept only where the workflow has some.
     """
 
     workflow_id: str
@@ -59,6 +60,7 @@ class Create:
     created_by: str | None = None
     tags: tuple[str, ...] = ()
     rerun_of: str | None = None
+    secret: str = ""
     begin: Beginning | None = None
 
 
@@ -79,7 +81,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         visited_before=unvisited,
     )
     step.writes.events.append(_created_event(request))
-    context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))
+    context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now), request.secret)
     step.apply(_begun(request, context, clock_of(now, now)))
     step.writes.outputs.update({} if begin is None else begin.outputs)
     document = _meta_document(request, now) | step.writes.meta
@@ -88,6 +90,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         meta_document=document,
         meta={},
         definition=definition.document,
+        secret=request.secret or None,
         states=unvisited | step.writes.states,
         timers=_first_looks(step, now + START_DELAY if request.planner_agent_id else NEVER),
         listed=True,

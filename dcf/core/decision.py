@@ -150,7 +150,8 @@ class Packed:
 class Changes:
     """Everything that one transaction writes, all or nothing. A transition fills it step by step.
 
-    `meta_document` and `definition` are set for a new run, `packed` for an ended one; `meta` sets single fields.
+    `meta_document` and `definition` are set for a new run, with `secret` if it has task tokens, `packed` for
+    an ended one; `meta` sets single fields.
     `timers` maps a state to the server time at which the clock next looks at it; None removes the timer. `sooner` only
     brings such times forward, for states that were not watched: one that has ended meanwhile gets none. `claims` maps
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
@@ -168,6 +169,7 @@ class Changes:
     meta_document: Mapping[str, Json] | None = None
     definition: Mapping[str, Json] | None = None
     packed: Packed | None = None
+    secret: str | None = None
     meta: dict[str, Json] = field(default_factory=dict)
     forgotten: list[str] = field(default_factory=list)
     states: dict[str, StateDoc] = field(default_factory=dict)

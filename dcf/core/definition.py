@@ -114,6 +114,12 @@ def read_definition(document: Json) -> Definition:
     )
 
 
+def gives_tokens(definition: Definition) -> bool:
+    """Return True if any Task has a task token."""
+    states = every_state(definition.machine)
+    return any(isinstance(state, Task) and state.served_by.gets_token for _, state in states)
+
+
 def _is_worked(state: State) -> TypeGuard[Task]:
     """Return True for a Task that agents work on, and not only something outside."""
     return isinstance(state, Task) and state.served_by.is_worked

@@ -101,7 +101,7 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
         answer=Leased(outcome="lease_renewed", state=request.state, doc=renewed),
         changes=Changes(
             states={request.state: renewed},
-            events=[event] if _is_worth_an_event(doc, now) else [],
+            events=[event] if is_worth_an_event(doc, now) else [],
             timers={request.state: renewed.attention(expires_at)},
         ),
     )
@@ -162,7 +162,7 @@ def acquired_event(state: str, doc: StateDoc, *, takeover: bool) -> Event:
     return Event(type="LeaseAcquired", state=state, data=data | ({"takeover": True} if takeover else {}))
 
 
-def _is_worth_an_event(doc: StateDoc, now: int) -> bool:
+def is_worth_an_event(doc: StateDoc, now: int) -> bool:
     """Return True for the first renewal of a lease, and the first after it has lasted 1, 2, 4, 8 and so on minutes.
 
     So a lease adds a few entries to the history, however often it is renewed; the state's document has the latest.

@@ -147,7 +147,8 @@ class StateDoc:
     `receipt` is that of the last applied request; older ones are stored in a hash. `claim` is the fingerprint of the
     token that claimed the state. `reminders` counts the reminders to its agents since it was last leased,
     `start_reminders` those to the planner of a run that was not started. `retries` counts how often a Retrier retried
-    it; `tries_from` is the number of attempts before the last of these. `asked` says whom a human task waits for.
+    it; `tries_from` is the number of attempts before the last of these. `visit` is what the task token of this visit
+    names, where there is one. `asked` says whom a human task waits for.
     """
 
     status: Status = Status.PENDING
@@ -172,6 +173,7 @@ class StateDoc:
     retries: int = 0
     tries_from: int = 0
     asked: Asking | None = None
+    visit: int | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property

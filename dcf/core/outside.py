@@ -68,6 +68,13 @@ def _conclude(
     refusal = why_not(snapshot, wish.state, wish.epoch)
     if refusal is not None:
         return Decision(answer=refusal)
+    return ended(snapshot, request, wish, definition, context)
+
+
+def ended(
+    snapshot: Snapshot, request: RunRequest, wish: Conclusion, definition: Definition, context: Mapping[str, Json]
+) -> RunDecision:
+    """End the state; the caller looked whether it may be ended."""
     epoch = snapshot.states[wish.state].lease.next_epoch(snapshot.now)
     ending = End(
         state=wish.state,

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import field, replace
 
 from dcf.asl import engine
-from dcf.asl.retrying import TIMEOUT
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
 from dcf.core import receipts, refusals
@@ -16,10 +15,10 @@ from dcf.core.answers import Leased, Updated
 from dcf.core.claim import claim_ready
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.human_tasks import take_default
 from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.transition import Claimant, Transition, clock_of
+from dcf.core.waiting import begun, next_look
 from dcf.values.digest import content_fingerprint, next_token
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
@@ -129,8 +128,6 @@ def time_out(
     error = doc.timed_out(snapshot.now)
     if meta is None or error is None:
         return Decision(answer=None)
-    if doc.asked is not None and doc.asked.default is not None and doc.waits_outside and error == TIMEOUT:
-        return take_default(snapshot, state, definition, context)
     return _end_by_itself(snapshot, state, definition, context, (error, None))
 
 
@@ -201,20 +198,23 @@ def _end_by_itself(
 def _settle(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
-    """Close the state and enter what follows, in one transaction."""
+    """Close the state and enter what follows, in one transaction; one that waits for a callback begins to wait."""
     state, doc = request.state, snapshot.states[request.state]
     epoch = epoch_of(snapshot, state)
-    advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch))
     step = open_transition(snapshot, state, epoch, definition)
-    step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
-    step.writes.timers[state] = None
-    step.writes.claims.update(forgotten_claim(doc))
-    if request.has_output:
-        step.writes.outputs[state] = request.output
     claimant = claimant_of(request, doc.lease.owner_agent_id)
-    more = take(step, snapshot, state, advance, definition, context, claimant)
-    if more is not None:
-        return Decision(answer=more)
+    step.writes.claims.update(forgotten_claim(doc))
+    if request.status is Status.SUCCEEDED and doc.visit is not None:
+        closed = _awaits_callback(step, doc, request)
+    else:
+        advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch))
+        step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
+        step.writes.timers[state] = None
+        if request.has_output:
+            step.writes.outputs[state] = request.output
+        more = take(step, snapshot, state, advance, definition, context, claimant)
+        if more is not None:
+            return Decision(answer=more)
     claims = step.claims() if step.claimed else ()
     if claimant is not None and not request.only_entered and len(claims) < claimant.most:
         claims += claim_ready(step, snapshot, replace(claimant, most=claimant.most - len(claims)))
@@ -223,6 +223,16 @@ def _settle(
     step.writes.states[state] = mine
     step.writes.receipts.update(moved)
     return step.decision(answer)
+
+
+def _awaits_callback(step: Transition, doc: StateDoc, request: Update) -> StateDoc:
+    """Let a state wait whose holder has handed its task token out; the holder's output is dropped, as AWS drops it."""
+    waits = begun(replace(doc, attempts=doc.attempts + request.attempts), "Callback", step.now)
+    step.writes.states[request.state] = waits
+    step.writes.timers[request.state] = next_look(waits)
+    told = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id}
+    step.writes.events.append(Event(type="CallbackAwaited", state=request.state, data=told))
+    return waits
 
 
 def _advance(
@@ -266,7 +276,7 @@ def _answer(
     return Updated(
         status=doc.status,
         doc=doc,
-        output_written=request.has_output,
+        output_written=request.has_output and not doc.waits_outside,
         run_status=step.run_status,
         next_states=step.entered,
         claims=claims,

@@ -39,7 +39,7 @@ from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.notices import NoticeKind
 from dcf.core.scopes import cancelled
-from dcf.core.waiting import asking_notices, begun, limited, next_look
+from dcf.core.waiting import limited, wait_outside
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -244,15 +244,13 @@ class Transition:
 
     def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
         taker = claimant if claimant is not None and self._may_claim(step, claimant) else None
-        doc = limited(self._opened(step.path, step.source, Status.PENDING, taker), step, self.now)
+        doc = limited(self._opened(step.path, step.source, Status.PENDING, taker), step, self.now, self.epoch)
         self.entered = (*self.entered, step.path)
         self.writes.inputs[step.path] = self._given(step.entry, step.effective)
         self._tell("StateEntered", step.path, self._origin(step.source))
         self.writes.states[step.path] = doc
         if step.waits_as is not None:
-            self.writes.states[step.path] = waits = begun(doc, step.waits_as, self.now, step.human)
-            self.writes.timers[step.path] = next_look(waits)
-            self.writes.notices.extend(asking_notices(step.path, waits))
+            wait_outside(self.writes, step, doc, self.now)
             return
         if taker is not None:
             self.claimed = (*self.claimed, step.path)
@@ -315,6 +313,7 @@ class Transition:
             timeout_s=None if task is None else task.timeout_s,
             retries=doc.retries + 1,
             tries_from=doc.attempts,
+            visit=self.epoch if task is not None and task.gets_token else None,
         )
         self.writes.states[step.path] = again
         effective = step.entry.raw if task is None else task.effective

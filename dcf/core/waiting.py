@@ -9,7 +9,7 @@ from typing import Final
 from dcf.asl.human import HumanTask
 from dcf.asl.steps import OpenTask
 from dcf.core.asking import asked_by
-from dcf.core.decision import Notice
+from dcf.core.decision import Changes, Notice
 from dcf.core.model import StateDoc, Status
 from dcf.core.notices import NoticeKind
 from dcf.values.instants import SECOND
@@ -21,12 +21,22 @@ NO_LOOK: Final = 2**53
 """A timer that never fires: the state stays listed as open, and no clock needs to look at it."""
 
 
-def limited(doc: StateDoc, step: OpenTask, now: int) -> StateDoc:
-    """Return the document of an entered Task with its timeouts."""
+def limited(doc: StateDoc, step: OpenTask, now: int, epoch: int) -> StateDoc:
+    """Return the document of an entered Task with its timeouts, and what its task token names."""
+    if step.gets_token:
+        doc = replace(doc, visit=epoch)
     if step.timeout_s is None and step.heartbeat_s is None:
         return doc
     deadline = None if step.timeout_s is None else now + step.timeout_s * SECOND
     return replace(doc, deadline=deadline, timeout_s=step.timeout_s, heartbeat_s=step.heartbeat_s)
+
+
+def wait_outside(writes: Changes, step: OpenTask, doc: StateDoc, now: int) -> None:
+    """Let an entered Task wait for the outside from now on, and tell those of the people whom it asks."""
+    assert step.waits_as is not None, "the caller looked"
+    writes.states[step.path] = waits = begun(doc, step.waits_as, now, step.human)
+    writes.timers[step.path] = next_look(waits)
+    writes.notices.extend(asking_notices(step.path, waits))
 
 
 def begun(doc: StateDoc, kind: str, now: int, human: HumanTask | None = None) -> StateDoc:

@@ -13,7 +13,19 @@ from typing import TypeAlias, TypeVar
 from dcf.asl.places import Place
 from dcf.asl.state_paths import name_of
 from dcf.asl.states import Wait
-from dcf.core import attention, batch, creation, finalization, healing, kickoff, lease, needs, progress, receipts
+from dcf.core import (
+    attention,
+    batch,
+    creation,
+    finalization,
+    healing,
+    human_tasks,
+    kickoff,
+    lease,
+    needs,
+    progress,
+    receipts,
+)
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.batch import Answers
 from dcf.core.decision import Decision, More, Reads, Snapshot
@@ -26,7 +38,7 @@ from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps
-from dcf.runs.transactions import Run, Transactions
+from dcf.runs.transactions import Run, Transactions, with_secret
 from dcf.store.authors import current_account
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
@@ -42,7 +54,7 @@ _NO_ITEMS = NoItems()
 Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
 _ENDINGS: Mapping[Fired | None, Ending] = {
     "exhausted": progress.exhaust,
-    "timed_out": progress.time_out,
+    "timed_out": human_tasks.time_out,
     "waited": progress.wake,
 }
 """Operation to run on a state, by what the clock found due."""
@@ -74,6 +86,7 @@ class ControlPlane:
         def size() -> int:
             return byte_length(request.definition.document) + byte_length(request.run_input)
 
+        request = with_secret(request)
         decide = partial(creation.create, request=request)
         committed = self._store.create(request.workflow_id, Reads(whole_meta=True), decide, size)
         answer = committed.answer

@@ -4,6 +4,7 @@ Names what is read and the pure decision that is made on it; decides nothing.
 """
 
 import secrets
+from dataclasses import replace
 from functools import partial
 
 from dcf.core.answers import Created
@@ -14,7 +15,7 @@ from dcf.core.repeating import Rerun, link, repeated, request_to_rerun
 from dcf.core.starting import Start, new_id, read_reference, start
 from dcf.errors import UnknownDefinition, UnknownRun
 from dcf.runs.follow_ups import FollowUps
-from dcf.runs.transactions import Transactions
+from dcf.runs.transactions import Transactions, with_secret
 from dcf.store.definitions import KeptDefinitions
 from dcf.values.json_text import byte_length
 from dcf.values.refusal import Refusal
@@ -43,7 +44,8 @@ class Starting:
 
     def start(self, asked: Start) -> Created | Refusal:
         """Create a run and kick it off. Repeating the same request returns the run that exists."""
-        wish = asked.wish
+        wish = with_secret(asked.wish)
+        asked = replace(asked, wish=wish)
 
         def size() -> int:
             return byte_length(wish.definition.document) + byte_length(wish.run_input)

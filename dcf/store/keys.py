@@ -8,6 +8,7 @@
 | `cp:wf:<id>:join:<s>` | hash | the end of each branch or iteration: how many ended, how many failed | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
 | `cp:wf:<id>:told` | hash | delivery of notifications: by state, what was sent last and what failed last | the run's retention |
+| `cp:wf:<id>:secret` | string | creation of a run that has task tokens: what they are made with | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | a minute |
 | `cp:wf:<id>:taking:<s>` | string | reading open states to claim one: which claim is about to take it, so that others take another | 50 ms; in no file and on no replica |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
@@ -236,6 +237,7 @@ KEY_KINDS: Final[Mapping[str, KeyKind]] = {
     "claims": KeyKind("cp", ("run",)),
     "receipts": KeyKind("cp", ("run",)),
     "barrier": KeyKind("cp", ("run",)),
+    "secret": KeyKind("cp", ("run",)),
     "taking": KeyKind("cp", ()),
     "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
     "state": KeyKind("cp", ("state",), is_document=True),
@@ -299,6 +301,11 @@ class RunKeys:
     def receipts(self) -> str:
         """Receipts of older requests, by state and request."""
         return self.of("receipts")
+
+    @cached_property
+    def secret(self) -> str:
+        """What the run's task tokens are made with."""
+        return self.of("secret")
 
     @cached_property
     def barrier(self) -> str:

@@ -139,18 +139,24 @@ class RunStore:
         return {decode_state(p.decode()): int(float(n)) for p, n in zip(found[::2], found[1::2], strict=True)}
 
     def definition(self, workflow_id: str) -> tuple[Json, Mapping[str, Json]] | None:
-        """Return the stored workflow and the run's fixed facts (definition_sha256, input, created_at); None: no run."""
+        """Return the stored workflow and the run's fixed facts (definition_sha256, input, created_at); None: no run.
+
+        The fact `secret` is what its task tokens are made with, if it has any.
+        """
         run = self.keys(workflow_id)
         facts = ("$.definition_sha256", "$.input", "$.created_at")
-        commands: list[Command] = [("JSON.GET", run.definition, "$"), ("JSON.GET", run.meta, *facts)]
-        found, meta = self._connections.send(*commands)
+        commands: list[Command] = [
+            ("JSON.GET", run.definition, "$"),
+            ("JSON.GET", run.meta, *facts),
+            ("GET", run.secret),
+        ]
+        found, meta, secret = self._connections.send(*commands)
         if (found is None or meta is None) and self._attempts.wait_replicas:
-            found, meta = self._attempts.surely(commands, run.barrier)
+            found, meta, secret = self._attempts.surely(commands, run.barrier)
         if found is None or meta is None:
             return None
-        return codec.whole_definition(load(found)[0]), {
-            path[2:]: values[0] for path, values in load(meta).items() if values
-        }
+        told: dict[str, Json] = {path[2:]: values[0] for path, values in load(meta).items() if values}
+        return codec.whole_definition(load(found)[0]), told | ({} if secret is None else {"secret": secret.decode()})
 
     def _timed(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the time that a test may have set."""

@@ -265,6 +265,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "forgotten": _forgotten,
     "meta_document": _document(lambda run: run.meta),
     "definition": _document(lambda run: run.definition),
+    "secret": lambda packet, run, secret: packet.others.append(("SET", run.secret, secret)),
     "packed": _packed,
     "meta": _meta,
     "states": _states,

@@ -12,6 +12,11 @@ MAX_STATE_PATH = 400
 """Longest path of a state, in characters: a few nested names of at most 80 characters each."""
 
 
+def is_id(value: str) -> bool:
+    """Return True if the value has the form of an id."""
+    return _ID.match(value) is not None
+
+
 def check_id(value: str, name: str) -> str:
     """Return `value` if it is a valid id of a run or an agent; otherwise raise InvalidArgument.
 

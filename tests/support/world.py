@@ -18,6 +18,7 @@ from dcf.core.progress import Update
 from dcf.core.retention import KEEP_ALL, RetentionPolicy
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
+from dcf.runs.callbacks import Callbacks
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
@@ -101,6 +102,7 @@ class World:
         self.plane = ControlPlane(self.store, self.index, **reader)
         self.lifecycle = Lifecycle(self.plane)
         self.outside = Outside(self.plane)
+        self.callbacks = Callbacks(self.plane)
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.outbox = Outbox(self.connections)
