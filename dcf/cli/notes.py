@@ -14,6 +14,7 @@ _DAY_S: Final = 86_400
 _NAMED: Final = 3
 """Agents of a pool that are listed by name."""
 
+_OUTSIDE: Final = {"Callback": "a callback", "Human": "a person", "Signal": "a signal", "Child": "a child run"}
 _PARTS: Final = {"Parallel": ("branch", "branches"), "Map": ("iteration", "iterations")}
 
 
@@ -51,14 +52,31 @@ def seconds(took: float) -> str:
 def note(doc: Mapping[str, Json], now: datetime) -> str:
     """Return why a state has its status."""
     status, kind = doc["status"], doc.get("type")
-    if status == "running":
+    if status == "running" and kind in _OUTSIDE:
+        told = f"waits for {_whom(doc['asked']) if doc.get('asked') else _OUTSIDE[kind]}"
+    elif status == "running":
         told = _wait(doc, now) if kind == "Wait" else counts(doc) if kind in _PARTS else _holder(doc, now)
     elif status == "pending":
         is_paused = kind is not None and not doc.get("last_error")
         told = "goes on now, in the middle of a long chain" if is_paused else _pending(doc, now)
     else:
-        told = doc.get("last_error") or (counts(doc) if kind in _PARTS and status == "succeeded" else "")
+        told = (
+            doc.get("last_error") or _answered(doc) or (counts(doc) if kind in _PARTS and status == "succeeded" else "")
+        )
     return clean(told)
+
+
+def _whom(asked: Mapping[str, Json]) -> str:
+    """Return whom a human task waits for, shortened for many."""
+    names = [*asked.get("to", ()), *(f"the group {name}" for name in asked.get("groups", ()))]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{' or '.join(names[:_NAMED])}{more}"
+
+
+def _answered(doc: Mapping[str, Json]) -> str:
+    """Return who answered a human task, and how."""
+    asked = doc.get("asked") or {}
+    return f"{asked['choice']}, by {asked.get('answered_by') or 'its deadline'}" if asked.get("choice") else ""
 
 
 def counts(doc: Mapping[str, Json]) -> str:

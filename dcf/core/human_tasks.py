@@ -156,7 +156,9 @@ def _why_not_this(reply: HumanAnswer, task: HumanTask) -> Refusal | None:
         return refusals.needs_comment(reply.state, reply.choice)
     must_fit = task.schema is not None and (reply.answer is not None or reply.choice != REJECT)
     flaw = misfit({} if task.schema is None or not must_fit else task.schema, reply.answer)
-    return None if flaw is None else refusals.does_not_fit(reply.state, flaw)
+    if flaw is None:
+        return None
+    return refusals.needs_answer(reply.state) if reply.answer is None else refusals.does_not_fit(reply.state, flaw)
 
 
 def output_of(
