@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 from dcf import __version__
 from dcf.cli import (
     audit,
+    callbacks,
     catalog,
     diagnosis,
     events,
@@ -366,6 +367,7 @@ for part in (
     audit,
     reference,
     lifecycle,
+    callbacks,
     people,
     retention,
     diagnosis,

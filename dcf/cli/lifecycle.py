@@ -12,8 +12,6 @@ from dcf.errors import ToolCallFailed
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from dcf.application import Application
     from dcf.core.operations import RunAnswer
     from dcf.runs.notifications import Target
@@ -49,7 +47,7 @@ def cancel(
     It asks before; --yes skips the question. A run that is over stays as it is.
     """
     ask(f"Cancel run {clean(run)}? What its agents work on is lost.", yes=yes)
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, opening.by_the_local_user():
         _print(run, "cancelled", found.lifecycle.cancel(run, reason=reason, request_id=request_id), as_json=as_json)
 
 
@@ -58,13 +56,13 @@ def pause(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
 
     Timeouts, retry times and Waits go on.
     """
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, opening.by_the_local_user():
         _print(run, "paused", found.lifecycle.pause(run, reason=reason, request_id=request_id), as_json=as_json)
 
 
 def resume(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
     """Let a paused run go on, and tell the agents of all states that can be taken."""
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, opening.by_the_local_user():
         _print(run, "resumed", found.lifecycle.resume(run, reason=reason, request_id=request_id), as_json=as_json)
 
 
@@ -114,7 +112,7 @@ def resolve(
     )
     if wish.how is not None:
         ask(f"End {clean(state)} of run {clean(run)}? That is not taken back.", yes=yes)
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, opening.by_the_local_user():
         answer = found.lifecycle.resolve(run, wish, reason=reason, request_id=request_id)
         _print(run, "resolved", answer, as_json=as_json)
 
@@ -129,7 +127,7 @@ def release(run: RunArgument, state: State, yes: Yes = False, as_json: JsonFlag 
     from dcf.values.refusal import Refusal
 
     ask(f"Take {clean(state)} of run {clean(run)} from whoever holds it?", yes=yes)
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, opening.by_the_local_user():
         answer = found.control_plane.release(run, Release(state=state, token=None, force=True))
     if isinstance(answer, Refusal):
         _refuse(answer, run)
@@ -148,7 +146,7 @@ def notify(
     as_json: JsonFlag = False,
 ) -> None:
     """Tell agents of work: without STATE start the run and tell who comes first; with it tell its agents again."""
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, opening.by_the_local_user():
         targets = _started(found, run) if state is None else _told_again(found, run, state)
     rows = [
         {"state": one.state, "agent_id": one.agent_id, "sent": one.sent, "error": one.delivery.error}
@@ -210,14 +208,6 @@ def _told(row: dict[str, Json]) -> str:
     if row.get("not_ready"):
         return f"{state}: nobody is told, since it cannot be taken now."
     return f"{state}: nobody is told: {clean(row['error'] or _NOBODY)}."
-
-
-def _by_the_local_user() -> "AbstractContextManager[None]":
-    """Have the history name the local user as the author of what is done in the block."""
-    from dcf.core.access import LOCAL
-    from dcf.store.authors import authored_by
-
-    return authored_by(LOCAL)
 
 
 def _refuse(refusal: "Refusal", run: str) -> NoReturn:

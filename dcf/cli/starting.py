@@ -21,7 +21,6 @@ from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
 
     from dcf.application import Application
     from dcf.core.answers import Created
@@ -80,7 +79,7 @@ def start(
 
     given = {} if run_input is None else read_given(run_input, "--input")
     document = _read(workflow)
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, opening.by_the_local_user():
         definition = document or found.starting.definition(workflow)
         wish = Create(
             workflow_id=check_id(run_id or id_for(definition, request_id, None), "--id"),
@@ -130,7 +129,7 @@ def rerun(
     if from_state is not None and run_input is not None:
         raise InvalidArgument("With --from the state gets the input that it had.", "Leave out --input, or --from.")
     given = () if run_input is None else (read_given(run_input, "--input"),)
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, opening.by_the_local_user():
         definition = found.control_plane.run(workflow_id).definition
         new = check_id(run_id or id_for(definition, request_id, None, workflow_id), "--id")
         agents = check_agents(_assignment(assign or (), definition), set(definition.skills), name="--assign")
@@ -146,7 +145,7 @@ def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
 
     Example:  dcf retry order-42 --reason "the rates are back"
     """
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, opening.by_the_local_user():
         answer = found.retrying.retry(run, reason=reason, request_id=request_id)
         found.clock.finish(LAST_DELIVERIES_S)
     if isinstance(answer, Refusal):
@@ -194,14 +193,6 @@ def _warn(answer: "Created", definition: "Definition") -> None:
     warning = open_tasks_warning([name for name in definition.skills if not assigned.get(name)], _ASSIGN)
     if warning is not None and answer.meta.get("status") == "running":
         say(warning)
-
-
-def _by_the_local_user() -> "AbstractContextManager[None]":
-    """Have the history name the local user as the author of what is done in the block."""
-    from dcf.core.access import LOCAL
-    from dcf.store.authors import authored_by
-
-    return authored_by(LOCAL)
 
 
 def _read(workflow: str) -> "Definition | None":

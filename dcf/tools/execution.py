@@ -10,7 +10,7 @@ from dcf.core.access import Scope
 from dcf.core.answers import AlreadyCompleted, Updated
 from dcf.core.codec import write_lease
 from dcf.core.inspection import public_state
-from dcf.core.model import RunStatus, Status
+from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
 from dcf.core.provenance import mark_of_input, marked
 from dcf.errors import InvalidArgument
@@ -284,10 +284,17 @@ def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answe
             "attempts": doc.attempts,
             "provenance": mark_of_input(state, doc),
             "input": given,
+            **_token_of(app, workflow_id, state, doc),
         }
         for state, (doc, given) in docs.items()
         if agent_id in {None, doc.lease.owner_agent_id}
     ]
+
+
+def _token_of(app: Application, workflow_id: str, state: str, doc: StateDoc) -> dict[str, Json]:
+    """Return the task token of a state that has one, as a member."""
+    token = app.callbacks.token_of(workflow_id, state, doc)
+    return {} if token is None else {"task_token": token}
 
 
 def _output(app: Application, args: UpdateWorkflowControlPlane) -> Json:

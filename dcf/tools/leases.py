@@ -34,9 +34,9 @@ class AcquireStateLease(Arguments):
     owner_agent_id: AgentId
     lease_ttl_s: Ttl = 300
     lease_token: LeaseToken | None = Field(
-        default=None, description="Only to repeat a call whose answer was lost: the token you chose for it."
+        default=None, description="Only to repeat a call whose answer was lost: its token."
     )
-    require_ready: bool = Field(default=True, description="Must stay true: a state that is not ready has no input.")
+    require_ready: bool = Field(default=True, description="Must stay true.")
     require_owner_match: bool = Field(default=True, description="False is an operator's right.")
     allow_steal_if_expired: bool = Field(default=True, description="Take over from a holder whose lease expired.")
     set_running_on_acquire: bool = Field(default=True, description="Set the state to running.")
@@ -53,11 +53,22 @@ class LeaseAnswer(Answer):
 
 
 class LeaseGranted(LeaseAnswer):
-    """The lease and the state as they are now. `input` is what to work on; `provenance` says who wrote it."""
+    """The lease and the state as they are now. `input` is what to work on; `provenance` says who wrote it.
+
+    `task_token`: hand it out and complete the state, which then waits for send_task_success with this token.
+    """
 
     ready: bool | None = None
+    task_token: str | None = None
     provenance: dict[str, Any] | None = None
     input: Any = None
+
+    def payload(self) -> dict[str, Json]:
+        """Return the answer as JSON; a task token only where there is one."""
+        found = super().payload()
+        if self.task_token is None:
+            del found["task_token"]
+        return found
 
 
 @tool(
@@ -88,7 +99,7 @@ def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseGrant
     if isinstance(answer, Refusal):
         ready = answer.doc.is_ready if isinstance(answer, StateRefusal) else None
         return _refused_grant(answer, args.workflow_id, args.state, ready=ready)
-    return _granted(answer, args.workflow_id)
+    return _granted(app, answer, args.workflow_id)
 
 
 class ClaimReadyState(Arguments):
@@ -102,7 +113,7 @@ class ClaimReadyState(Arguments):
     owner_agent_id: AgentId
     lease_ttl_s: Ttl = 300
     lease_token: LeaseToken | None = Field(
-        default=None, description="Only to repeat a call whose answer was lost: the token you chose for it."
+        default=None, description="Only to repeat a call whose answer was lost: its token."
     )
 
 
@@ -127,7 +138,7 @@ def claim_ready_state(app: Application, args: ClaimReadyState) -> LeaseGranted:
     if answer.given is None:
         found = app.runs.read(args.workflow_id, (answer.state,), whole_meta=False)
         answer = replace(answer, given=known(found.states[answer.state].given))
-    return _granted(answer, args.workflow_id)
+    return _granted(app, answer, args.workflow_id)
 
 
 class RenewStateLease(Arguments):
@@ -220,7 +231,7 @@ def new_token() -> str:
     return f"lease-{secrets.token_hex(16)}"
 
 
-def _granted(answer: Leased, workflow_id: str) -> LeaseGranted:
+def _granted(app: Application, answer: Leased, workflow_id: str) -> LeaseGranted:
     return LeaseGranted(
         status=answer.outcome,
         workflow_id=workflow_id,
@@ -230,6 +241,7 @@ def _granted(answer: Leased, workflow_id: str) -> LeaseGranted:
         updated_state=holder_state(answer.doc),
         provenance=mark_of_input(answer.state, answer.doc),
         input=answer.given,
+        task_token=app.callbacks.token_of(workflow_id, answer.state, answer.doc),
     )
 
 

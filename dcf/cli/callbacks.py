@@ -1,0 +1,98 @@
+"""The commands `dcf task`: success, failure and heartbeat of a Task that waits for a callback, by its task token."""
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag
+from dcf.cli.text import clean, json_text
+from dcf.errors import ToolCallFailed
+
+if TYPE_CHECKING:
+    from dcf.core.operations import RunAnswer
+    from dcf.values.refusal import Refusal
+
+_Token = Annotated[
+    str,
+    typer.Argument(
+        metavar="TOKEN",
+        help="The task token ($$.Task.Token) as it was handed out; - reads it from standard input, where no list of"
+        " processes shows it.",
+    ),
+]
+_STDIN: Final = "-"
+
+task = typer.Typer(
+    name="task",
+    no_args_is_help=True,
+    help="Answer a Task that waits for a callback, with the task token that was handed out for it.",
+)
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands to an application."""
+    app.add_typer(task, rich_help_panel=panels.OPERATE)
+
+
+@task.command()
+def success(
+    token: _Token,
+    output: Annotated[
+        str | None, typer.Option("--output", help="The state's output: JSON text or a file. Default: null.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """End the Task with an output; the run goes on. The token serves once; the same command may be repeated.
+
+    Example:  dcf task success dcf-task-... --output '{"paid": true}'
+    """
+    from dcf.cli.documents import read_given
+
+    given = None if output is None else read_given(output, "--output")
+    shown = _read(token)
+    with opening.application() as found, opening.by_the_local_user():
+        _print(shown, found.callbacks.succeed(shown, given), as_json=as_json)
+
+
+@task.command()
+def failure(
+    token: _Token,
+    error: Annotated[str | None, typer.Option("--error", help="Name of the failure.")] = None,
+    cause: Annotated[str | None, typer.Option("--cause", help="Why, in a sentence.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Fail the Task; its Retry and Catch apply, and a retry hands out another token."""
+    shown = _read(token)
+    with opening.application() as found, opening.by_the_local_user():
+        _print(shown, found.callbacks.fail(shown, error, cause), as_json=as_json)
+
+
+@task.command()
+def heartbeat(token: _Token, as_json: JsonFlag = False) -> None:
+    """Say that the Task is still worked on, before its HeartbeatSeconds pass."""
+    shown = _read(token)
+    with opening.application() as found, opening.by_the_local_user():
+        _print(shown, found.callbacks.heartbeat(shown), as_json=as_json)
+
+
+def _read(token: str) -> str:
+    return sys.stdin.read().strip() if token == _STDIN else token
+
+
+def _print(token: str, answer: "RunAnswer | Refusal", *, as_json: bool) -> None:
+    from dcf.values.refusal import Refusal
+    from dcf.values.task_tokens import read_task_token
+
+    if isinstance(answer, Refusal):
+        raise ToolCallFailed(answer.code, answer.message, answer.hint)
+    named = read_task_token(token)
+    assert named is not None, "it was served"
+    told = {"workflow_id": named.workflow_id, **answer.answer, "repeated": answer.repeated}
+    if as_json:
+        typer.echo(json_text(told, indent=2))
+        return
+    again = ", by an earlier call with this token" if answer.repeated else ""
+    about = f"{clean(told['state'])} of {clean(named.workflow_id)} is {told['state_status']}{again}."
+    typer.echo(f"{about} {clean(told['next'])}")
