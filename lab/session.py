@@ -20,7 +20,7 @@ from dcf.core.finalization import Finalize
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
-from lab import clock, operating, worker
+from lab import clock, operating, people, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
     PLANNER,
@@ -141,6 +141,10 @@ class Batch:
             place=place, calls=self._folder / "operator.jsonl", seeds=seeds, number=self._seeds.start
         )
         self._crew.start("operator", operating.main, by_hand)
+        asked = people.PeopleDuty(
+            place=place, calls=self._folder / "people.jsonl", runs=frozenset(seeds), number=self._seeds.start
+        )
+        self._crew.start("worker people", people.main, asked)
         claimed = tuple(run for run, seed in seeds.items() if seed % 3 == 0)
         for number, agent in enumerate(AGENTS):
             duty = worker.Duty(

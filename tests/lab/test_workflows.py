@@ -22,6 +22,11 @@ def mocks_of(workflow: Workflow) -> dict[str, list[dict[str, Any]]]:
             kind, answer = answer_of(name, given)
             told = {"ok": {"output": answer}, "error": {"error": answer, "cause": "as drawn"}, "never": {"never": True}}
             found.setdefault(name, []).extend([{"input": given, **told[kind]}] * ENOUGH)
+    for path, descriptions in workflow.expected.asked.items():
+        name = path.rpartition("/")[2]
+        for asked in descriptions:
+            answer = {"choice": "approve", "answer": answer_of(name, asked["details"])[1]}
+            found.setdefault(name, []).extend([{"input": asked, "output": answer}] * ENOUGH)
     return found
 
 
