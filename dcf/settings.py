@@ -78,6 +78,7 @@ class Settings(BaseModel):
     auth: Literal["keys", "off"] = Field(
         default="keys", description="what the HTTP transport asks for: an API key, or (on loopback only) nothing"
     )
+    task_tokens: Literal["keys", "alone"] = Field(default="keys", description="alone: /task-tokens asks for no API key")
     api_key: SecretStr | None = Field(default=None, description="the API key that workers and planners call with")
     public_url: str | None = Field(
         default=None, pattern=r"^https?://", description="URL of /mcp as clients see it, for the metadata of a 401"

@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.retention import Retention
+from dcf.runs.signals import SignalSending
+from dcf.runs.starting import Starting
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, open_pool
+from dcf.store.definitions import KeptDefinitions
 from dcf.store.deletion import Deletion
 from dcf.store.due import DueRuns
 from dcf.store.inbox import Inbox
@@ -48,6 +52,8 @@ class Dcf:
     connections: Connections
     plane: ControlPlane
     lifecycle: Lifecycle
+    signals: SignalSending
+    starting: Starting
     notifications: Notifications
     clock: RunClock
     inbox: Inbox
@@ -66,7 +72,15 @@ def opened(place: Place) -> Iterator[Dcf]:
     index, outbox, inbox = RunIndex(connections), Outbox(connections), Inbox(connections)
     plane = ControlPlane(store, index)
     platform = Mailbox(inbox, AgentRecords(connections))
-    notifications = Notifications(plane, outbox, ToldRecords(connections), platform, platform.deliver_all)
+    starting = Starting(plane.transactions, plane.follow_ups, KeptDefinitions(connections))
+    notifications = Notifications(
+        plane,
+        outbox,
+        ToldRecords(connections),
+        platform,
+        platform.deliver_all,
+        to_run=Children(plane, starting).handle,
+    )
     retention = Retention(plane, store, outbox, Deletion(connections))
     deliveries = DeliveryThreads(notifications.deliver_all)
     plane.hand_over_to(deliveries.hand_over)
@@ -75,6 +89,8 @@ def opened(place: Place) -> Iterator[Dcf]:
             connections=connections,
             plane=plane,
             lifecycle=Lifecycle(plane),
+            signals=SignalSending(plane),
+            starting=starting,
             notifications=notifications,
             clock=RunClock(plane, index, DueRuns(connections), outbox, retention, deliveries, ServerTime(connections)),
             inbox=inbox,

@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Final
 
+from dcf.asl.child_input import read_child_input
 from dcf.asl.human import read_human_task
 from dcf.asl.places import Place
+from dcf.asl.signals import signal_name
 from dcf.asl.states import Task, Workable
 from dcf.asl.steps import Entry, OpenTask
 from dcf.asl.surroundings import Chance, Clock, Context, RunContext, Surroundings
@@ -38,7 +40,7 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
     state = here.state
     assert isinstance(state, Task), "the caller looked"
     timeout, heartbeat = timeouts(state, entry.raw, around)
-    effective, served = state.flow.effective(entry.raw, around), state.served_by
+    effective, served = _checked(state, state.flow.effective(entry.raw, around)), state.served_by
     return OpenTask(
         path=here.path,
         source=source,
@@ -50,6 +52,16 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
         waits_as=None if served.is_worked else served.waits_as,
         human=read_human_task(effective) if served.kind == "human" else None,
     )
+
+
+def _checked(state: Task, effective: Json) -> Json:
+    """Return the input; raise StateError for one that does not say which signal, or which child run, is meant."""
+    match state.served_by.kind:
+        case "signal":
+            signal_name(effective)
+        case "child":
+            read_child_input(effective)
+    return effective
 
 
 def _context(here: Place, entry: Entry, given: Mapping[str, Json], visit: str) -> dict[str, Json]:

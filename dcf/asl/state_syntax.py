@@ -5,7 +5,6 @@ language. Fields of the other language are reported by name.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from dcf.asl.choice_syntax import parse_rule
@@ -21,6 +20,7 @@ from dcf.asl.states import Branch, Choice, Fail, Pass, State, Succeed, Task, Wai
 from dcf.asl.templates import Literal, Template
 from dcf.asl.timestamps import instant
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 from dcf.values.text_pieces import clip
 
 Nest = Callable[[DefinitionFields], Machine]

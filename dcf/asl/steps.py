@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from dcf.asl.human import HumanTask
+from dcf.asl.surroundings import KeptSignal
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -86,6 +87,17 @@ class OpenTask:
     gets_token: bool = False
     waits_as: str | None = None
     human: HumanTask | None = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class TakenSignal:
+    """A Task was entered that waits for a signal, and took one that had come before; its result is the payload."""
+
+    path: str
+    source: str | None
+    entry: Entry
+    effective: Json
+    signal: KeptSignal
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -252,6 +264,7 @@ Step: TypeAlias = (
     Entered
     | Passed
     | OpenTask
+    | TakenSignal
     | OpenWait
     | Paused
     | OpenScope

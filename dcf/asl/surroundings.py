@@ -17,15 +17,27 @@ SECOND: Final = 1_000_000
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Clock:
-    """The time of one step and the seed of its random numbers; the caller fixes both.
+class KeptSignal:
+    """A signal that came before a state waited for it. Signals of a run are numbered as they come; `at` is when."""
 
-    `now` is ISO 8601 text in UTC, `micros` the same instant since the epoch.
+    number: int
+    name: str
+    payload: Json
+    at: int
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """The time of one step, the seed of its random numbers and what has come by then; the caller fixes all of it.
+
+    `now` is ISO 8601 text in UTC, `micros` the same instant since the epoch. `signals` are those kept, by name and in
+    the order in which they came.
     """
 
     now: str
     micros: int
     seed: str
+    signals: Mapping[str, tuple[KeptSignal, ...]] = field(default_factory=dict)
 
 
 class Chance:

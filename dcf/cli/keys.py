@@ -4,10 +4,9 @@ They write to Redis directly, not through a server: a user who can reach Redis i
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 from rich.table import Table
@@ -15,19 +14,16 @@ from rich.text import Text
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.authorship import recorded
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
-from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
+from dcf.core.access import MEANINGS, ApiKey, Scope
 from dcf.core.quotas import BOUNDS, Amount, read_quota, with_own
 from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.spans import read_span
-
-if TYPE_CHECKING:
-    from dcf.application import Application
-    from dcf.store.audit_trail import Recording
 
 _LONGEST_LABEL: Final = 100
 _LIFE: Final = "90d"
@@ -78,7 +74,7 @@ def create(
     quotas = dict(map(read_quota, quota or ()))
     life_s = None if expires == _NEVER else _seconds(expires)
     about = {"scopes": ",".join(scopes), **({} if agent_id is None else {"agent_id": agent_id})}
-    with opening.application() as found, _recorded(found, "keys create", about) as recording:
+    with opening.application() as found, recorded(found, "keys create", about) as recording:
         made = found.keys.create(
             scopes, agent_id=agent_id, label=_label(label), life_s=life_s, quotas=quotas, groups=groups
         )
@@ -141,7 +137,7 @@ def revoke(
     with opening.application() as found:
         record = found.keys.revoke(key_id)
         try:
-            with _recorded(found, "keys revoke", {"key_id": key_id}):
+            with recorded(found, "keys revoke", {"key_id": key_id}):
                 pass
         except StoreUnavailable as error:  # a key can be revoked even when Redis is full
             say(f"the audit trail does not tell of it: {error.message}")
@@ -173,16 +169,6 @@ def _groups(named: list[str], agent_id: str | None) -> tuple[str, ...]:
             "Leave --group out, or bind the key to a person.",
         )
     return tuple(dict.fromkeys(check_id(one, "--group") for one in named))
-
-
-@contextmanager
-def _recorded(found: "Application", change: str, about: Mapping[str, str]) -> "Iterator[Recording]":
-    """Record a change in the audit trail, made by the user of dcf on this machine."""
-    from dcf.store.authors import authored_by
-
-    with authored_by(local_caller(operator=True).name), found.audit.recording(change, about) as recording:
-        yield recording
-        recording.outcome = "ok"
 
 
 def _seconds(span: str) -> int:

@@ -14,7 +14,7 @@ ORDER: Final = (RUNS, OPERATE, PEOPLE, WORKFLOWS, AGENTS, SERVERS)
 
 _OPERATING: Final = frozenset(
     {
-        *("cancel", "pause", "resume", "resolve", "release", "notify", "retry", "rerun", "why", "export"),
+        *("cancel", "pause", "resume", "resolve", "release", "notify", "retry", "rerun", "why", "export", "signal"),
         *("prune", "delete", "hold", "doctor", "audit"),
     }
 )

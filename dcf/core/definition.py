@@ -34,9 +34,9 @@ class Definition:
     """A workflow that can be run, as parsed from its document.
 
     `version` is the one that its author gave it, if any. `skills` maps each Task, nested ones included, to its skill
-    ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice;
-    `sha256` leaves out the workflow id. `needed` is what `needs` worked out for writes to its states; it is thrown away
-    with the definition, or when there is too much of it.
+    ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice,
+    `takes_signals` if one waits for a signal; `sha256` leaves out the workflow id. `needed` is what `needs` worked
+    out for writes to its states; it is thrown away with the definition, or when there is too much of it.
     """
 
     document: Mapping[str, Json]
@@ -49,6 +49,7 @@ class Definition:
     skills: Mapping[str, tuple[str, ...]]
     stateful: bool
     revisits: bool
+    takes_signals: bool = False
     needed: dict[tuple[str, bool, bool, int], Reads] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -111,6 +112,7 @@ def read_definition(document: Json) -> Definition:
         skills={name: _skills(state) for name, state in every_state(machine) if _is_worked(state)},
         stateful=_is_stateful(document.get("asl")),
         revisits=_revisits(machine),
+        takes_signals=any(_takes_signal(state) for _, state in every_state(machine)),
     )
 
 
@@ -125,11 +127,22 @@ def _is_worked(state: State) -> TypeGuard[Task]:
     return isinstance(state, Task) and state.served_by.is_worked
 
 
+def _takes_signal(state: State) -> bool:
+    return isinstance(state, Task) and state.served_by.kind == "signal"
+
+
 def as_workflow(document: Json, name: str = _DEFAULT_NAME) -> Json:
     """Wrap a plain ASL machine into a workflow of this name; return any other document unchanged."""
     if isinstance(document, Mapping) and "States" in document and "asl" not in document:
         return {"workflow_name": name, "asl": document}
     return document
+
+
+def reference_of(definition: Definition) -> str:
+    """Return what names this very document for good: name and version, or its hash."""
+    if definition.version is None or "@" in definition.version:
+        return definition.sha256
+    return f"{definition.name}@{definition.version}"
 
 
 def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:

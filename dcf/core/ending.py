@@ -91,7 +91,7 @@ def is_task(doc: StateDoc) -> bool:
 
 def _advance(snapshot: Snapshot, wish: End, definition: Definition, context: Mapping[str, Json], epoch: int) -> Advance:
     state, doc, machine = wish.state, snapshot.states[wish.state], definition.machine
-    visits, clock = visits_to_leave(snapshot, state), clock_of(snapshot.now, epoch)
+    visits, clock = visits_to_leave(snapshot, state), clock_of(snapshot.now, epoch, snapshot.signals)
     if wish.how == "error":
         fail = engine.fail if wish.handled and is_task(doc) else engine.break_off
         return fail(machine, state, visits, wish.error, wish.cause, context, clock)

@@ -12,7 +12,7 @@ ESCALATED: Final = "human_task_escalated"
 """Reason of the notices to those who are asked because nobody answered in time."""
 
 
-def escalate(state: str, doc: StateDoc) -> Decision[Owed]:
+def escalate(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
     """Let those of the escalation answer too, and tell those of them who do not know of the task."""
     asked = doc.asked
     assert asked is not None, "the caller looked"
@@ -25,6 +25,6 @@ def escalate(state: str, doc: StateDoc) -> Decision[Owed]:
             states={state: wider},
             events=[Event(type="HumanTaskEscalated", state=state, data=told)],
             notices=[told_to(name, state, doc, ESCALATED) for name in fresh],
-            timers={state: next_look(wider)},
+            timers={state: next_look(wider, now)},
         ),
     )

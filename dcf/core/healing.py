@@ -5,7 +5,6 @@ step, and the duration begins again. Nothing else changes, so this is idempotent
 timestamp of the workflow keeps that timestamp.
 """
 
-from dataclasses import replace
 from typing import Final
 
 from dcf.core.asking import Asking
@@ -13,6 +12,7 @@ from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.model import Lease, RunStatus, StateDoc
 from dcf.values.instants import SECOND
+from dcf.values.records import replace
 
 _SLACK: Final = SECOND
 """Tolerance: clocks are adjusted by less than this all the time."""

@@ -12,6 +12,7 @@ from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
 from dcf.core.asking import Asking
+from dcf.core.parents import Parent
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -27,10 +28,11 @@ class Status(StrEnum):
     SKIPPED = "skipped"
     CANCELLED = "cancelled"
 
-    @property
-    def is_terminal(self) -> bool:
-        """True if nothing more happens in this visit of the state."""
-        return self not in OPEN
+    is_terminal: bool
+    """True if nothing more happens in this visit of the state."""
+
+    def __init__(self, text: str) -> None:
+        self.is_terminal = text not in {"pending", "running"}
 
 
 OPEN = frozenset({Status.PENDING, Status.RUNNING})
@@ -148,7 +150,8 @@ class StateDoc:
     token that claimed the state. `reminders` counts the reminders to its agents since it was last leased,
     `start_reminders` those to the planner of a run that was not started. `retries` counts how often a Retrier retried
     it; `tries_from` is the number of attempts before the last of these. `visit` is what the task token of this visit
-    names, where there is one. `asked` says whom a human task waits for.
+    names, where there is one. `asked` says whom a human task waits for. `logged` is the number of the last line that
+    the holder of the lease wrote into the history.
     """
 
     status: Status = Status.PENDING
@@ -172,8 +175,9 @@ class StateDoc:
     start_reminders: int = 0
     retries: int = 0
     tries_from: int = 0
-    asked: Asking | None = None
     visit: int | None = None
+    logged: int = 0
+    asked: Asking | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -210,6 +214,11 @@ class StateDoc:
     def tries(self) -> int:
         """Number of leases since it was entered or retried. The run limits it (max attempts)."""
         return self.attempts - self.tries_from
+
+    @property
+    def entry_epoch(self) -> int:
+        """Epoch of what entered it, the same for all attempts of this visit; 0 for the first state of a run."""
+        return max(self.waits_for.values(), default=0)
 
     @property
     def heartbeat_due(self) -> int | None:
@@ -264,7 +273,7 @@ class Meta:
 
     `agents` has only the states that were read, by name. An empty tuple means that any agent may take the state.
     `clock_due_at` is when the clock will look at the run at the latest, None if that is not known. While the run is
-    `is_paused`, nobody gets a lease.
+    `is_paused`, nobody gets a lease. `parent` is the state of another run that started this one.
     """
 
     status: RunStatus
@@ -277,6 +286,7 @@ class Meta:
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     clock_due_at: int | None = None
+    parent: Parent | None = None
 
     @property
     def has_planner(self) -> bool:

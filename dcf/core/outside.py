@@ -46,7 +46,7 @@ def conclude(
     snapshot: Snapshot, request: RunRequest, wish: Conclusion, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
     """End the state, or refuse: it does not wait any more, or its visit is another one."""
-    return once(snapshot, request, lambda: _conclude(snapshot, request, wish, definition, context))
+    return once(snapshot, request, lambda: concluded(snapshot, request, wish, definition, context))
 
 
 def why_not(snapshot: Snapshot, state: str, epoch: int) -> Refusal | None:
@@ -62,9 +62,10 @@ def why_not(snapshot: Snapshot, state: str, epoch: int) -> Refusal | None:
     return None if doc.lease.epoch == epoch else moved_on(state, doc, epoch)
 
 
-def _conclude(
+def concluded(
     snapshot: Snapshot, request: RunRequest, wish: Conclusion, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
+    """Decide like `conclude`, for a caller that has looked itself whether the request was applied before."""
     refusal = why_not(snapshot, wish.state, wish.epoch)
     if refusal is not None:
         return Decision(answer=refusal)
@@ -94,5 +95,5 @@ def ended(
 
 def _event(request: RunRequest, wish: Conclusion, epoch: int) -> Event:
     """Return the history entry that says what ended the state, and how."""
-    told: dict[str, Json] = {"epoch": epoch, "how": "error" if wish.failed else "output", "by": wish.by, **wish.told}
+    told: dict[str, Json] = {"epoch": epoch, "how": "error" if wish.failed else "output", "via": wish.by, **wish.told}
     return Event(type="StateConcluded", state=wish.state, data=request.told(**told))

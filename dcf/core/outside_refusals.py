@@ -2,6 +2,10 @@
 
     not_ready            waits_outside                 no agent can take such a state
     not_waiting          no_longer_waits               the state waits for nothing outside
+    unknown_signal       no_such_signal                no state of the workflow waits for it
+    signals_full         signals_full, too_large_signal  the run keeps as many signals as it may
+    conflict             states_moved                  states began and ceased to wait all the time
+    forbidden            starts_nothing                the key of who created the run may start no others
     task_token_unknown   task_token_unknown            no task token, or of no run that exists
     task_token_outdated  task_token_outdated           its visit of the state is over, or the run is
     task_token_used      task_token_used               it ended the state before, with other content
@@ -9,12 +13,14 @@
 The other refusals are in `refusals`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dcf.core.answers import StateRefusal
 from dcf.core.model import StateDoc
 from dcf.values.refusal import Refusal
+
+_NAMED: Final = 10
 
 AWAITED: Final[Mapping[str, str]] = {
     "Callback": "a callback",
@@ -42,6 +48,52 @@ def no_longer_waits(state: str, doc: StateDoc) -> StateRefusal:
         message=f"State '{state}' is {doc.status.value} and waits for nothing outside.",
         hint="Read the run (read_workflow_control_plane): what it waited for has come, or control has not reached it.",
         doc=doc,
+    )
+
+
+def no_such_signal(name: str, known: Sequence[str]) -> Refusal:
+    """Refuse a signal for which no state of the workflow ever waits."""
+    awaited = f"it waits for {', '.join(known[:_NAMED])}" if known else "none of its Tasks has the Resource dcf:signal"
+    return Refusal(
+        code="unknown_signal",
+        message=f"No state of this workflow waits for a signal '{name}': {awaited}.",
+        hint="Send a signal that a Task of the workflow waits for, by its name.",
+    )
+
+
+def signals_full(most: int) -> Refusal:
+    """Refuse to keep one more signal."""
+    return Refusal(
+        code="signals_full",
+        message=f"The run keeps {most} signals that no state has taken, which is as many as it may.",
+        hint="Send it again once states have taken some; explain_run says what the run waits for.",
+    )
+
+
+def too_large_signal(most: int) -> Refusal:
+    """Refuse to keep a signal that makes the payloads together too large."""
+    return Refusal(
+        code="signals_full",
+        message=f"The payloads of the signals that the run keeps would be more than {most} bytes.",
+        hint="Send a smaller payload, or again once states have taken some of them.",
+    )
+
+
+def states_moved() -> Refusal:
+    """Refuse a signal because states began and ceased to wait for it all the time."""
+    return Refusal(
+        code="conflict",
+        message="States kept beginning and ceasing to wait for the signal; nothing was written.",
+        hint="Send it again with the same request_id.",
+    )
+
+
+def starts_nothing(name: str) -> Refusal:
+    """Refuse to start a child run for a run whose creator may start none (any more)."""
+    return Refusal(
+        code="forbidden",
+        message=f"The run was created by {name}, which may start none: it is revoked or expired, or has no scope plan.",
+        hint="Start the run again with a key that is valid and has the scope plan.",
     )
 
 

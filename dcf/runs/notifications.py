@@ -4,18 +4,19 @@ A notification is only a hint: the lease decides who works on a state. A run sta
 stand still. Any number of copies may run at once.
 """
 
+import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dcf.asl.state_paths import inside
 from dcf.core.decision import Event, Notice, Snapshot
 from dcf.core.inspection import is_ready
-from dcf.core.notices import NoticeKind
+from dcf.core.notices import TO_RUNS, NoticeKind
 from dcf.core.provenance import mark_of_event
-from dcf.errors import NotFound, StoreUnsuitable, UnknownState
+from dcf.errors import DcfError, NotFound, StoreUnavailable, StoreUnsuitable, UnknownState
 from dcf.ports import Deliverer, Delivery, Post, Undelivered
 from dcf.runs.announcements import entry_of, event_id_of, event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
@@ -25,6 +26,9 @@ from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
 from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told, ToldRecords
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, dump
+from dcf.values.records import replace
+
+_log = logging.getLogger(__name__)
 
 STALLED_S: Final = 30.0
 """Seconds after which an outbox entry that its deliverer did not settle is taken over by another."""
@@ -40,6 +44,9 @@ _NOT_DELIVERED = Delivery()
 
 DeliverAll: TypeAlias = Callable[[Sequence[Post]], Sequence[Delivery]]
 """Delivers several events at once, each by itself."""
+
+ToRun: TypeAlias = Callable[[str, OutboxEntry], object]
+"""Does what an entry says that no agent is told of, but another run (`runs/children.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +73,8 @@ class Notifications:
         platform: Deliverer,
         together: DeliverAll | None = None,
         people: Deliverer | None = None,
+        *,
+        to_run: ToRun,
     ) -> None:
         """Deliver through the platform; with `together` a page at a time, where that is one step for it.
 
@@ -73,6 +82,7 @@ class Notifications:
         """
         self._people = people
         self._plane = plane
+        self._to_run = to_run
         self._together = together
         self._outbox = outbox
         self._records = records
@@ -142,18 +152,37 @@ class Notifications:
         return done + len(self._settle_all(workflow_id, stalled, None))
 
     def _settle_all(self, workflow_id: str, entries: list[OutboxEntry], payload: Json) -> list[Target]:
+        entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
         if not entries:
             return []
         about = {entry.state or entry.about for entry in entries}
         snapshot = self._read(workflow_id, tuple(state for state in about if state is not None))
-        outdated = [entry for entry in entries if is_outdated(entry, snapshot)]
+        outdated, current = list[OutboxEntry](), list[OutboxEntry]()
+        for entry in entries:
+            (outdated if is_outdated(entry, snapshot) else current).append(entry)
         self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD) for entry in outdated])
-        current = [entry for entry in entries if entry not in outdated]
         if self._together is not None:
             return self._settle_together(workflow_id, current, snapshot, payload)
         return [
             target for entry in current for target in self._settle_together(workflow_id, [entry], snapshot, payload)
         ]
+
+    def _is_for_run(self, workflow_id: str, entry: OutboxEntry) -> bool:
+        """Do what an entry says that concerns another run, and remove it; return False for one to an agent.
+
+        If that fails, the entry stays for another try. Agents need not wait for that.
+        """
+        if entry.type not in TO_RUNS:
+            return False
+        try:
+            self._to_run(workflow_id, entry)
+        except StoreUnavailable:
+            raise
+        except DcfError as error:
+            _log.warning("%s of run %s: %s: %s", entry.type, workflow_id, error.code, error.message)
+            return True
+        self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD)])
+        return True
 
     def is_current(self, event: Mapping[str, Json]) -> bool:
         """Return True if an event that waited in an inbox is still true."""

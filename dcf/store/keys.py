@@ -1,9 +1,10 @@
-"""All Redis keys of dcf. No other module makes one.
+"""All Redis keys of dcf, but for those of schedules (`schedule_keys`). No other module makes one.
 
 | key | type | writer | lifetime |
 |---|---|---|---|
 | `cp:wf:<id>:meta`, `:definition`, `:state:<s>` | JSON | a run's transactions | the run's retention |
 | `dp:wf:<id>:input:<s>`, `:entry:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
+| `dp:wf:<id>:signals` | JSON | sending a signal, entering a state that waits for one: those that no state has taken | the run's retention |
 | `dp:wf:<id>:items:<s>`, `:results:<s>` | JSON | opening a Map; joining one that has a ResultWriter | the run's retention |
 | `cp:wf:<id>:join:<s>` | hash | the end of each branch or iteration: how many ended, how many failed | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
@@ -62,9 +63,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 from zlib import crc32
 
+from dcf.store.key_kinds import KEY_KINDS, Per
 from dcf.store.key_parts import decode_state, encode_state
 
 _RUN_KEY = re.compile(r"(?:cp|dp):wf:([A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([a-z]+)(?::(.+))?\Z", re.ASCII | re.DOTALL)
@@ -210,48 +212,6 @@ def gone(agent_id: str) -> str:
     return f"cp:idx:gone:{agent_id}"
 
 
-Per: TypeAlias = Literal["run", "state", "scope", "branch"]
-"""What a kind of key exists once for: the run, each state, each scope (opened Parallel or Map), or each branch.
-
-One that is soon gone by itself is not listed for any of them.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyKind:
-    """One kind of key of a run: the text before and after its name, and what it exists once for."""
-
-    prefix: Literal["cp", "dp"]
-    per: tuple[Per, ...]
-    is_document: bool = False
-    suffix: str = ""
-
-
-KEY_KINDS: Final[Mapping[str, KeyKind]] = {
-    "meta": KeyKind("cp", ("run",), is_document=True),
-    "definition": KeyKind("cp", ("run",), is_document=True),
-    "events": KeyKind("cp", ("run",)),
-    "outbox": KeyKind("cp", ("run",)),
-    "told": KeyKind("cp", ("run",)),
-    "timers": KeyKind("cp", ("run",)),
-    "scopes": KeyKind("cp", ("run",)),
-    "claims": KeyKind("cp", ("run",)),
-    "receipts": KeyKind("cp", ("run",)),
-    "barrier": KeyKind("cp", ("run",)),
-    "secret": KeyKind("cp", ("run",)),
-    "taking": KeyKind("cp", ()),
-    "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
-    "state": KeyKind("cp", ("state",), is_document=True),
-    "input": KeyKind("dp", ("state",), is_document=True),
-    "entry": KeyKind("dp", ("state",), is_document=True),
-    "output": KeyKind("dp", ("state", "branch"), is_document=True),
-    "items": KeyKind("dp", ("scope",), is_document=True),
-    "results": KeyKind("dp", ("scope",), is_document=True),
-    "join": KeyKind("cp", ("scope",)),
-}
-"""All kinds of keys of a run."""
-
-
 @dataclass(frozen=True)
 class RunKeys:
     """The keys of one run, each of a kind in `KEY_KINDS`. Each is made once; `keys_of` keeps those of the latest runs."""
@@ -317,6 +277,11 @@ class RunKeys:
     def audit(self) -> str:
         """The audit record that finalizing writes."""
         return self.of("audit")
+
+    @cached_property
+    def signals(self) -> str:
+        """The signals that no state has taken yet."""
+        return self.of("signals")
 
     def state(self, path: str) -> str:
         """Return the key of a state's document."""

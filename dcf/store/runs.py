@@ -7,7 +7,7 @@ Where an earlier commit has read the first along (`prefetched`), one packet is e
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import Generic, TypeVar
 
@@ -26,7 +26,7 @@ from dcf.store.quotas import charge, refusal_in, reservation
 from dcf.store.reading import Reading
 from dcf.store.writing import announcements, commit_commands, read_counts
 from dcf.values.json_text import Json, load
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _log = logging.getLogger(__name__)
@@ -234,7 +234,7 @@ class RunStore:
         announced, account = [*announcements(run, changes, snapshot), *unmarked], current_account()
         if account is not None:
             announced.append(charge(run, commands, len(changes.events), account))
-        following = self._following(run, work.ahead(decision.answer))
+        following = self._following(run, work, decision.answer)
         then = () if following is None else following[1].commands()
         if unchanged is None:
             results, read = commit(connection, commands, announced, then)
@@ -253,9 +253,11 @@ class RunStore:
             outdated=ended_commands(run, changes, snapshot),
         )
 
-    def _following(self, run: RunKeys, reads: Reads | None) -> tuple[Reads, Reading] | None:
-        is_worthwhile = self._trips.shortest_s >= self._one_packet_from_s and self._clock is None
-        return (reads, Reading(run, reads)) if is_worthwhile and reads is not None else None
+    def _following(self, run: RunKeys, work: "_Transaction[Answer]", answer: Answer) -> tuple[Reads, Reading] | None:
+        if self._trips.shortest_s < self._one_packet_from_s or self._clock is not None:
+            return None
+        reads = work.ahead(answer)
+        return None if reads is None else (reads, Reading(run, reads))
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -26,8 +26,11 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     planning,
     redis_json,
     retention,
+    schedules,
+    signals,
     skills,
     starting,
+    task_log,
     validation,
 )
 from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec

@@ -36,6 +36,7 @@ Toolset = Literal[
     "redis_json",
     "files",
     "operations",
+    "schedules",
     "people",
 ]
 """The subjects of tools, in the order in which clients see them."""

@@ -23,6 +23,8 @@ KINDS = {
     "arn:aws:states:::states:startExecution.sync:2": "Child",
 }
 
+GIVEN: dict[str, Document] = {"Signal": {"name": "paid"}, "Child": {"StateMachineArn": "inner"}}
+
 
 def waits(following: str | None = None, **more: Any) -> Document:
     return task(following, Resource=CALLBACK, **more)
@@ -48,7 +50,7 @@ def code(answer: object) -> str | None:
 def test_a_task_for_the_outside_waits_from_its_entry_and_nobody_leases_it(
     world: World, resource: str, kind: str
 ) -> None:
-    run = world.create(workflow({"A": task("B", Resource=resource), "B": task()}))
+    run = world.create(workflow({"A": task("B", Resource=resource), "B": task()}), run_input=GIVEN.get(kind, {}))
     doc = world.doc(run, "A")
     assert (doc.status, doc.kind, doc.lease.token) == (Status.RUNNING, kind, None)
     answer = world.try_acquire(run, "A")
@@ -73,7 +75,7 @@ def test_what_comes_is_its_output_and_the_next_state_is_entered_in_the_same_comm
     assert answer["state_status"] == "succeeded"
     assert world.given(run, "B") == {"a": 1, "got": {"ok": True}}
     concluded = [event for event in world.events(run) if event.type == "StateConcluded"]
-    assert [(event.state, event.data["how"], event.data["by"]) for event in concluded] == [("A", "output", "callback")]
+    assert [(event.state, event.data["how"], event.data["via"]) for event in concluded] == [("A", "output", "callback")]
     world.do(run, "B")
     assert world.run_status(run) is RunStatus.SUCCEEDED
 
@@ -181,7 +183,8 @@ def test_a_state_that_does_not_wait_is_not_concluded(world: World) -> None:
 @pytest.mark.parametrize(("resource", "kind"), KINDS.items())
 def test_a_diagnosis_says_what_it_waits_for(world: World, resource: str, kind: str) -> None:
     ahead_of = {"Callback": "callback", "Human": "person", "Signal": "signal", "Child": "child"}[kind]
-    run = world.create(workflow({"A": task(Resource=resource, TimeoutSeconds=60)}))
+    document = workflow({"A": task(Resource=resource, TimeoutSeconds=60)})
+    run = world.create(document, run_input=GIVEN.get(kind, {}))
     world.plane.kick_off(run, "go")
     found = [one for one in world.diagnosis.explain(run, None).findings if one.state == "A"]
     assert [one.cause for one in found] == [Cause(f"waiting_for_{ahead_of}")]
