@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from multiprocessing.process import BaseProcess
 
 _CONTEXT: Final = get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["lab.worker", "lab.clock", "lab.operating", "lab.packets", "lab.serving"])
+_CONTEXT.set_forkserver_preload(
+    ["lab.worker", "lab.clock", "lab.operating", "lab.people", "lab.packets", "lab.serving"]
+)
 
 _CRASH: Final = "=== crashed ==="
 

@@ -12,6 +12,7 @@ from dcf.store import keys
 from dcf.store.history import happenings
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys
+from dcf.store.people_keys import asked_in
 from lab.expectation import Expected
 from lab.recording import Call
 
@@ -25,6 +26,7 @@ NO_TASKS = (
     "Mend",
     "Join",
     "Wait",
+    "Ask",
     "Both",
     "Each",
     "Shaky",
@@ -232,6 +234,8 @@ def read_left(client: Any, run: str) -> tuple[str, ...]:
     left += [f"{owed} notifications owed"] if owed else []
     left += [f"{claims} claims"] if claims else []
     left += ["a place in the list of live runs"] if client.zscore(keys.LIVE, run) is not None else []
+    asked = client.zcard(asked_in(run))
+    left += [f"{asked} tasks for people on the list of the run"] if asked else []
     return tuple(left)
 
 

@@ -17,19 +17,23 @@ BROKEN = "Broken"
 BUSY = "Busy"
 NEVER = "never"
 
+PEOPLE = ("eve", "fay")
+"""Whom tasks for people ask."""
+
 
 @dataclass(slots=True, kw_only=True)
 class Expected:
     """What must come of a run. `open_ended` are scopes that break: how far those inside come is not determined.
 
-    `inputs` are the inputs that a Task's workers may see, `done` how often a state completes, `outside` what comes for
-    states that wait for signals and child runs.
+    `inputs` are the inputs that a Task's workers may see, `asked` the descriptions of tasks for people, `done` how
+    often a state completes, `outside` what comes for states that wait for signals and child runs.
     """
 
     status: str = "succeeded"
     output: Value = None
     error: str | None = None
     inputs: dict[str, list[Value]] = field(default_factory=dict)
+    asked: dict[str, list[Value]] = field(default_factory=dict)
     done: Counter[str] = field(default_factory=Counter)
     open_ended: set[str] = field(default_factory=set)
     outside: dict[str, list[tuple[Value, Value]]] = field(default_factory=dict)

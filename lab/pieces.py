@@ -7,7 +7,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Any
 
-from lab.expectation import BROKEN, BUSY, Breaks, Expected, Piece, Play, States, Value, answer_of
+from lab.expectation import BROKEN, BUSY, PEOPLE, Breaks, Expected, Piece, Play, States, Value, answer_of
 from lab.outside_pieces import child, forsaken, signal
 
 _OUTSIDE = 0.15
@@ -71,7 +71,8 @@ class Drawer:
 
     def piece(self, depth: int) -> Piece:
         """Return a piece of any kind; deep inside others only simple ones."""
-        simple = (self.work, self.work, self.work, self.busy, self.caught, self.wait, self.fork, self.rounds, self.slow)
+        work, ways = (self.work,) * 3, (self.busy, self.caught, self.wait, self.fork, self.rounds, self.slow, self.ask)
+        simple = (*work, *ways)
         if self.luck.random() < _OUTSIDE:
             return self.luck.choice((signal, signal, child, child, forsaken))(self)
         scopes = (self.branches, self.iterations, self.iterations, self.shaky, self.cracked)
@@ -125,6 +126,26 @@ class Drawer:
             return given
 
         state = {"Type": "Wait", "Seconds": self.luck.choice((0, 1, 2, 5))}
+        return Piece(states={name: state}, first=name, last=name, play=play)
+
+    def ask(self, _: int) -> Piece:
+        """Return a task for people; some are asked only when nobody else has answered in time."""
+        name = self.name("Ask")
+        at_once: dict[str, Any] = {"to": [*PEOPLE]}
+        later: dict[str, Any] = {"to": "nobody", "escalate": {"after_s": 2, "to": [*PEOPLE]}}
+        asked = {**self.luck.choice((at_once, at_once, later)), "title": name}
+        state = {
+            "Type": "Task",
+            "Resource": "dcf:human",
+            "Parameters": {**asked, "details.$": "$"},
+            "ResultSelector": {"n.$": "$.answer.n"},
+        }
+
+        def play(expected: Expected, scope: str, given: Value) -> Value:
+            expected.asked.setdefault(scope + name, []).append({**asked, "details": given})
+            expected.done[scope + name] += 1
+            return answer_of(name, given)[1]
+
         return Piece(states={name: state}, first=name, last=name, play=play)
 
     def fork(self, depth: int) -> Piece:

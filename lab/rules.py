@@ -169,7 +169,7 @@ def one_effective_completion_per_attempt(story: Story) -> Iterator[str]:
 def an_applied_request_is_never_refused(story: Story) -> Iterator[str]:
     """Whoever repeats a request that took effect hears so, whatever came between."""
     applied: dict[tuple[str, str, str | None, str], Call] = {}
-    for call in _kept(story, "complete", "write", "release", *_BY_OPERATOR):
+    for call in _kept(story, "complete", "write", "release", "answer", *_BY_OPERATOR):
         applied.setdefault(_request(call), call)
     for call in story.calls:
         first = applied.get(_request(call))
@@ -264,6 +264,37 @@ def nobody_gets_a_lease_in_a_paused_run(story: Story) -> Iterator[str]:
             yield f"leased after {stopped}: {found.told()}"
         elif found.type in {*ENDINGS, "StateResolved"} and stopped in _ENDS:
             yield f"ended after {stopped}: {found.told()}"
+
+
+def the_first_answer_of_a_person_counts(story: Story) -> Iterator[str]:
+    """Each visit of a task for people is answered once; who was told to have answered did, and nobody else."""
+    is_open: dict[str, bool] = {}
+    for found in story.happenings:
+        if found.type == "StateEntered":
+            is_open[found.state] = True
+        elif found.type == "StateConcluded" and not is_open.get(found.state):
+            yield f"answered, though nobody was asked any more: {found.told()}"
+        if found.type in {"StateConcluded", "StateResolved", "StateCancelled"}:
+            is_open[found.state] = False
+    done = Counter((found.state, str(found.data.get("answered_by"))) for found in story.of("StateConcluded"))
+    told = Counter((call.state, call.agent) for call in _kept(story, "answer"))
+    tried = Counter({(call.state, call.agent, _asked(call)): 1 for call in story.calls if call.op == "answer"})
+    asked = Counter((state, agent) for state, agent, _ in tried)
+    for who in {*done, *told}:
+        if told[who] > done[who]:
+            yield f"{who} was told {told[who]} times to have answered, and did {done[who]} times"
+        if done[who] > asked[who]:
+            yield f"{who} answered {done[who]} times, by {asked[who]} requests"
+
+
+def people_are_told(story: Story) -> Iterator[str]:
+    """Everybody whom a task asks at its entry is told, unless it ended before."""
+    for entered in story.of("StateEntered"):
+        if not entered.state.rpartition("/")[2].startswith("Ask") or story.meta.get("status") != "succeeded":
+            continue
+        after = [found for found in story.happenings if found.state == entered.state and found.epoch >= entered.epoch]
+        if not any(found.type in {"NotificationSent", "StateConcluded", "StateCancelled"} for found in after):
+            yield f"nobody was told: {entered.told()}"
 
 
 def an_operators_requests_take_effect_once(story: Story) -> Iterator[str]:
@@ -381,6 +412,8 @@ RULES: tuple[Rule, ...] = (
     the_run_ends_once,
     the_output_is_right,
     nobody_gets_a_lease_in_a_paused_run,
+    the_first_answer_of_a_person_counts,
+    people_are_told,
     an_operators_requests_take_effect_once,
     each_signal_is_taken_once,
     children_are_started_once_and_end_with_their_parents,

@@ -21,7 +21,7 @@ from dcf.core.repeating import Rerun
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
-from lab import clock, operating, signalling, worker
+from lab import clock, operating, people, signalling, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
     PLANNER,
@@ -151,6 +151,10 @@ class Batch:
             place=place, calls=self._folder / "operator.jsonl", seeds=seeds, number=self._seeds.start
         )
         self._crew.start("operator", operating.main, by_hand)
+        asked = people.PeopleDuty(
+            place=place, calls=self._folder / "people.jsonl", runs=frozenset(seeds), number=self._seeds.start
+        )
+        self._crew.start("worker people", people.main, asked)
         claimed = tuple(run for run, seed in seeds.items() if seed % 3 == 0)
         for number, agent in enumerate(AGENTS):
             duty = worker.Duty(

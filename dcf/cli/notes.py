@@ -58,14 +58,29 @@ def note(doc: Mapping[str, Json], now: datetime) -> str:
         is_paused = kind is not None and not doc.get("last_error")
         told = "goes on now, in the middle of a long chain" if is_paused else _pending(doc, now)
     else:
-        told = doc.get("last_error") or (counts(doc) if kind in _PARTS and status == "succeeded" else "")
+        told = (
+            doc.get("last_error") or _answered(doc) or (counts(doc) if kind in _PARTS and status == "succeeded" else "")
+        )
     return clean(told)
+
+
+def _whom(asked: Mapping[str, Json]) -> str:
+    """Return whom a human task waits for, shortened for many."""
+    names = [*asked.get("to", ()), *(f"the group {name}" for name in asked.get("groups", ()))]
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f"{' or '.join(names[:_NAMED])}{more}"
+
+
+def _answered(doc: Mapping[str, Json]) -> str:
+    """Return who answered a human task, and how."""
+    asked = doc.get("asked") or {}
+    return f"{asked['choice']}, by {asked.get('answered_by') or 'its deadline'}" if asked.get("choice") else ""
 
 
 def _running(doc: Mapping[str, Json], now: datetime) -> str:
     kind = str(doc.get("type"))
     if kind in _AWAITED:
-        return f"waits for {_AWAITED[kind]}"
+        return f"waits for {_whom(doc['asked']) if doc.get('asked') else _AWAITED[kind]}"
     return _wait(doc, now) if kind == "Wait" else counts(doc) if kind in _PARTS else _holder(doc, now)
 
 

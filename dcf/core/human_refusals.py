@@ -3,7 +3,7 @@
     not_asked            not_asked                     the task is for others
     excluded             excluded, produced_it         this person must not answer it
     already_answered     already_answered              somebody else was first
-    invalid_answer       no_such_choice, needs_comment, does_not_fit   nothing that can be taken
+    invalid_answer       no_such_choice, needs_comment, needs_answer, does_not_fit   what cannot be taken
     not_waiting          is_no_human_task              the state waits for no person
 
 The other refusals are in `refusals` and `outside_refusals`.
@@ -95,6 +95,15 @@ def needs_comment(state: str, choice: str) -> Refusal:
         code="invalid_answer",
         message=f"The choice '{escaped(choice)}' of state '{state}' is taken only with a comment.",
         hint="Say why in comment.",
+    )
+
+
+def needs_answer(state: str) -> Refusal:
+    """Refuse a choice without the answer that the schema asks for."""
+    return Refusal(
+        code="invalid_answer",
+        message=f"State '{state}' asks for an answer beside the choice.",
+        hint="list_human_tasks (or `dcf inbox RUN STATE`) shows its schema; send answer_json (or --answer).",
     )
 
 

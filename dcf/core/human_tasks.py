@@ -10,7 +10,9 @@ from typing import Final
 
 from dcf.asl.answer_schema import misfit
 from dcf.asl.human import REJECT, REJECTED, HumanTask, read_human_task
+from dcf.asl.retrying import TIMEOUT
 from dcf.core import human_refusals as refusals
+from dcf.core import progress
 from dcf.core.asking import Asking
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
@@ -154,7 +156,9 @@ def _why_not_this(reply: HumanAnswer, task: HumanTask) -> Refusal | None:
         return refusals.needs_comment(reply.state, reply.choice)
     must_fit = task.schema is not None and (reply.answer is not None or reply.choice != REJECT)
     flaw = misfit({} if task.schema is None or not must_fit else task.schema, reply.answer)
-    return None if flaw is None else refusals.does_not_fit(reply.state, flaw)
+    if flaw is None:
+        return None
+    return refusals.needs_answer(reply.state) if reply.answer is None else refusals.does_not_fit(reply.state, flaw)
 
 
 def output_of(
@@ -178,6 +182,18 @@ def _noted(done: RunDecision, state: str, asked: Asking, reply: HumanAnswer) -> 
         changes.states[state] = replace(doc, asked=noted)
     told = {**given.answer, "choice": reply.choice, "answered_by": reply.by.name}
     return replace(done, answer=replace(given, answer=told))
+
+
+def time_out(
+    snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
+) -> Decision[RunStatus | More | None]:
+    """End a state whose time has passed: a human task by its default choice, all else by a failure."""
+    doc = snapshot.states[state]
+    is_asked = doc.asked is not None and doc.asked.default is not None and waits_for_person(doc)
+    is_running = snapshot.meta is not None and snapshot.meta.status is RunStatus.RUNNING
+    if is_asked and is_running and doc.timed_out(snapshot.now) == TIMEOUT:
+        return take_default(snapshot, state, definition, context)
+    return progress.time_out(snapshot, state, definition, context)
 
 
 def take_default(

@@ -37,7 +37,7 @@ def kick_off(snapshot: Snapshot, reason: str, timeout_s: int | None = None) -> D
             meta=_started(now, timeout_s) if first else {},
             events=[Event(type="RunStarted")] if first else [],
             notices=notices,
-            timers={path: doc.attention(now + REMINDER_DELAY) for path, doc in ready.items()},
+            sooner={path: doc.attention(now + REMINDER_DELAY) for path, doc in ready.items()},
             listed=True,
         ),
     )

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import field
 
 from dcf.asl import engine
-from dcf.asl.retrying import TIMEOUT
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
 from dcf.core import receipts, refusals
@@ -16,7 +15,6 @@ from dcf.core.answers import Leased, Updated
 from dcf.core.claim import claim_ready, needs_page
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.human_tasks import take_default
 from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.notices import stop_children
@@ -131,8 +129,6 @@ def time_out(
     error = doc.timed_out(snapshot.now)
     if meta is None or error is None:
         return Decision(answer=None)
-    if doc.asked is not None and doc.asked.default is not None and doc.waits_outside and error == TIMEOUT:
-        return take_default(snapshot, state, definition, context)
     return _end_by_itself(snapshot, state, definition, context, (error, None))
 
 

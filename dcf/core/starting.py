@@ -157,5 +157,5 @@ def _together(begun: Changes, kicked: Changes) -> Changes:
         meta_document={**(begun.meta_document or {}), **kicked.meta},
         events=[*begun.events, *kicked.events],
         notices=[*begun.notices, *kicked.notices],
-        timers={**begun.timers, **kicked.timers},
+        timers={**begun.timers, **kicked.sooner},
     )

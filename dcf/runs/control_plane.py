@@ -12,7 +12,19 @@ from typing import TypeAlias, TypeVar
 from dcf.asl.places import Place
 from dcf.asl.state_paths import name_of
 from dcf.asl.states import Wait
-from dcf.core import attention, batch, creation, finalization, healing, kickoff, lease, needs, progress, receipts
+from dcf.core import (
+    attention,
+    batch,
+    creation,
+    finalization,
+    healing,
+    human_tasks,
+    kickoff,
+    lease,
+    needs,
+    progress,
+    receipts,
+)
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.batch import Answers
 from dcf.core.decision import Decision, More, Reads, Snapshot
@@ -43,7 +55,7 @@ _NO_ITEMS = NoItems()
 Ending: TypeAlias = Callable[[Snapshot, str, Definition, Mapping[str, Json]], Decision[RunStatus | More | None]]
 _ENDINGS: Mapping[Fired | None, Ending] = {
     "exhausted": progress.exhaust,
-    "timed_out": progress.time_out,
+    "timed_out": human_tasks.time_out,
     "waited": progress.wake,
 }
 """Operation to run on a state, by what the clock found due."""

@@ -24,6 +24,7 @@
 | `cp:idx:inbox:<agent>:book` | hash | delivery and reading: how many events of each run and each creator of runs are unread, and whose turn it is | with the inbox |
 | `cp:idx:news` | stream | delivery of notifications: which inboxes got something, for the processes whose agents wait | the last 1000 or so |
 | `cp:idx:gone:<agent>` | string | deleting an agent of ours, so that it does not come back as an inbox | a week |
+| `cp:idx:asked:<list>` | sorted set | opening a human task (before the run's keys), ending it: open ones by person, group and run (`people_keys`) | until the task is over, or a sweep finds it so |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
 | `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
 | `cp:idx:agent:<agent>` | JSON | the mailbox platform: the agent's name, tags, blocks and tools | until it is deleted |

@@ -9,7 +9,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.human_list import HumanTaskQuery, read_place
 from dcf.core.human_tasks import LONGEST_COMMENT, Answerer, HumanAnswer
-from dcf.core.operations import LONGEST_REASON, LONGEST_REQUEST_ID
+from dcf.core.operations import LONGEST_REQUEST_ID
 from dcf.errors import Forbidden, InvalidArgument
 from dcf.tools.callers import current_caller
 from dcf.tools.paging import Limit, Room
@@ -98,7 +98,6 @@ class AnswerHumanTask(Arguments):
     epoch: int | None = Field(
         default=None, ge=10**15, le=2**53, description="Only if the state still has this epoch, as the list told."
     )
-    reason: str | None = Field(default=None, max_length=LONGEST_REASON, description="Why, for the run's history.")
     request_id: str | None = Field(
         default=None,
         min_length=1,
@@ -139,7 +138,7 @@ def answer_human_task(app: Application, args: AnswerHumanTask) -> HumanTaskAnswe
         answer=None if args.answer_json is None else _answer(app, args.answer_json),
         epoch=args.epoch,
     )
-    answer = app.people.answer_human_task(args.workflow_id, reply, reason=args.reason, request_id=args.request_id)
+    answer = app.people.answer_human_task(args.workflow_id, reply, request_id=args.request_id)
     if isinstance(answer, Refusal):
         return refused(HumanTaskAnswered, answer, workflow_id=args.workflow_id, state=args.state)
     told = dict(answer.answer)

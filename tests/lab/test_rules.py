@@ -26,6 +26,9 @@ from tests.lab.stories import (
 )
 
 LATER = EPOCH + 50
+ASKED_OF = (happening("StateEntered", "Ask_1", epoch=1), happening("NotificationSent", "Ask_1", agent="eve", epoch=1))
+ANSWERED = happening("StateConcluded", "Ask_1", epoch=LATER, answered_by="eve")
+EVE: dict[str, Any] = {"agent": "eve", "state": "Ask_1", "token": None, "content": {"request": "r1"}}
 AGAIN = happening("LeaseAcquired", "Work_1", epoch=LATER, owner="bob", attempt=2)
 BOB = {"token": "lease-of-bob", "agent": "bob"}
 
@@ -60,6 +63,26 @@ def child(name: str = "c1", status: str = "succeeded", epoch: int = 2) -> dict[s
 
 
 PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
+    (
+        rules.the_first_answer_of_a_person_counts,
+        "a task is answered twice",
+        with_happening(*ASKED_OF, ANSWERED, ANSWERED, before="RunSucceeded"),
+    ),
+    (
+        rules.the_first_answer_of_a_person_counts,
+        "an answer that was taken is not in the history",
+        with_call(call("answer", 3, **EVE)),
+    ),
+    (
+        rules.the_first_answer_of_a_person_counts,
+        "an answer that nobody gave",
+        with_happening(*ASKED_OF, ANSWERED, before="RunSucceeded"),
+    ),
+    (
+        rules.people_are_told,
+        "nobody is told of a task",
+        with_happening(ASKED_OF[0], before="RunSucceeded"),
+    ),
     (
         rules.one_holder_per_epoch,
         "the history grants an epoch twice",

@@ -26,6 +26,11 @@ def mocks_of(workflow: Workflow) -> dict[str, list[dict[str, Any]]]:
         for given, result in outside:
             comes: dict[str, Any] = {"never": True} if result is None else {"output": result}
             found.setdefault(name, []).extend([{"input": given, **comes}] * ENOUGH)
+    for path, descriptions in workflow.expected.asked.items():
+        name = path.rpartition("/")[2]
+        for asked in descriptions:
+            answer = {"choice": "approve", "answer": answer_of(name, asked["details"])[1]}
+            found.setdefault(name, []).extend([{"input": asked, "output": answer}] * ENOUGH)
     return found
 
 

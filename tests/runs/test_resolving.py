@@ -315,3 +315,10 @@ def test_a_join_that_a_dying_process_owed_after_a_resolution_is_done_by_the_cloc
     assert timely.run_status(run) is RunStatus.RUNNING
     ahead.look(timely, run)
     assert (timely.run_status(run), timely.meta(run)["output"]) == (RunStatus.SUCCEEDED, ["by hand"])
+
+
+def test_a_state_that_ends_while_its_run_is_started_leaves_no_timer(world: World) -> None:
+    run = world.create(chain("A", "B"), agents={"A": "a", "B": "b"})
+    plane = meanwhile(world, lambda: output(world, run, "A", 1))
+    plane.kick_off(run, "go")
+    assert "A" not in ahead.timers(world, run)
