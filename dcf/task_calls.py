@@ -39,7 +39,7 @@ class Work:
     """A state whose lease this worker holds; inside a Parallel or Map `state` is its path, which ends with its name.
 
     `visit` is the epoch of what entered the state: the same for all of its attempts. `deadline` is that of
-    TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds.
+    TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds, `task_token` what a Task hands out that waits for a callback.
     """
 
     workflow_id: str
@@ -51,6 +51,7 @@ class Work:
     visit: int = field(default=0, compare=False)
     deadline: str | None = field(default=None, compare=False)
     heartbeat_s: int | None = field(default=None, compare=False)
+    task_token: str | None = field(default=None, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -154,6 +155,7 @@ class TaskCall:
             epoch=work.epoch,
             idempotency_key=idempotency_key_of(work.workflow_id, work.state, work.visit),
             deadline=None if work.deadline is None else datetime.fromisoformat(work.deadline),
+            task_token=work.task_token,
             _line=_LineOfCall(self),
         )
 

@@ -3,7 +3,9 @@
 The engine is that of a run (`dcf.asl`), the functions are called as a worker calls them, and no Redis is needed. Waits,
 retries and timeouts pass in virtual time: a test of a workflow that takes a week takes a moment.
 
-    story = dcf.testing.run(WORKFLOW, {"names": ["Ada"]}, answers={"Approve": {"choice": "approve"}})
+    from dcf import testing
+
+    story = testing.run(WORKFLOW, {"names": ["Ada"]}, answers={"Approve": {"choice": "approve"}})
     assert story.status == "succeeded"
     assert story.state("Charge").attempts == 2
 """

@@ -21,14 +21,14 @@ class StateRefusal(Refusal):
 class Leased:
     """The caller holds the lease. `given` is the state's input, if it was read.
 
-    `visit` is the epoch of what entered the state; for the first state of a run, when the run was created.
+    `entry_epoch` is the epoch of what entered the state; for the first state of a run, when the run was created.
     """
 
     outcome: Literal["lease_acquired", "lease_already_held", "lease_renewed"]
     state: str
     doc: StateDoc
     given: Json = None
-    visit: int = 0
+    entry_epoch: int = 0
 
 
 @record(frozen=True, slots=True, kw_only=True)

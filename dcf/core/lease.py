@@ -71,7 +71,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
             state=request.state,
             doc=doc,
             given=snapshot.inputs.get(request.state),
-            visit=_visit(doc, meta),
+            entry_epoch=_entry_epoch(doc, meta),
         )
         return Decision(answer=held)
     refusal = _why_not(doc, meta, request, snapshot)
@@ -198,7 +198,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             state=request.state,
             doc=taken,
             given=snapshot.inputs.get(request.state),
-            visit=_visit(doc, _meta(snapshot)),
+            entry_epoch=_entry_epoch(doc, _meta(snapshot)),
         ),
         changes=Changes(
             states={request.state: taken},
@@ -301,7 +301,7 @@ def _owner_differs(doc: StateDoc, owner: str | None) -> bool:
     return owner is not None and doc.lease.owner_agent_id is not None and owner != doc.lease.owner_agent_id
 
 
-def _visit(doc: StateDoc, meta: Meta) -> int:
+def _entry_epoch(doc: StateDoc, meta: Meta) -> int:
     return doc.entry_epoch or from_text(meta.created_at) or 0
 
 

@@ -282,7 +282,7 @@ def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answe
             "state": state,
             "lease": write_lease(doc.lease),
             "attempts": doc.attempts,
-            "visit": doc.entry_epoch,
+            "entry_epoch": doc.entry_epoch,
             **_timeouts_shown(doc),
             "provenance": mark_of_input(state, doc),
             "input": given,

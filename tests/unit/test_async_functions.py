@@ -246,6 +246,26 @@ def test_lines_of_a_function_are_numbered_and_sent_before_its_result() -> None:
         assert tools.names[-1] == "update_workflow_control_plane"
 
 
+def test_what_an_async_function_sends_has_arrived_before_its_result_is_written() -> None:
+    returning, written, in_order = threading.Event(), threading.Event(), []
+
+    async def work(given: Any, context: TaskContext) -> Any:
+        context.log("the last words")
+        returning.set()
+
+    def log(**_: Any) -> Answer:
+        assert returning.wait(LONG)
+        in_order.append(not written.wait(0.2))
+        return {}
+
+    def write(**_: Any) -> Answer:
+        written.set()
+        return {}
+
+    worker(FakeTools(log_event=log, update_workflow_control_plane=write), {"A": work}).handle(event())
+    assert in_order == [True]
+
+
 def test_a_line_never_fails_the_function(caplog: pytest.LogCaptureFixture) -> None:
     def talk(given: Any, context: TaskContext) -> Any:
         context.log("x" * 3000, when=object())

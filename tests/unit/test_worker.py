@@ -64,13 +64,21 @@ def test_a_function_that_asks_for_it_is_told_which_call_it_is() -> None:
         seen.append(context)
         return given
 
-    granted = {"input": 1, "lease": {"epoch": 41}, "updated_state": {"attempts": 2, "visit": 7}}
-    next_lease: Answer = {"lease": {"token": "t", "epoch": 42}, "attempts": 3, "visit": 8}
+    granted: Answer = {"input": 1, "lease": {"epoch": 41}, "updated_state": {"attempts": 2, "entry_epoch": 7}}
+    granted["task_token"] = "secret-1"
+    next_lease: Answer = {"lease": {"token": "t", "epoch": 42}, "attempts": 3, "entry_epoch": 8}
     claims: list[Answer] = [{"claimed": claimed("B") | next_lease}, {}]
     tools = FakeTools(acquire_state_lease=granted, update_workflow_control_plane=lambda **_: claims.pop(0))
     worker(tools, {"A": work, "B": work}).handle(event())
     assert seen == [
-        TaskContext(workflow_id=RUN, state="A", attempt=2, epoch=41, idempotency_key=idempotency_key_of(RUN, "A", 7)),
+        TaskContext(
+            workflow_id=RUN,
+            state="A",
+            attempt=2,
+            epoch=41,
+            task_token="secret-1",
+            idempotency_key=idempotency_key_of(RUN, "A", 7),
+        ),
         TaskContext(workflow_id=RUN, state="B", attempt=3, epoch=42, idempotency_key=idempotency_key_of(RUN, "B", 8)),
     ]
 

@@ -1,0 +1,62 @@
+"""docs/functions.md: what it shows in Python runs, and what it says of the idempotency key is how it is made."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dcf import testing
+from dcf.core import task_log
+from dcf.task_context import idempotency_key_of
+from dcf.worker import FUNCTIONS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "functions.md").read_text("utf-8")
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+    for name in ("Charge", "Poll", "Total"):
+        monkeypatch.delitem(FUNCTIONS, name, raising=False)
+    yield FUNCTIONS
+    for name in ("Charge", "Poll", "Total"):
+        FUNCTIONS.pop(name, None)
+
+
+def one(state: str) -> Any:
+    return {"StartAt": state, "States": {state: {"Type": "Task", "End": True}}}
+
+
+def test_its_functions_work(registered: dict[str, Any]) -> None:
+    for block in BLOCKS[:3]:
+        exec(compile(block, "docs/functions.md", "exec"), {"__name__": "page"})
+    story = testing.run(one("Charge"), {"total": 5})
+    assert story.output["paid"] == 5
+    assert story.output["key"].startswith("dcf-")
+    assert [(line.message, line.fields) for line in story.log] == [("charging", {"total": 5})]
+    assert testing.run(one("Charge"), {"total": 0}).error == "NothingToPay"
+    assert testing.run(one("Poll"), {"seconds": 0}).output == {"polled": True}
+    assert testing.run(one("Total"), [{"item": "pen", "count": 2}, {"item": "ink"}]).output == {"count": 3}
+    assert testing.run(one("Total"), [{}]).error == "DCF.InvalidInput"
+
+
+def test_its_tests_pass() -> None:
+    module: dict[str, Any] = {"__name__": "page"}
+    exec(compile(BLOCKS[3], "docs/functions.md", "exec"), module)
+    tests = [found for name, found in module.items() if name.startswith("test_")]
+    assert len(tests) == 3
+    for each in tests:
+        each()
+
+
+def test_the_key_is_made_of_what_the_page_says() -> None:
+    digest = hashlib.sha256(b"orders-7\nEach/17/Score\n1767225600000000").hexdigest()
+    assert idempotency_key_of("orders-7", "Each/17/Score", 1_767_225_600_000_000) == f"dcf-{digest[:32]}"
+
+
+def test_the_limits_of_log_are_those_that_hold() -> None:
+    lines, characters, size = task_log.MOST_LINES, task_log.LONGEST_MESSAGE, task_log.MOST_BYTES
+    assert f"{lines} lines for each lease, {characters:,} characters and {size:,} bytes" in PAGE
