@@ -85,7 +85,7 @@ def _graph(
     return [
         Row(what=f"{name}, {size} tasks ({steps} executed)", figure=round(many, 2), unit="PING/step", bound=12),
         Row(what=f"{name}, 1000 : 50", figure=round(many / few, 2), unit="ratio", bound=1.3),
-        Row(what=f"{name}, {size} tasks", figure=round(commands, 1), unit="commands/step", bound=15),
+        Row(what=f"{name}, {size} tasks", figure=round(commands, 1), unit="commands/step", bound=11),
         Row(what=f"{name}, {size} tasks", figure=round(memory), unit="bytes/state", bound=1210),
     ]
 

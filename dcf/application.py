@@ -45,6 +45,7 @@ from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.deliveries import SharedDeliveries
 from dcf.store.edits import Edits
+from dcf.store.expiring import Expiring
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
@@ -176,7 +177,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             notifications=notifications,
             retention=parts.retention,
             clock=_clock(parts, deliveries, activity, connections),
-            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes)),
+            sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
             history=parts.history,

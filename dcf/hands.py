@@ -77,6 +77,23 @@ class Hands:
                 self._worker.drop(event, error)
                 continue
             self._take([] if work is None else [work])
+            if work is not None and "/" in work.state:
+                self._take_others(work)
+
+    def _take_others(self, work: "Work") -> None:
+        """Lease what else is ready where others are often ready too: beside a state of a Parallel or Map."""
+        with self._changed:
+            free = 0 if self._stop.is_set() else max(0, self._count - self._held)
+            self._held += free  # so that a completion sent meanwhile does not ask for the same hands
+        found: list[Work] = []
+        try:
+            found = self._worker.claim(work.workflow_id, free) if free else []
+        except DcfError as error:
+            log.warning("%s: nothing more is leased: %s", work.workflow_id, error.message)
+        finally:
+            with self._changed:
+                self._held -= free
+            self._take(found)
 
     def _wait_for_a_hand(self) -> None:
         with self._changed:

@@ -54,6 +54,22 @@ class LeaseCalls:
             return str(answer.get("error"))
         return _work(workflow_id, state, token, answer, answer.get("updated_state") or {})
 
+    def claim(self, workflow_id: str, most: int) -> list[Work]:
+        """Lease ready states of a run, so many at most."""
+        token = f"lease-{secrets.token_hex(16)}"
+        answer = self._tools.call(
+            "claim_ready_state",
+            workflow_id=workflow_id,
+            owner_agent_id=self.agent_id,
+            lease_ttl_s=self._ttl_s,
+            lease_token=token,
+            claim_next=most,
+        )
+        if answer.get("code") != "ok":
+            return []
+        first = _work(workflow_id, answer["state"], token, answer, answer.get("updated_state") or {})
+        return [first, *(claimed_work(workflow_id, one) for one in answer["claimed"])]
+
     def renew(self, work: Work) -> str | None:
         """Extend the lease, also an expired one that no other agent has taken; return why it was refused, or None."""
         answer = self._tools.call(

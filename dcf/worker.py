@@ -189,6 +189,15 @@ class Worker:
         finally:
             self._is_asking = False
 
+    def claim(self, workflow_id: str, most: int) -> list[Work]:
+        """Lease ready states of a run, so many at most."""
+        self._is_asking = True
+        try:
+            found = [self._served(work) for work in self._leases.claim(workflow_id, most)]
+            return [work for work in found if work is not None]
+        finally:
+            self._is_asking = False
+
     def carry_out(self, work: Work) -> Result | None:
         """Call the function, and keep the lease meanwhile; return its result, or None if it was cancelled."""
         call = self._begun(work)
@@ -314,7 +323,10 @@ class Worker:
         return None
 
     def _claimed(self, workflow_id: str, claimed: Mapping[str, Json]) -> Work | None:
-        work = claimed_work(workflow_id, claimed)
+        return self._served(claimed_work(workflow_id, claimed))
+
+    def _served(self, work: Work) -> Work | None:
+        """Take a state that was leased unasked; give it back if there is no function for it."""
         if name_of(work.state) in self._plans:
             return self._taken(work)
         self.give_back(work)

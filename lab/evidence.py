@@ -39,7 +39,7 @@ ENDINGS = ("StateSucceeded", "StateFailed", "StateRetried")
 BY_THE_CLOCK = ("States.Timeout", "States.HeartbeatTimeout", "DCF.AttemptsExhausted")
 """Errors of states that no holder ended."""
 
-FREE = ("cancel", "skip", "error")
+FREE = ("cancel", "skip", "error", "retry")
 """What an operator does to a run after which its end is not determined."""
 
 
@@ -77,7 +77,9 @@ class Grant:
 class Story:
     """Everything about one run. `losses` are the times between which an acknowledged write may be gone.
 
-    `children` are the meta documents of its child runs, `signals_kept` the numbers of signals that no state took.
+    `children` are the meta documents of its child runs, `signals_kept` the numbers of signals that no state took;
+    `kept` is what Redis has of a run that was to be deleted, `repeats` the run that it repeats, `repeated_as` the one
+    that repeats it.
     """
 
     run: str
@@ -91,6 +93,10 @@ class Story:
     documents_later: Mapping[str, Any] = field(default_factory=dict)
     observed: tuple[Mapping[str, Any], ...] = ()
     left: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    is_to_be_deleted: bool = False
+    repeats: str | None = None
+    repeated_as: str | None = None
     planner_told: tuple[str, ...] = ()
     losses: tuple[tuple[float, float], ...] = ()
     children: tuple[Mapping[str, Any], ...] = ()
@@ -120,6 +126,11 @@ class Story:
     def is_free(self) -> bool:
         """True if an operator may have done what leaves open how the run ends."""
         return any(call.op in FREE and not call.is_refused for call in self.calls)
+
+    @property
+    def is_deleted(self) -> bool:
+        """True if the run was to be deleted and is gone."""
+        return self.is_to_be_deleted and not self.meta
 
     @cached_property
     def resolved(self) -> frozenset[tuple[str, int]]:
@@ -222,6 +233,16 @@ def read_left(client: Any, run: str) -> tuple[str, ...]:
     left += [f"{claims} claims"] if claims else []
     left += ["a place in the list of live runs"] if client.zscore(keys.LIVE, run) is not None else []
     return tuple(left)
+
+
+def read_kept(client: Any, run: str) -> tuple[str, ...]:
+    """Return the keys of a run, and the lists that name it."""
+    of_run = RunKeys(run).meta.removesuffix("meta")
+    found = [key.decode() for key in client.scan_iter(match=f"{of_run}*", count=1000)]
+    found = [key for key in found if key != RunKeys(run).barrier]  # whoever waits for replicas writes it, for a minute
+    for key in client.scan_iter(match="cp:idx:*", count=1000, _type="zset"):
+        found += [key.decode()] if client.zscore(key, run) is not None else []
+    return tuple(found)
 
 
 def read_planner_mail(client: Any, agent: str = PLANNER) -> dict[str, list[str]]:

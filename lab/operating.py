@@ -1,7 +1,9 @@
 """The operator process of the lab: pauses and resumes some runs, resolves and assigns their states, cancels a few.
 
 In a run that is only helped, it ends a state as its worker would, so that what must come of the run stays the same. In
-a run that it treats as it likes it also skips and fails states, and cancels; how such a run ends is not determined.
+a run that it treats as it likes it also skips and fails states, cancels, and lets it go on after its end; how such a
+run ends is not determined. Half of those it deletes. Some other runs it repeats as new ones, of which the same must
+come.
 """
 
 import random
@@ -11,13 +13,16 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
+from dcf.core.answers import Created
 from dcf.core.model import OPEN, RunStatus
 from dcf.core.operations import RunAnswer
+from dcf.core.repeating import Rerun
 from dcf.core.resolving import Resolve
+from dcf.core.retention import Deleted
 from dcf.errors import DcfError
-from dcf.runs.lifecycle import Lifecycle, Operated
+from dcf.values.refusal import Refusal
 from lab import signalling
 from lab.crews import AGENTS
 from lab.evidence import is_task
@@ -30,11 +35,19 @@ from lab.workflows import draw
 _HELPED, _FREE = (1, 3, 7), 5
 """Remainders by 8 of the seeds of runs that are helped, and that are treated freely."""
 
+_REPEATED = 2
+"""Remainder by 8 of the seeds of runs that are repeated as new ones."""
+
+_DELETED = 13
+"""Remainder by 16 of the seeds of runs that are deleted after their end: half of those that are treated freely."""
+
+_AGAIN = "-again"
 THREADS = 3
 _ACTIONS = 15
 """Most things that are done to one run."""
 
 _PAUSE_S = (0.02, 0.3)
+_Answer: TypeAlias = RunAnswer | Created | Deleted | Refusal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,14 +62,29 @@ class OperatorDuty:
 
 def is_operated(seed: int) -> bool:
     """Return True if the operator does something to the run of this seed."""
-    return seed % 8 in (*_HELPED, _FREE)
+    return seed % 8 in (*_HELPED, _FREE, _REPEATED)
+
+
+def is_deleted(seed: int) -> bool:
+    """Return True if the run of this seed is deleted after its end."""
+    return seed % 16 == _DELETED
+
+
+def again(run: str, seed: int) -> str | None:
+    """Return the id of the run as which this one is repeated; None if it is not."""
+    return f"{run}{_AGAIN}" if seed % 8 == _REPEATED and not run.endswith(_AGAIN) else None
+
+
+def repeated_from(run: str) -> str | None:
+    """Return the run that this one repeats; None if it is none of those."""
+    return run.removesuffix(_AGAIN) if run.endswith(_AGAIN) else None
 
 
 def main(duty: OperatorDuty) -> None:
     """Operate on several threads, each with runs of its own, until killed."""
     with opened(duty.place) as dcf:
-        operations = Operations(dcf.lifecycle, Recorder(duty.calls, "operator"))
-        runs = [run for run, seed in duty.seeds.items() if is_operated(seed)]
+        operations = Operations(dcf, Recorder(duty.calls, "operator"))
+        runs = [run for run, seed in duty.seeds.items() if is_operated(seed) and repeated_from(run) is None]
         for number in range(THREADS):
             operator = Operator(duty=duty, dcf=dcf, verbs=operations, runs=runs[number::THREADS], number=number)
             threading.Thread(target=operator.work, daemon=True).start()
@@ -67,8 +95,9 @@ def main(duty: OperatorDuty) -> None:
 class Operations:
     """The requests of an operator, each noted. One with the id of an earlier one is a repetition of it."""
 
-    def __init__(self, lifecycle: Lifecycle, recorder: Recorder) -> None:
-        self._lifecycle = lifecycle
+    def __init__(self, dcf: Dcf, recorder: Recorder) -> None:
+        self._dcf = dcf
+        self._lifecycle = dcf.lifecycle
         self._recorded = Recorded(None, recorder, "operator")  # type: ignore[arg-type]  # it makes no worker's calls
 
     def cancel(self, run: str, asked: str) -> Heard:
@@ -91,11 +120,24 @@ class Operations:
             op, run, wish.state, asked, lambda: self._lifecycle.resolve(run, wish, request_id=asked), how=how
         )
 
+    def retry(self, run: str, asked: str) -> Heard:
+        """Let the run go on after its end."""
+        return self._noted("retry", run, "", asked, lambda: self._dcf.retrying.retry(run, request_id=asked))
+
+    def rerun(self, run: str, new: str) -> Heard:
+        """Repeat the run as a new one; the new one's id is that of the request."""
+        wish = Rerun(workflow_id=new, agents={})
+        return self._noted("rerun", run, "", new, lambda: self._dcf.starting.rerun(run, wish, new))
+
+    def delete(self, run: str, asked: str) -> Heard:
+        """Delete the run."""
+        return self._noted("delete", run, "", asked, lambda: self._dcf.retention.delete(run, request_id=asked))
+
     def surely(self, call: Callable[[], Heard]) -> Heard:
         """Repeat a request until its outcome is known."""
         return self._recorded.surely(call)
 
-    def _noted(self, op: str, run: str, state: str, asked: str, call: Callable[[], Operated], **more: Any) -> Heard:
+    def _noted(self, op: str, run: str, state: str, asked: str, call: Callable[[], _Answer], **more: Any) -> Heard:
         note = {"state": state, "content": {"request": asked, **more}}
         return self._recorded.noted(op, run, note, lambda: _heard(call(), state))
 
@@ -128,14 +170,34 @@ class Operator:
             over = found.meta is None or found.meta.status is not RunStatus.RUNNING
             reached = (path for path, doc in found.states.items() if doc.status in OPEN and doc.is_ready)
             self.left[run] -= 1
-            self.act(run, [path for path in reached if is_task(path)])
-            if over or not self.left[run]:
+            if over:
+                goes_on = self.act_on_ended(run)
+            else:
+                goes_on = True
+                self.act(run, [path for path in reached if is_task(path)])
+            if not (goes_on and self.left[run]):
                 del self.left[run]
+
+    def act_on_ended(self, run: str) -> bool:
+        """Let a run go on that is over, delete it, or leave it. Return True if it goes on."""
+        seed = self.duty.seeds[run]
+        new = again(run, seed)
+        if new is not None:
+            self.verbs.surely(lambda: self.verbs.rerun(run, new))
+        if seed % 8 != _FREE:
+            return False
+        if self.luck.random() < 0.6 and self.ask(lambda asked: self.verbs.retry(run, asked)).code == "ok":
+            return True
+        if is_deleted(seed):
+            self.ask(lambda asked: self.verbs.delete(run, asked))
+        return False
 
     def act(self, run: str, tasks: list[str]) -> None:
         """Do one thing to a run, or to one of these Tasks of it, which were open just now."""
         on_run: list[Callable[[str], object]] = [self.pause, self.repeat]
         on_task: list[Callable[[str, str], object]] = [self.help, self.help, self.assign] if tasks else []
+        if self.duty.seeds[run] % 8 == _REPEATED:
+            on_run, on_task = [self.rerun], []
         if self.duty.seeds[run] % 8 == _FREE:
             on_run.append(self.cancel)
             on_task += [self.skip, self.fail] if tasks else []
@@ -183,6 +245,12 @@ class Operator:
         if self.luck.random() < 0.3:
             self.ask(lambda asked: self.verbs.cancel(run, asked))
 
+    def rerun(self, run: str) -> None:
+        """Repeat the run as a new one, again and again as the same."""
+        new = again(run, self.duty.seeds[run])
+        if new is not None:
+            self.verbs.surely(lambda: self.verbs.rerun(run, new))
+
     def repeat(self, _: str) -> None:
         """Make an earlier request again, which must change nothing."""
         if self.past:
@@ -202,7 +270,13 @@ def as_worker(expected: Expected, path: str) -> Resolve | None:
     return Resolve(state=path, how="output", output=answer)
 
 
-def _heard(answer: Operated, state: str) -> Heard:
-    if isinstance(answer, RunAnswer):
-        return Heard(code="ok", state=state, repeated=answer.repeated)
-    return Heard(code=answer.code)
+def _heard(answer: _Answer, state: str) -> Heard:
+    match answer:
+        case RunAnswer(repeated=repeated):
+            return Heard(code="ok", state=state, repeated=repeated)
+        case Created(existed=existed):
+            return Heard(code="ok", repeated=existed)
+        case Deleted(existed=existed):
+            return Heard(code="ok", repeated=not existed)
+        case _:
+            return Heard(code=answer.code)

@@ -15,6 +15,7 @@ from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.retention import Retention
+from dcf.runs.retrying import RunRetrying
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.store.agents import AgentRecords
@@ -53,7 +54,9 @@ class Dcf:
     plane: ControlPlane
     lifecycle: Lifecycle
     signals: SignalSending
+    retrying: RunRetrying
     starting: Starting
+    retention: Retention
     notifications: Notifications
     clock: RunClock
     inbox: Inbox
@@ -90,7 +93,9 @@ def opened(place: Place) -> Iterator[Dcf]:
             plane=plane,
             lifecycle=Lifecycle(plane),
             signals=SignalSending(plane),
+            retrying=RunRetrying(plane),
             starting=starting,
+            retention=retention,
             notifications=notifications,
             clock=RunClock(plane, index, DueRuns(connections), outbox, retention, deliveries, ServerTime(connections)),
             inbox=inbox,

@@ -14,7 +14,7 @@ Rule: TypeAlias = Callable[[Story], Iterator[str]]
 
 _BY_HOLDER = ("LeaseRenewed", "LeaseReleased", "StateUpdated", "TaskLogged")
 _WRITES = ("complete", "write", "renew")
-_BY_OPERATOR = ("pause", "resume", "cancel", "resolve", "skip", "error")
+_BY_OPERATOR = ("pause", "resume", "cancel", "resolve", "skip", "error", "retry")
 _ENDS = ("RunSucceeded", "RunFailed", "RunCancelled")
 _TERMINAL = ("succeeded", "failed", "skipped", "cancelled")
 
@@ -58,12 +58,14 @@ def no_stale_write(story: Story) -> Iterator[str]:
             holder[found.state] = found.epoch
         elif found.type in _BY_HOLDER and holder.get(found.state) != found.epoch:
             yield f"{found.told()}, while epoch {holder.get(found.state)} held the state"
-        elif (found.state, found.epoch) in story.resolved:
+        elif (found.state, found.epoch) in story.resolved and found.type in {"StateResolved", *ENDINGS}:
             holder[found.state] = None
         elif _is_by_holder(found) and holder.get(found.state) is None and not _is_odd_input(story, found):
             yield f"{found.told()}, while nobody held the state"
         if found.type in {*ENDINGS, "LeaseReleased", "StateCancelled"}:
             holder[found.state] = None
+        if found.type == "RunRetried":
+            holder = dict.fromkeys(holder)  # whoever held a state when the run ended has lost it
     yield from _stale_answers(story)
 
 
@@ -265,14 +267,19 @@ def nobody_gets_a_lease_in_a_paused_run(story: Story) -> Iterator[str]:
 
 
 def an_operators_requests_take_effect_once(story: Story) -> Iterator[str]:
-    """Whatever was resolved or cancelled has a request of its own; what a request was told to have done is there."""
-    for ops, type_ in ((("resolve", "skip", "error"), "StateResolved"), (("cancel",), "RunCancelled")):
+    """Whatever was resolved, retried or cancelled has a request of its own; what one was told to have done is there."""
+    verbs = (
+        (("resolve", "skip", "error"), "StateResolved"),
+        (("retry",), "RunRetried"),
+        (("cancel",), "RunCancelled"),
+    )
+    for ops, type_ in verbs:
         asked = {_asked(call) for call in story.calls if call.op in ops and not call.is_refused}
         done = sum(1 for _ in story.of(type_))
         if done > len(asked):
             yield f"{done} times {type_}, by {len(asked)} requests"
         told = {_asked(call) for call in _kept(story, *ops)}
-        if done < len(told) and type_ == "StateResolved":
+        if done < len(told) and type_ != "RunCancelled":
             yield f"{done} times {type_}, and {len(told)} requests were told to have done it"
 
 
@@ -326,6 +333,23 @@ def children_are_started_once_and_end_with_their_parents(story: Story) -> Iterat
         yield from (f"child {name} goes on" for name, found in status.items() if found == "running")
 
 
+def a_deleted_run_is_gone(story: Story) -> Iterator[str]:
+    """Nothing is kept of a deleted run, no list names it, and no late call brings it back."""
+    if story.is_deleted:
+        yield from (f"kept of a deleted run: {name}" for name in story.kept)
+
+
+def a_run_is_repeated_once(story: Story) -> Iterator[str]:
+    """However often a run is repeated as the same new one, that is created once, and both name each other."""
+    if sum(1 for _ in story.of("RunCreated")) > 1:
+        yield "the run was created twice"
+    if story.repeats is not None and story.meta and story.meta.get("rerun_of") != story.repeats:
+        yield f"it repeats {story.meta.get('rerun_of')}, not {story.repeats}"
+    named = story.meta.get("reruns") or []
+    if story.repeated_as is not None and story.meta and named != [story.repeated_as]:
+        yield f"it was repeated as {named}, not as {story.repeated_as} alone"
+
+
 def passing_faults_are_told_as_such(story: Story) -> Iterator[str]:
     """No fault of a server is told as one that stays, or as a defect: whoever hears that gives up a finished result."""
     for call in story.calls:
@@ -360,11 +384,17 @@ RULES: tuple[Rule, ...] = (
     an_operators_requests_take_effect_once,
     each_signal_is_taken_once,
     children_are_started_once_and_end_with_their_parents,
+    a_deleted_run_is_gone,
+    a_run_is_repeated_once,
     passing_faults_are_told_as_such,
     nothing_is_left_over,
 )
 
 
+_OF_THE_DELETED: tuple[Rule, ...] = (a_deleted_run_is_gone, passing_faults_are_told_as_such)
+
+
 def judge(story: Story) -> list[tuple[str, str]]:
-    """Return every violation: the rule and the sentence."""
-    return [(rule.__name__, sentence) for rule in RULES for sentence in rule(story)]
+    """Return every violation: the rule and the sentence. Of a deleted run there is no history to judge."""
+    rules = _OF_THE_DELETED if story.is_deleted else RULES
+    return [(rule.__name__, sentence) for rule in rules for sentence in rule(story)]

@@ -17,6 +17,7 @@ from dcf.core.answers import Created
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
 from dcf.core.finalization import Finalize
+from dcf.core.repeating import Rerun
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
@@ -29,6 +30,7 @@ from lab.evidence import (
     read_children,
     read_documents,
     read_happenings,
+    read_kept,
     read_kept_signals,
     read_left,
     read_meta,
@@ -94,7 +96,11 @@ class Batch:
         self._folder = kind.home / f"batch-{seeds.start}"
         self._crew = Crew(self._folder)
         chosen = seeds if only is None else (only,)
-        self._workflows = {f"lab-{kind.name}-{seed}": draw(seed) for seed in chosen}
+        self._workflows: dict[str, Workflow] = {}
+        for seed in chosen:
+            run, workflow = f"lab-{kind.name}-{seed}", draw(seed)
+            new = operating.again(run, seed)
+            self._workflows |= {run: workflow} | ({} if new is None else {new: workflow})
         self._struck: list[tuple[float, str]] = []
         self._observed: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
         self._over = threading.Event()
@@ -167,7 +173,15 @@ class Batch:
             dcf, seeds, Recorder(self._folder / "signals of the lab.jsonl", "signaller")
         )
         for run, workflow in self._workflows.items():
-            self._create(dcf, run, workflow)
+            if operating.repeated_from(run) is None:
+                self._create(dcf, run, workflow)
+
+    def _repeat(self, dcf: Dcf, run: str) -> None:
+        """Repeat a run as this one, unless that is done; nothing comes of it while the other is gone."""
+        source = operating.repeated_from(run)
+        assert source is not None, "it repeats another run"
+        with suppress(UnknownRun):  # a power loss took the source back
+            patiently(lambda: dcf.starting.rerun(source, Rerun(workflow_id=run, agents={}), run))
 
     def _create(self, dcf: Dcf, run: str, workflow: Workflow) -> None:
         """Create and start a run, as often as it takes."""
@@ -194,8 +208,10 @@ class Batch:
     def _resume_all(self, dcf: Dcf) -> None:
         """Let runs go on that the operator paused; it does nothing any more."""
         self._crew.end("operator")
-        by_hand = operating.Operations(dcf.lifecycle, Recorder(self._folder / "resumed.jsonl", "the lab"))
+        by_hand = operating.Operations(dcf, Recorder(self._folder / "resumed.jsonl", "the lab"))
         for run in self._workflows:
+            if operating.repeated_from(run) is not None:
+                self._repeat(dcf, run)
             try:
                 found = patiently(lambda run=run: dcf.plane.read(run, ()))  # type: ignore[misc]
             except UnknownRun:  # a power loss took it back
@@ -225,6 +241,11 @@ class Batch:
             meta = dcf.plane.read(run, ()).meta
         except UnknownRun:
             meta = None
+        if meta is None and operating.is_deleted(self._workflows[run].seed):
+            return False
+        if meta is None and operating.repeated_from(run) is not None:
+            self._repeat(dcf, run)
+            return True
         if meta is None or (meta.status == "running" and not meta.is_started):
             self._create(dcf, run, self._workflows[run])
             return True
@@ -250,6 +271,9 @@ class Batch:
         for run in ended:
             patiently(lambda run=run: dcf.plane.finalize(run, Finalize(workflow_id=run)))  # type: ignore[misc]
         self._drain(client)
+        for run, workflow in self._workflows.items():
+            if operating.is_deleted(workflow.seed):
+                patiently(lambda run=run: dcf.retention.delete(run))  # type: ignore[misc]
         before = {run: read_documents(client, run) for run in self._workflows}
         self._call_late(dcf)
         by_run = defaultdict[str, list[Call]](list)
@@ -267,6 +291,10 @@ class Batch:
                 documents=before[run] if run in ended else {},
                 documents_later=read_documents(client, run) if run in ended else {},
                 left=read_left(client, run),
+                kept=read_kept(client, run) if operating.is_deleted(workflow.seed) else (),
+                is_to_be_deleted=operating.is_deleted(workflow.seed),
+                repeats=operating.repeated_from(run),
+                repeated_as=operating.again(run, workflow.seed),
                 planner_told=tuple(mail.get(run, ())),
                 losses=tuple(self._kind.losses),
                 children=read_children(client, run),

@@ -126,17 +126,19 @@ def resolve(
         _print(run, "resolved", answer, as_json=as_json)
 
 
-def release(run: RunArgument, state: State, yes: Yes = False, as_json: JsonFlag = False) -> None:
+def release(run: RunArgument, state: State, reason: Reason = None, yes: Yes = False, as_json: JsonFlag = False) -> None:
     """End the lease on a state, whoever holds it, so that another agent can take it; its late result is refused.
 
     It asks before; --yes skips the question.
     """
     from dcf.core.inspection import public_state
     from dcf.core.lease import Release
+    from dcf.core.operations import check_reason
 
     ask(f"Take {clean(state)} of run {clean(run)} from whoever holds it?", yes=yes)
     with opening.application() as found, by_the_local_user():
-        answer = accepted(found.control_plane.release(run, Release(state=state, token=None, force=True)), run)
+        request = Release(state=state, token=None, force=True, reason=check_reason(reason))
+        answer = accepted(found.control_plane.release(run, request), run)
     if as_json:
         shown = {"workflow_id": run, "state": state, "outcome": answer.outcome, "document": public_state(answer.doc)}
         typer.echo(json_text(shown, indent=2))

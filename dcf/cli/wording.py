@@ -21,4 +21,4 @@ def in_commands(sentence: str, run: str) -> str:
     """Return a sentence about a run with the names of commands in place of those of tools."""
     for tool, command in _COMMANDS:
         sentence = sentence.replace(tool, f"`dcf {command.format(clean(run))}`")
-    return sentence
+    return sentence.replace("with rerun", f"with `dcf rerun {clean(run)}`")

@@ -19,7 +19,7 @@ class StateRefusal(Refusal):
 
 @record(frozen=True, slots=True, kw_only=True)
 class Leased:
-    """The caller holds the lease. `given` is the state's input, if it was read.
+    """The caller holds the lease. `given` is the state's input, if it was read. `others` were claimed with it.
 
     `entry_epoch` is the epoch of what entered the state; for the first state of a run, when the run was created.
     """
@@ -29,6 +29,7 @@ class Leased:
     doc: StateDoc
     given: Json = None
     entry_epoch: int = 0
+    others: tuple["Leased", ...] = ()
 
 
 @record(frozen=True, slots=True, kw_only=True)

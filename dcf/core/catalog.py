@@ -224,6 +224,21 @@ def agents_in(assignments: Json) -> tuple[str, ...]:
     return tuple(dict.fromkeys(agent for value in found for agent in read_assignment(value)))
 
 
+def reassigned(meta: Mapping[str, Json], agents: Mapping[str, Json]) -> dict[str, Json]:
+    """Return the fields of meta for other assignments.
+
+    Agents that have no state any more stay named as `former_agents`: the lists of runs by agent still have the run.
+    """
+    now = set(agents_in(agents))
+    former = [agent for agent in agents_ever(meta) if agent not in now]
+    return {"agents": dict(agents)} | ({"former_agents": former} if former else {})
+
+
+def agents_ever(meta: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return the agents that are assigned now, or were before, each once."""
+    return tuple(dict.fromkeys((*agents_in(meta.get("agents")), *agents_in({"": meta.get("former_agents")}))))
+
+
 def read_row(found: Mapping[str, Json], workflow_id: str, most_states: int) -> RunRow:
     """Read the fields of a meta document that the list shows; `states` are at most one more than `most_states`."""
     status, states, tags = found.get("status"), found.get("states"), found.get("tags")

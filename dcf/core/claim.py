@@ -1,10 +1,12 @@
-"""Finds the next ready state that an agent may take, and leases it in the same call. Only one caller gets it.
+"""Finds the next ready states that an agent may take, and leases them in the same call. Only one caller gets each.
 
 Pure. The open states of a run are read as a page, in the order in which the clock looks at them.
 """
 
+from collections.abc import Iterable
+
 from dcf.core.answers import Leased, NothingReady
-from dcf.core.decision import Decision, Snapshot
+from dcf.core.decision import Changes, Decision, Snapshot
 from dcf.core.lease import Acquire, acquire
 from dcf.core.model import RunStatus
 from dcf.core.refusals import run_closed, run_paused
@@ -23,27 +25,57 @@ class MaybeExpired:
 
 
 def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired | NothingReady | Refusal]:
-    """Lease the first claimable state of this page that nobody else is about to take.
+    """Lease the first claimable states of this page that nobody else is about to take, as many as are wished for.
 
-    A repeated request returns the state it got before.
+    Each has a token of its own. A repeated request returns the states it got before, and takes no others.
     """
     assert snapshot.meta is not None, "the control plane checks that the run exists before it decides"
     if snapshot.meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_closed(snapshot.meta.status))
-    mine = [state for state, doc in snapshot.states.items() if doc.lease.is_held_with(wish.token)]
+    mine = _held_before(snapshot, wish)
     free = [state for state, doc in snapshot.states.items() if doc.is_claimable(snapshot.now)]
     overdue = [state for state, at in snapshot.held.items() if at <= snapshot.now]
     if overdue and not mine and not snapshot.meta.is_paused:
         return Decision(answer=MaybeExpired(overdue[0]))
     takeable = [] if snapshot.meta.is_paused else [state for state in free if state not in snapshot.taken]
-    for state in (*mine, *takeable):
-        decision = acquire(snapshot, replace(wish, state=state))
-        if isinstance(decision.answer, Leased):
-            return Decision(answer=decision.answer, changes=decision.changes)
+    found = Decision(answer=mine) if mine else _taken(snapshot, wish, takeable)
+    if found.answer:
+        first, *others = found.answer
+        return Decision(answer=replace(first, others=tuple(others)), changes=found.changes)
     if snapshot.meta.is_paused:
         return Decision(answer=run_paused())
     is_contested = any(state in snapshot.taken for state in free)
     return Decision(answer=NothingReady(examined=snapshot.page, is_contested=is_contested))
+
+
+def tokens_of(wish: Acquire) -> tuple[str, ...]:
+    """Return a token for each state that a claim may take: its own, and such as nobody can compute without that."""
+    return (wish.token, *(next_token(wish.token, f"\n{number}") for number in range(1, wish.most)))
+
+
+def _held_before(snapshot: Snapshot, wish: Acquire) -> tuple[Leased, ...]:
+    """Return the leases that an earlier call of this claim was granted."""
+    held = [
+        (state, token)
+        for token in tokens_of(wish)
+        for state, doc in snapshot.states.items()
+        if doc.lease.is_held_with(token)
+    ]
+    answers = (acquire(snapshot, replace(wish, state=state, token=token)).answer for state, token in held)
+    return tuple(answer for answer in answers if isinstance(answer, Leased))
+
+
+def _taken(snapshot: Snapshot, wish: Acquire, states: Iterable[str]) -> Decision[tuple[Leased, ...]]:
+    """Lease the first of these states that can be leased."""
+    tokens, granted, changes = tokens_of(wish), list[Leased](), Changes()
+    for state in states:
+        if len(granted) == len(tokens):
+            break
+        decision = acquire(snapshot, replace(wish, state=state, token=tokens[len(granted)]))
+        if isinstance(decision.answer, Leased) and decision.changes is not None:
+            granted.append(decision.answer)
+            changes.add(decision.changes)
+    return Decision(answer=tuple(granted), changes=changes)
 
 
 def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tuple[Leased, ...]:
@@ -64,7 +96,7 @@ def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tup
         wish = Acquire(state=state, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s)
         taken = acquire(snapshot, wish)
         if isinstance(taken.answer, Leased) and taken.changes is not None:
-            step.add(taken.changes)
+            step.writes.add(taken.changes)
             found.append(taken.answer)
     return tuple(found)
 

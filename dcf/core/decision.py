@@ -39,8 +39,8 @@ class Reads:
     `states` and meta are watched: if one changes before the commit, the decision runs again. Inputs and outputs need no
     watch, since only the holder of a watched state writes them. `agents` names states whose assignment is needed,
     `timers` those whose due time is. `open_states` is a page (offset, length) of the run's open states; those that
-    are changed must be unchanged until then. Inputs are read of those that are ready for the `seeker`. `claim` is a
-    token, to find the state that was claimed with it.
+    are changed must be unchanged until then. Inputs are read of those that are ready for the `seeker`. `claims` are
+    tokens, to find the states that were claimed with them.
 
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
@@ -61,7 +61,7 @@ class Reads:
     run_receipts: tuple[str, ...] = ()
     open_states: tuple[int, int] | None = None
     seeker: Seeker = Seeker()
-    claim: str | None = None
+    claims: tuple[str, ...] = ()
     signals: bool = False
     whole_meta: bool = False
     audit: bool = False
@@ -196,6 +196,14 @@ class Changes:
     signals: list[Signals] = field(default_factory=list)
     listed: bool = False
     assigned: tuple[str, ...] = ()
+
+    def add(self, more: "Changes") -> None:
+        """Add the changes of a lease that is granted in the same transaction."""
+        self.states.update(more.states)
+        self.events.extend(more.events)
+        self.timers.update(more.timers)
+        self.claims.update(more.claims)
+        self.receipts.update(more.receipts)
 
     def due(self, now: int, noted: int | None) -> int | None:
         """Return when the clock must look at the run because of these changes; None if it will look by then anyway.

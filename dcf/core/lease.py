@@ -25,7 +25,8 @@ _DEFAULT_TTL_S = 300
 class Acquire:
     """Request for the lease on a state, for `ttl_s` seconds.
 
-    `claims`: any state will do. Which one was leased is then recorded by token, so that a repetition finds it.
+    `claims`: any states will do, `most` of them at most. Which ones were leased is then recorded by token, so that a
+    repetition finds them.
     """
 
     state: str
@@ -36,6 +37,7 @@ class Acquire:
     may_take_over: bool = True
     set_running: bool = True
     claims: bool = False
+    most: int = 1
     attempts: int = 1
 
 
@@ -52,13 +54,17 @@ class Renew:
 
 @record(frozen=True, slots=True, kw_only=True)
 class Release:
-    """Request of the holder to give the lease back unfinished. `force` lets an operator end another's lease."""
+    """Request of the holder to give the lease back unfinished. `force` lets an operator end another's lease.
+
+    `reason` stands in the history.
+    """
 
     state: str
     token: str | None
     owner: str | None = None
     force: bool = False
     clear_owner: bool = True
+    reason: str | None = None
 
 
 def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
@@ -118,7 +124,9 @@ def release(snapshot: Snapshot, request: Release) -> Decision[Released | Refusal
         if refusal is not None:
             return Decision(answer=_unread(snapshot, request.state, request.token) or refusal)
     freed, kept = _freed(doc, snapshot.now, request)
-    event = Event(type="LeaseReleased", state=request.state, data={"epoch": doc.lease.epoch, "forced": request.force})
+    told: dict[str, int | bool | str] = {"epoch": doc.lease.epoch, "forced": request.force}
+    told |= {} if request.reason is None else {"reason": request.reason}
+    event = Event(type="LeaseReleased", state=request.state, data=told)
     at = freed.attention(snapshot.now + REMINDER_DELAY)
     timers: dict[str, int | None] = {} if freed.status.is_terminal else {request.state: at}
     return Decision(

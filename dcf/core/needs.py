@@ -182,11 +182,15 @@ def to_update_all(definition: Definition, requests: Sequence[Update]) -> Reads:
 
 
 def by_name(reads: Reads, known: tuple[str, ...]) -> Reads:
-    """Return the reads with these states, which are thought to be ready, in place of a page of the open states."""
-    if not known:
+    """Return the reads with these states, which are thought to be ready, in place of a page of the open states.
+
+    Those that are read anyway, such as the one that is left, are not among them: another thread has taken them.
+    """
+    others = tuple(path for path in known if path not in reads.states)
+    if not others:
         return reads
-    states = tuple(dict.fromkeys((*reads.states, *with_scopes(known))))
-    return replace(reads, open_states=None, states=states, inputs=known, agents=(*reads.agents, *known))
+    states = tuple(dict.fromkeys((*reads.states, *with_scopes(others))))
+    return replace(reads, open_states=None, states=states, inputs=others, agents=(*reads.agents, *others))
 
 
 def _both(reads: Reads, more: Reads) -> Reads:

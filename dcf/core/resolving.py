@@ -8,6 +8,7 @@ from typing import Final
 
 from dcf.asl.state_paths import name_of
 from dcf.core import refusals
+from dcf.core.catalog import reassigned
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.ending import End, How, end, is_task, told_of
@@ -177,9 +178,10 @@ def _agents_patch(snapshot: Snapshot, wish: Resolve) -> dict[str, Json]:
     """Return the assignments with the new one: by the name of the state, which all iterations of a Map share."""
     if not wish.agents:
         return {}
-    before = (snapshot.meta_document or {}).get("agents")
+    document = snapshot.meta_document or {}
+    before = document.get("agents")
     own: Json = wish.agents[0] if len(wish.agents) == 1 else list(wish.agents)
-    return {"agents": {**(before if isinstance(before, dict) else {}), name_of(wish.state): own}}
+    return reassigned(document, {**(before if isinstance(before, dict) else {}), name_of(wish.state): own})
 
 
 def _event(request: RunRequest, wish: Resolve, doc: StateDoc, epoch: int) -> Event:

@@ -114,23 +114,12 @@ class Transition:
 
     def claims(self) -> tuple[Leased, ...]:
         """Return the leases that were granted to the claimant on entered states."""
-        return tuple(
-            Leased(
-                outcome="lease_acquired",
-                state=state,
-                doc=self.writes.states[state],
-                given=self.writes.inputs[state].effective,
-            )
+        states, inputs = self.writes.states, self.writes.inputs
+        granted = [
+            Leased(outcome="lease_acquired", state=state, doc=states[state], given=inputs[state].effective)
             for state in self.claimed
-        )
-
-    def add(self, changes: Changes) -> None:
-        """Add the changes of a lease that is granted in the same transaction."""
-        self.writes.states.update(changes.states)
-        self.writes.events.extend(changes.events)
-        self.writes.timers.update(changes.timers)
-        self.writes.claims.update(changes.claims)
-        self.writes.receipts.update(changes.receipts)
+        ]
+        return tuple(granted)
 
     def current(self, path: str) -> StateDoc | None:
         """Return a state's document as it is after the steps so far; None if it was not read or written."""

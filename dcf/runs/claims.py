@@ -1,4 +1,4 @@
-"""Claims: leases the next ready state of a run that an agent may take, page by page of the open states.
+"""Claims: leases the next ready states of a run that an agent may take, page by page of the open states.
 
 Claims at the same time pass over what others are about to take. This module decides nothing.
 """
@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from dcf.core.answers import Leased, NothingReady
-from dcf.core.claim import MaybeExpired, claim
+from dcf.core.claim import MaybeExpired, claim, tokens_of
 from dcf.core.decision import Decision, Reads, Seeker, Snapshot
 from dcf.core.lease import Acquire
 from dcf.runs.transactions import Transactions
@@ -34,7 +34,7 @@ class Claims:
         self._acquire = acquire
 
     def claim(self, workflow_id: str, wish: Acquire) -> Leased | NothingReady | Refusal:
-        """Lease the next ready state that this agent may take."""
+        """Lease the next ready states that this agent may take, as many as it wishes for."""
         wish = replace(wish, claims=True)
         for pause_s in _PAUSES_S:
             answer = self._look(workflow_id, wish, fingerprint(wish.token))
@@ -44,12 +44,12 @@ class Claims:
         return self._look(workflow_id, wish, "")
 
     def _look(self, workflow_id: str, wish: Acquire, mark: str) -> Leased | NothingReady | Refusal:
-        """Claim a state; with a mark, none that others are about to take."""
+        """Claim states; with a mark, none that others are about to take."""
         offset, page, is_contested = 0, 0, False
-        seeker = Seeker(most=1, owner="" if wish.any_owner else wish.owner, mark=mark)
+        seeker = Seeker(most=wish.most, owner="" if wish.any_owner else wish.owner, mark=mark)
         while True:
             length = _PAGES[min(page, len(_PAGES) - 1)]
-            reads = Reads(open_states=(offset, length), seeker=seeker, claim=wish.token)
+            reads = Reads(open_states=(offset, length), seeker=seeker, claims=tokens_of(wish))
             answer = self._transactions.on_run(workflow_id, reads, partial(_claimed, wish)).answer
             if isinstance(answer, MaybeExpired):
                 taken = self._acquire(workflow_id, replace(wish, state=answer.state))

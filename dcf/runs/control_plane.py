@@ -153,7 +153,7 @@ class ControlPlane:
         return done.answer
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
-        """Claim: lease the next ready state that this agent may take."""
+        """Claim: lease the next ready states that this agent may take, as many as it wishes for."""
         return self._claims.claim(workflow_id, wish)
 
     def update(self, workflow_id: str, request: progress.Update) -> Updated | Refusal:
@@ -184,7 +184,7 @@ class ControlPlane:
             workflow_id,
             reads,
             decide,
-            *(request.state for request in asked),
+            *[request.state for request in asked],
             ahead=lambda run, answers: needs.to_update_next(run.definition, asked, answers),
         )
         self._known.keep(workflow_id, owner, committed.answer)

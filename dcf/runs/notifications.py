@@ -167,6 +167,29 @@ class Notifications:
             target for entry in current for target in self._settle_together(workflow_id, [entry], snapshot, payload)
         ]
 
+    def are_current(self, events: Sequence[Mapping[str, Json]]) -> list[bool]:
+        """Return of each event that waited in an inbox whether it is still true; those of a run are read together."""
+        by_run: dict[str, list[int]] = {}
+        for at, event in enumerate(events):
+            by_run.setdefault(str(event.get("workflow_id")), []).append(at)
+        current = [True] * len(events)
+        for numbers in by_run.values():
+            for at, is_true in zip(numbers, self._are_current([events[at] for at in numbers]), strict=True):
+                current[at] = is_true
+        return current
+
+    def _are_current(self, events: Sequence[Mapping[str, Json]]) -> Sequence[bool]:
+        """Judge events of one run; each by itself where they cannot be read together."""
+        entries, workflow_id = [entry_of(event) for event in events], events[0].get("workflow_id")
+        named = dict.fromkeys(entry.state or entry.about for entry in entries if entry is not None)
+        if len(events) == 1 or not isinstance(workflow_id, str):
+            return [self.is_current(event) for event in events]
+        try:
+            snapshot = self._read(workflow_id, tuple(state for state in named if state is not None))
+        except (NotFound, StoreUnsuitable):
+            return [self.is_current(event) for event in events]
+        return [entry is None or not is_outdated(entry, snapshot) for entry in entries]
+
     def _is_for_run(self, workflow_id: str, entry: OutboxEntry) -> bool:
         """Do what an entry says that concerns another run, and remove it; return False for one to an agent.
 

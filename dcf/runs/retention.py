@@ -18,6 +18,7 @@ from dcf.runs.requests import run_request
 from dcf.store.deletion import Deletion
 from dcf.store.outbox import Attention, Outbox
 from dcf.store.runs import RunStore
+from dcf.values.instants import SECOND
 from dcf.values.refusal import Refusal
 
 
@@ -92,6 +93,9 @@ class Retention:
             return
         keep_s = self._policy.keeps_s(seen.retention_s)
         if seen.is_final and keep_s is not None:
+            document = self._store.read(workflow_id, Reads(whole_meta=True)).meta_document
+            if document is not None:
+                self._deletion.expiring.note(workflow_id, document, seen.now + keep_s * SECOND)
             self._outbox.expire(workflow_id, *self._paths(workflow_id), keep_s)
 
     def _take_leave(self, workflow_id: str) -> None:

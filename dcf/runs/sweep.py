@@ -16,6 +16,7 @@ from typing import Final
 from dcf.core.listings import ListFlaw, ListKind
 from dcf.core.vitals import Trouble
 from dcf.errors import StoreUnavailable, StoreUnsuitable
+from dcf.store.expiring import Expiring
 from dcf.store.listings import Flaws, Listings
 
 _log = logging.getLogger(__name__)
@@ -46,8 +47,9 @@ class SweepReport:
 class Sweep:
     """Sweeps the indexes of one Redis."""
 
-    def __init__(self, listings: Listings) -> None:
+    def __init__(self, listings: Listings, expiring: Expiring | None = None) -> None:
         self._listings = listings
+        self._expiring = expiring
         self._ask_at = 0.0
         self._pages: Iterator[Flaws] | None = None
         self._found: list[ListFlaw] = []
@@ -63,7 +65,12 @@ class Sweep:
         return report
 
     def step(self) -> int:
-        """Repair some pages, if a sweep is due. Return the number of wrong entries."""
+        """Take runs off the lists that have expired, and repair some pages, if a sweep is due.
+
+        Return the number of wrong entries that the sweep found.
+        """
+        if self._expiring is not None:
+            self._expiring.take_off()
         pages, self._pages = self._pages or self._begin(), None
         if pages is None:
             return 0

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from dcf.asl.places import Place
 from dcf.asl.state_paths import ancestors, join
@@ -139,15 +139,14 @@ class Transactions:
         while True:
             guarded = partial(self._guarded, workflow_id, paths, run, needed.scopes, decide)
             following = partial(self._following, workflow_id, partial(ahead, run))
-            found = self.store.commit(workflow_id, wanted, guarded, following)
-            answer = found.answer
-            if isinstance(answer, _Outdated):
+            found: Committed[Any] = self.store.commit(workflow_id, wanted, guarded, following)
+            if isinstance(found.answer, _Outdated):
                 run = self.load(workflow_id)
                 wanted = needed = reads(run)
-            elif isinstance(answer, More):
-                wanted = needs.add(wanted, answer)
+            elif isinstance(found.answer, More):
+                wanted = needs.add(wanted, found.answer)
             else:
-                return cast("Committed[Answer]", found)
+                return found
 
     def load(self, workflow_id: str) -> Run:
         """Read the fixed part of a run from the store."""

@@ -201,25 +201,25 @@ class Lent:
 
 def exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
     """Send commands in one packet and read all replies. Error replies are returned, not raised."""
-    if vars(connection).pop(_WATCHES, False):
-        return _exchange(connection, [("UNWATCH",), *commands])[1:]
-    return _exchange(connection, commands)
+    watches = vars(connection).pop(_WATCHES, False)
+    if watches:
+        commands = [("UNWATCH",), *commands]
+    connection.send_packed_command([b"".join(map(_pack, commands))], check_health=False)
+    arrived: Callable[[int], list[Reply]] | None = getattr(connection, "arrived", None)
+    replies: list[Reply] = []
+    while (left := len(commands) - len(replies)) > 0:
+        try:
+            replies.append(connection.read_response())  # waits for it
+        except redis.ResponseError as error:
+            replies.append(error)
+        if arrived is not None and left > 1:
+            replies += arrived(left - 1)
+    return replies[1:] if watches else replies
 
 
 def unwatch_later(connection: Connection) -> None:
     """Have what the connection watches forgotten with its next packet: it costs no round trip of its own."""
     vars(connection)[_WATCHES] = True
-
-
-def _exchange(connection: Connection, commands: Sequence[Command]) -> list[Reply]:
-    connection.send_packed_command([b"".join(map(_pack, commands))], check_health=False)
-    arrived: Callable[[int], list[Reply]] | None = getattr(connection, "arrived", None)
-    replies: list[Reply] = []
-    while (left := len(commands) - len(replies)) > 0:
-        replies.append(_read(connection))  # waits for it
-        if arrived is not None and left > 1:
-            replies += arrived(left - 1)
-    return replies
 
 
 def all_checked(replies: list[Reply]) -> list[Reply]:
@@ -376,10 +376,3 @@ def _options() -> dict[str, Any]:
         "max_connections": MOST_CONNECTIONS,
         **_FIXED,
     }
-
-
-def _read(connection: Connection) -> Reply:
-    try:
-        return connection.read_response()
-    except redis.ResponseError as error:
-        return error

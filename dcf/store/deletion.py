@@ -9,10 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from dcf.core.access import KEY_CALLER
-from dcf.core.catalog import facets_of
+from dcf.core.catalog import Facet, agents_ever, facets_of
 from dcf.core.model import RunStatus
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
+from dcf.store.expiring import Expiring, forgotten
 from dcf.store.index import UNLIST
 from dcf.store.key_kinds import KEY_KINDS
 from dcf.store.keys import RunKeys
@@ -30,10 +31,11 @@ _BEING_CREATED: Final = 60 * SECOND
 
 
 class Deletion:
-    """Removes runs from one Redis."""
+    """Removes runs from one Redis. `expiring` are those that Redis itself removes after a time."""
 
     def __init__(self, connections: Connections) -> None:
         self._connections = connections
+        self.expiring = Expiring(connections)
 
     def remove(
         self,
@@ -65,8 +67,12 @@ class Deletion:
         faceted = {keys.runs_by(facet, value) for facet, value in facets_of(meta)}
         for index in (*_STATUS_LISTS, *sorted(faceted.difference(_STATUS_LISTS)), keys.STUCK, keys.LIVE, keys.RUNS):
             yield ("ZREM", index, workflow_id)
+        for agent in agents_ever(meta):
+            yield ("ZREM", keys.runs_by(Facet.AGENT, agent), workflow_id)
+            yield ("ZREM", keys.assigned(agent), workflow_id)
         yield ("ZREM", keys.due(workflow_id), workflow_id)
         yield ("DEL", keys.workers(workflow_id), asked_in(workflow_id))
+        yield forgotten(workflow_id, meta)
         creator = meta.get("created_by")
         if isinstance(creator, str) and creator.startswith(KEY_CALLER):
             yield forget_run(creator.removeprefix(KEY_CALLER), workflow_id)

@@ -104,6 +104,20 @@ class Inbox:
             return Taken(message=Message(message_id=message_id.decode(), event=load(event)))
         return Taken(again_in_s=None if again_in_ms < 0 else again_in_ms / 1000, is_gone=message_id == b"gone")
 
+    def waiting(self, agent_id: str, most: int) -> list[Message]:
+        """Return the next messages that nobody has taken, so many at most. They stay where they are."""
+        stream, waiting, *_ = keys.inbox_parts(agent_id)
+        (ids,) = self._connections.send(("ZRANGE", waiting, 0, most - 1))
+        found = self._connections.send(*(("XRANGE", stream, one, one) for one in ids)) if ids else []
+        entries = ((entry_id, fields) for entry in found for entry_id, fields in entry)
+        told = ((entry_id, dict(zip(fields[::2], fields[1::2], strict=True))) for entry_id, fields in entries)
+        return [Message(message_id=entry_id.decode(), event=load(named[b"event"])) for entry_id, named in told]
+
+    def remove(self, agent_id: str, message_ids: Sequence[str]) -> None:
+        """Remove messages that nobody wants any more, in one packet. Idempotent."""
+        if message_ids:
+            self._connections.send(*(_removal(agent_id, one) for one in message_ids))
+
     def give_back(self, agent_id: str, message_id: str) -> None:
         """Make a message that was taken for nobody the next that is handed out again. Idempotent."""
         script_keys = (*keys.inbox_parts(agent_id), keys.NEWS)

@@ -7,11 +7,11 @@ wake on, and one that was cancelled gives back what was taken for it.
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final
+from typing import Final, TypeAlias
 
 import anyio
 import anyio.to_thread
@@ -23,8 +23,10 @@ from dcf.store.news import News
 
 _THREADS: Final = 8
 """Looks into inboxes at once. Apart from the threads of tools, which must not wait when many are woken."""
-_DROPPED_AT_ONCE: Final = 20
-"""Unwanted events that one look drops, before others get their turn."""
+_DROPPED_TOGETHER: Final = 20
+"""Unwanted events that are looked at and dropped together, besides the one that was taken."""
+_TAKEN_IN_VAIN: Final = 4
+"""Unwanted events that one look takes, before others get their turn."""
 _LONGEST_CLEANING_S: Final = 2.0
 """Seconds beyond the requested wait in which unwanted events are dropped."""
 
@@ -109,8 +111,12 @@ class _Queue:
         self.wake_first()
 
 
-def _any_message(_: Message) -> bool:
-    return True
+Judge: TypeAlias = Callable[[Sequence[Message]], Sequence[bool]]
+"""Function that says of each message whether it is wanted."""
+
+
+def _any_message(messages: Sequence[Message]) -> Sequence[bool]:
+    return [True] * len(messages)
 
 
 class InboxReader:
@@ -133,7 +139,7 @@ class InboxReader:
         timeout_s: float,
         *,
         acknowledged: str | None = None,
-        is_wanted: Callable[[Message], bool] = _any_message,
+        are_wanted: Judge = _any_message,
     ) -> Message | None:
         """Return the next event not handed out, or handed out too long ago; None after `timeout_s` seconds.
 
@@ -145,7 +151,7 @@ class InboxReader:
         queue.waiters[waiter] = None
         try:
             while True:
-                look = partial(self._look, agent_id, waiter, acknowledged, is_wanted)
+                look = partial(self._look, agent_id, waiter, acknowledged, are_wanted)
                 again_in_s = await anyio.to_thread.run_sync(look, limiter=self._threads)
                 acknowledged = None
                 if waiter.taken is not None:
@@ -168,26 +174,31 @@ class InboxReader:
         """Close the connection, before the event loop that it belongs to ends."""
         await self._news.close()
 
-    def _look(
-        self, agent_id: str, waiter: _Waiter, acknowledged: str | None, is_wanted: Callable[[Message], bool]
-    ) -> float | None:
+    def _look(self, agent_id: str, waiter: _Waiter, acknowledged: str | None, are_wanted: Judge) -> float | None:
         """Take the next wanted event for a waiter. Return after how many seconds to look again, if that is known."""
-        for _ in range(_DROPPED_AT_ONCE):
+        for _ in range(_TAKEN_IN_VAIN):
             found = self._inbox.take(agent_id, acknowledged)
             if found.is_gone:
                 raise AgentUnknown(f"Agent '{agent_id}' was deleted.", "Stop: there is nothing more for you to do.")
             if found.message is None:
                 return found.again_in_s
-            if is_wanted(found.message):
+            if all(are_wanted([found.message])):
                 waiter.taken = found.message
                 if waiter.is_left:  # a cancelled task does not wait for its thread
                     self._give_back(agent_id, found.message)
                 return None
             acknowledged = found.message.message_id
+            self._drop_unwanted(agent_id, are_wanted)
         if acknowledged is not None:
             self._inbox.acknowledge(agent_id, acknowledged)
         waiter.is_woken = True  # there may be more
         return None
+
+    def _drop_unwanted(self, agent_id: str, are_wanted: Judge) -> None:
+        """Drop what is unwanted of the next messages: where one is, others often are, of states taken together."""
+        following = self._inbox.waiting(agent_id, _DROPPED_TOGETHER)
+        judged = zip(following, are_wanted(following), strict=True)
+        self._inbox.remove(agent_id, [message.message_id for message, is_wanted in judged if not is_wanted])
 
     def _give_back(self, agent_id: str, message: Message) -> None:
         with suppress(DcfError):  # then it is handed out again a little later

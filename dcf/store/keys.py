@@ -53,6 +53,7 @@
 | `cp:idx:swept` | string | the sweep of the indexes, at its end: what it found | for ever |
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after; refused calls, failed log-ins | as its indexes say |
 | `cp:idx:audit:<author>` | sorted set | the same: entries of one key, of operators, of the refusals of a key, of log-ins | the last 10 000 of a key, 100 000 of operators, 1 000 refusals of a key, 10 000 log-ins |
+| `cp:idx:expiring` | sorted set | finalizing a run that is to expire (before): what it is listed under, by when its keys go | with the run |
 | `cp:idx:assigned:<agent>` | sorted set | creating the agents of a run: runs that the agent was made for | a month |
 
 Index keys are never part of a run's transaction. `KEY_KINDS` says which keys a run has; nothing else lists them.

@@ -21,7 +21,7 @@ from dcf.values.records import replace
 # assignments and inputs of these, and the scopes around them. A claim marks what it is about to take, so that others
 # take something else. A mark lasts a moment and is written to no file and no replica: it saves lost races, and decides
 # nothing. KEYS: timers, meta, claims. ARGV: first, last, what the keys of states, inputs and marks begin with, the
-# field of the claim, how many, the owner, the mark, its life, how many states to pass over, these, and states that are
+# fields of the claim, how many, the owner, the mark, its life, how many states to pass over, these, and states that are
 # read anyway. Replies: the states found, each with document, assignment, input, and whether another is about to take
 # it; the scopes around; the length of the page; leased states, each with the time at which the clock looks at it.
 _OPEN_STATES = r"""
@@ -34,9 +34,15 @@ for i = 1, size do
   page[i] = listed[2 * i - 1]
   dues[page[i]] = listed[2 * i]
 end
-local claimed = claim ~= '' and redis.call('HGET', KEYS[3], claim)
-if claimed then
-  table.insert(page, 1, claimed)
+local fields, claimed = {}, {}
+for field in claim:gmatch('%S+') do
+  fields[#fields + 1] = field
+end
+for _, part in ipairs(#fields > 0 and redis.call('HMGET', KEYS[3], unpack(fields)) or {}) do
+  if part then
+    claimed[part] = true
+    table.insert(page, 1, part)
+  end
 end
 
 local docs = {}
@@ -119,7 +125,7 @@ for i, part in ipairs(page) do
   if doc then
     local goes_by_itself = doc:find('"type":"', 1, true)
     local is_free = doc:find('"status":"pending"', 1, true) and not goes_by_itself
-    if part == claimed or (everything and not is_free) then
+    if claimed[part] or (everything and not is_free) then
       show(part, doc, false, false, 0)
     elseif is_free and doc:find('"not_before":"', 1, true) then
       later[#later + 1] = {part, doc}
@@ -148,11 +154,11 @@ _GONE = StateDoc(status=Status.CANCELLED)
 
 
 def page_command(run: RunKeys, page: tuple[int, int], reads: Reads) -> Command:
-    """Return the command that reads a page of the open states, and the state that was claimed with a token."""
+    """Return the command that reads a page of the open states, and the states that were claimed with tokens."""
     offset, length = page
-    claim, seeker = reads.claim, reads.seeker
+    seeker = reads.seeker
     names = (run.timers, run.meta, run.claims)
-    claimed = "" if claim is None else fingerprint(claim)
+    claimed = " ".join(map(fingerprint, reads.claims))
     beginnings = (run.state(""), run.input(""), run.taking(""))
     sought = (seeker.most, seeker.owner, seeker.mark, _MARK_MS)
     named: Command = (len(seeker.passed), *map(encode_state, seeker.passed), *map(encode_state, reads.states))

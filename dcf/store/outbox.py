@@ -16,7 +16,7 @@ from dcf.store.connection import Command, Connection, Connections, Reply, checke
 from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys
-from dcf.store.told import PLANNER, Announcement, FailedAnnouncement, told_command
+from dcf.store.told import PLANNER, Announcement, FailedAnnouncement, told_command, unless_gone
 from dcf.store.writing import event_commands, notice_command
 from dcf.values.instants import from_text
 from dcf.values.json_text import load
@@ -160,6 +160,7 @@ class Outbox:
             ("XACK", run.outbox, _GROUP, *entry_ids),
             ("XDEL", run.outbox, *entry_ids),
             *_written(run, handled),
+            unless_gone(run),
             ("EXEC",),
         )
 

@@ -112,6 +112,7 @@ class Reading:
                 self._rows[row] = ask(asked, run, wanted)
         asked.complete()
         self._page = None if reads.open_states is None else page_command(run, reads.open_states, reads)
+        self.has_page = self._page is not None
         if self._page is not None:
             asked.add(self._page)
 

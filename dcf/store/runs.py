@@ -211,6 +211,8 @@ class RunStore:
         if decision.changes is None:
             self._attempts.let_go(connection, work.reading.run.barrier)
             return Committed(answer=decision.answer)
+        if not work.reading.has_page:
+            return self._written(work, snapshot, decision, None, connection)
         guards = work.reading.guards(replies, decision.changes)
         unmarked = work.reading.unmarked(replies, decision.changes)
         return self._written(work, snapshot, decision, guards, connection, unmarked=unmarked)

@@ -15,6 +15,7 @@ from dcf.values.json_text import dump, load
 
 _SENT: Final = "sent:"
 _FAILED: Final = "failed:"
+_TIDY: Final = "if redis.call('EXISTS', KEYS[1]) == 0 then redis.call('DEL', KEYS[2], KEYS[3], KEYS[4]) end"
 
 PLANNER: Final = ""
 """Name used in place of a state's for notifications of the planner."""
@@ -92,7 +93,13 @@ class ToldRecords:
 
     def record(self, workflow_id: str, state: str, found: Announcement) -> None:
         """Record an announcement that no entry of the outbox stands for."""
-        self._connections.send(told_command(RunKeys(workflow_id), state, found))
+        run = RunKeys(workflow_id)
+        self._connections.send(("MULTI",), told_command(run, state, found), unless_gone(run), ("EXEC",))
+
+
+def unless_gone(run: RunKeys) -> Command:
+    """Return the command that removes what a delivery wrote if its run was deleted, or expired, meanwhile."""
+    return ("EVAL", _TIDY, 4, run.meta, run.events, run.told, run.outbox)
 
 
 def told_fields(states: Sequence[str]) -> list[str]:

@@ -40,7 +40,8 @@ class ControlPlaneHere:
         self._caller = local_caller(operator=application.settings.allow_operator)
         self._meter = meter_of(application.settings)
         self._waiting: set[Future[Reply]] = set()
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
         self._running = 0
         self._closed = False
 
@@ -70,15 +71,16 @@ class ControlPlaneHere:
             self._changed.wait_for(lambda: self._running == 0, _LAST_CALLS_S)
 
     def _run(self, spec: ToolSpec, arguments: Mapping[str, Json]) -> Reply:
-        with self._changed:
+        with self._lock:
             self._refuse_when_closed()
             self._running += 1
         try:
             return call_here(spec, self._application, arguments, self._caller)
         finally:
-            with self._changed:
+            with self._lock:
                 self._running -= 1
-                self._changed.notify_all()
+                if self._closed:
+                    self._changed.notify_all()
 
     def _awaited(self, spec: ToolSpec, arguments: Mapping[str, Json]) -> Reply:
         work = partial(call, spec, self._application, arguments, self._caller, self._meter)

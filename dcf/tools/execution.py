@@ -265,6 +265,20 @@ def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: Already
     return shown
 
 
+def claim_shown(app: Application, workflow_id: str, state: str, doc: StateDoc, given: Json) -> dict[str, Json]:
+    """Return a lease that came with a completion, or with that of another state."""
+    return {
+        "state": state,
+        "lease": write_lease(doc.lease),
+        "attempts": doc.attempts,
+        "entry_epoch": doc.entry_epoch,
+        **_timeouts_shown(doc),
+        "provenance": mark_of_input(state, doc),
+        "input": given,
+        **_token_of(app, workflow_id, state, doc),
+    }
+
+
 def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answer: Updated) -> list[dict[str, Json]]:
     """Return the leases on next states that came with a completion; for a repeated answer the states are read again."""
     docs = {claimed.state: (claimed.doc, claimed.given) for claimed in answer.claims}
@@ -278,16 +292,7 @@ def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answe
             for state, one in found.items()
         }
     return [
-        {
-            "state": state,
-            "lease": write_lease(doc.lease),
-            "attempts": doc.attempts,
-            "entry_epoch": doc.entry_epoch,
-            **_timeouts_shown(doc),
-            "provenance": mark_of_input(state, doc),
-            "input": given,
-            **_token_of(app, workflow_id, state, doc),
-        }
+        claim_shown(app, workflow_id, state, doc, given)
         for state, (doc, given) in docs.items()
         if agent_id in {None, doc.lease.owner_agent_id}
     ]

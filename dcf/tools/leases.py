@@ -17,9 +17,13 @@ from dcf.core.refusals import nothing_ready
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known
 from dcf.tools.callers import require
+from dcf.tools.execution import claim_shown
 from dcf.tools.registry import AgentId, Answer, Arguments, LeaseToken, StateName, Ttl, WorkflowId, refused, tool
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
+
+MOST_CLAIMED = 100
+"""Most states that are leased by one call."""
 
 
 class AcquireStateLease(Arguments):
@@ -115,6 +119,13 @@ class ClaimReadyState(Arguments):
     lease_token: LeaseToken | None = Field(
         default=None, description="Only to repeat a call whose answer was lost: its token."
     )
+    claim_next: int = Field(default=1, ge=1, le=MOST_CLAIMED, description="Lease at most so many states.")
+
+
+class ReadyClaimed(LeaseGranted):
+    """The lease and the state as they are now. With claim_next, `claimed` has the others: state, lease and input."""
+
+    claimed: list[dict[str, Any]] = Field(default_factory=list)
 
 
 @tool(
@@ -122,23 +133,35 @@ class ClaimReadyState(Arguments):
     scope=Scope.WORK,
     profiles=("worker",),
     arguments=ClaimReadyState,
-    answer=LeaseGranted,
+    answer=ReadyClaimed,
     idempotent=False,
 )
-def claim_ready_state(app: Application, args: ClaimReadyState) -> LeaseGranted:
-    """Acquire the lease on the next ready state."""
+def claim_ready_state(app: Application, args: ClaimReadyState) -> ReadyClaimed:
+    """Acquire the leases on the next ready states."""
     wish = lease.Acquire(
-        state="", owner=args.owner_agent_id, token=args.lease_token or new_token(), ttl_s=args.lease_ttl_s
+        state="",
+        owner=args.owner_agent_id,
+        token=args.lease_token or new_token(),
+        ttl_s=args.lease_ttl_s,
+        most=args.claim_next,
     )
     answer = app.control_plane.claim(args.workflow_id, wish)
-    if isinstance(answer, Refusal):
-        return _refused_grant(answer, args.workflow_id, None)
     if isinstance(answer, NothingReady):
-        return _refused_grant(nothing_ready(answer.examined), args.workflow_id, None)
-    if answer.given is None:
-        found = app.runs.read(args.workflow_id, (answer.state,), whole_meta=False)
-        answer = replace(answer, given=known(found.states[answer.state].given))
-    return _granted(app, answer, args.workflow_id)
+        answer = nothing_ready(answer.examined)
+    if isinstance(answer, Refusal):
+        return refused(ReadyClaimed, answer, workflow_id=args.workflow_id, **_held(answer))
+    first, *others = (_with_input(app, args.workflow_id, one) for one in (answer, *answer.others))
+    shown = _granted(app, first, args.workflow_id).model_dump()
+    claimed = [claim_shown(app, args.workflow_id, one.state, one.doc, one.given) for one in others]
+    return ReadyClaimed(**shown, claimed=claimed)
+
+
+def _with_input(app: Application, workflow_id: str, claimed: Leased) -> Leased:
+    """Return a lease with the state's input, which is read again for a repeated call."""
+    if claimed.given is not None:
+        return claimed
+    found = app.runs.read(workflow_id, (claimed.state,), whole_meta=False)
+    return replace(claimed, given=known(found.states[claimed.state].given))
 
 
 class RenewStateLease(Arguments):

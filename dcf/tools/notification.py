@@ -209,7 +209,7 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
         args.agent_id,
         args.timeout_s,
         acknowledged=None if args.ack_message_id is None else _message_id(args.ack_message_id),
-        is_wanted=lambda found: app.notifications.is_current(found.event),
+        are_wanted=lambda messages: app.notifications.are_current([found.event for found in messages]),
     )
     if message is None:
         return WorkflowEvent(status="timeout", agent_id=args.agent_id, hint="Call again to keep waiting.")

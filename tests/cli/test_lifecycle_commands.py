@@ -104,7 +104,8 @@ def test_a_lease_is_ended_by_hand(dcf: Dcf, seed: Seed, world: World) -> None:
     run = seed(agent="agent-1")
     world.plane.acquire(run, Acquire(state="Only", owner="agent-1", token="canary-token", ttl_s=60))
     assert dcf("release", run, "Only").exit_code == 2
-    assert dcf("release", run, "Only", "--yes").stdout.startswith("Only is free")
+    assert dcf("release", run, "Only", "--yes", "--reason", "it hangs").stdout.startswith("Only is free")
+    assert world.events(run)[-1].data["reason"] == "it hangs"
     assert world.doc(run, "Only").lease.token is None
     assert dcf("release", run, "Only", "--yes").stdout == "Nobody held Only.\n"
     shown = dcf("release", run, "Only", "--yes", "--json").stdout

@@ -32,6 +32,7 @@ BOB = {"token": "lease-of-bob", "agent": "bob"}
 RESOLVED = happening("StateResolved", "Work_1", epoch=LATER, how="output", held_by="ann")
 BY_HAND: dict[str, Any] = {"agent": "operator", "state": "", "token": None, "content": {"request": "r1"}}
 ASKED = call("resolve", 3, agent="operator", token=None, content={"request": "r1", "how": "output"})
+RETRIED = (*right().calls, call("retry", 3, **BY_HAND))
 
 
 def signalled(*taken: int, received: tuple[int, ...] = (1, 2), kept: tuple[int, ...] = (), **more: Any) -> Story:
@@ -253,6 +254,28 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         with_call(call("complete", 3.9, "store_unsuitable", content={"output": OUTPUT})),
     ),
     (rules.passing_faults_are_told_as_such, "a defect", with_call(call("renew", 3.9, "!internal_error"))),
+    (
+        rules.a_deleted_run_is_gone,
+        "a late call brings a part of it back",
+        replace(right(), meta={}, happenings=(), is_to_be_deleted=True, kept=("cp:wf:r:events",)),
+    ),
+    (
+        rules.a_run_is_repeated_once,
+        "the run is created twice",
+        with_happening(happening("RunCreated"), before="RunStarted"),
+    ),
+    (rules.a_run_is_repeated_once, "it names another", replace(ended(rerun_of="x"), repeats="y")),
+    (rules.a_run_is_repeated_once, "two repetitions", replace(ended(reruns=["x", "y"]), repeated_as="x")),
+    (
+        rules.no_stale_write,
+        "who held a state when the run ended goes on writing after it was retried",
+        with_happening(happening("RunCancelled"), happening("RunRetried"), before="StateUpdated", calls=RETRIED),
+    ),
+    (
+        rules.an_operators_requests_take_effect_once,
+        "a run goes on twice by one request",
+        with_happening(happening("RunRetried"), happening("RunRetried"), before="RunSucceeded", calls=RETRIED),
+    ),
     (rules.nothing_is_left_over, "a timer is left", replace(right(), left=("a timer of Work_1",))),
     (
         rules.nothing_is_left_over,
@@ -310,6 +333,18 @@ def test_a_state_that_was_resolved_ends_without_its_holder_whose_result_is_refus
     assert judge(replace(right(), happenings=happenings, calls=calls)) == []
 
 
+def test_a_state_of_a_loop_that_was_resolved_is_entered_with_the_epoch_of_that_end_and_held_anew() -> None:
+    happenings = numbered(
+        *right().happenings[:4],
+        RESOLVED,
+        happening("StateEntered", "Work_1", epoch=LATER),
+        happening("LeaseAcquired", "Work_1", epoch=LATER + 1, owner="ann", attempt=1),
+        happening("NotificationSent", "Work_1", agent="ann", epoch=LATER),
+        happening("LeaseReleased", "Work_1", epoch=LATER + 1),
+    )
+    assert list(rules.no_stale_write(replace(right(), happenings=happenings, calls=(ASKED,)))) == []
+
+
 def test_a_run_that_an_operator_cancelled_may_end_so() -> None:
     happenings = numbered(*right().happenings[:5], happening("RunCancelled"), *right().happenings[9:])
     cancelled = {"status": "cancelled", "attempts": 1, "lease": {"epoch": EPOCH}}
@@ -349,6 +384,7 @@ def test_a_run_that_was_retried_ends_once_more_and_its_states_are_documents_of_a
         happening("StateEntered", "Work_1", epoch=EPOCH - 1),
         before="NotificationSent",
         observed=({"Work_1": failed},),
+        calls=RETRIED,
     )
     assert judge(story) == []
     same_epoch = replace(story, observed=({"Work_1": document("failed", epoch=EPOCH, last_error="Broken")},))

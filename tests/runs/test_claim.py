@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -69,6 +70,45 @@ def test_a_repeated_claim_finds_the_state_it_got_and_takes_no_second_one(world: 
     assert (first.outcome, again.outcome) == ("lease_acquired", "lease_already_held")
     assert first.state == again.state
     assert [doc.lease.token for doc in world.docs(run).values()].count(token) == 1
+
+
+def test_several_ready_states_are_claimed_in_one_transaction_and_found_again(
+    worlds: Worlds, counting: CountingPool
+) -> None:
+    world = worlds(pool=counting)
+    branches = [{f"B{number}": task()} for number in range(6)]
+    run = world.create(workflow({"Fan": parallel(*branches)}), run_input=7)
+    wish = Acquire(state="", owner="w", token=new_token(), ttl_s=60, most=4)
+    with counting.counted() as packets:
+        first = world.plane.claim(run, wish)
+    assert isinstance(first, Leased)
+    assert len(packets) == 2
+    granted = {one.state: one.doc.lease.token for one in (first, *first.others)}
+    assert len(granted) == 4
+    assert {one.given for one in (first, *first.others)} == {7}
+    again = world.plane.claim(run, wish)
+    assert isinstance(again, Leased)
+    assert {one.state: one.doc.lease.token for one in (again, *again.others)} == granted
+    rest = world.plane.claim(run, replace(wish, token=new_token()))
+    assert isinstance(rest, Leased)
+    assert {one.state for one in (rest, *rest.others)}.isdisjoint(granted)
+    for state, token in {**granted, **{one.state: one.doc.lease.token for one in (rest, *rest.others)}}.items():
+        world.complete(run, state, token, 1)
+    assert world.run_status(run) == "succeeded"
+    assert world.ask("HLEN", world.store.keys(run).claims) == 0, "what was claimed is forgotten with its lease"
+
+
+def test_claims_of_several_at_the_same_time_get_each_state_once(real: World) -> None:
+    branches = [{f"B{number}": task()} for number in range(24)]
+    run = real.create(workflow({"Fan": parallel(*branches)}))
+
+    def some(_: int) -> list[str]:
+        answer = real.plane.claim(run, Acquire(state="", owner="w", token=new_token(), ttl_s=60, most=5))
+        return [one.state for one in (answer, *answer.others)] if isinstance(answer, Leased) else []
+
+    with ThreadPoolExecutor(8) as threads:
+        found = [state for states in threads.map(some, range(8)) for state in states]
+    assert len(found) == len(set(found)) == 24
 
 
 def test_claiming_in_a_run_that_is_over_is_refused(world: World) -> None:

@@ -1,15 +1,17 @@
 """What a completion entered and left is taken by its name with the next one; others may take it first all the same."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from dcf.core.answers import Leased, Updated
+from dcf.core.answers import Leased, NothingReady, Updated
 from dcf.core.decision import Seeker
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.known_ready import KnownReady
 from dcf.store.runs import RunStore
+from dcf.values.refusal import Refusal
 from tests.support.counting import CountingPool
 from tests.support.machines import workflow
 from tests.support.scopes import parallel, task
@@ -80,6 +82,35 @@ def test_where_somebody_takes_it_meanwhile_it_is_leased_once(real: World) -> Non
     assert answer.claimed.state == "Fan/1/Two"
     assert real.doc(run, "Fan/2/Three").lease.owner_agent_id == "other"
     assert real.doc(run, "Fan/2/Three").attempts == 1
+
+
+def test_the_state_that_is_completed_itself_is_not_looked_for(real: World) -> None:
+    """It was left by one thread of the process, and taken by another."""
+    run = real.create(fan("One", "Two", "Three"))
+    opened(real, run)
+    taken = real.try_acquire(run, "Fan/2/Three")
+    assert isinstance(taken, Leased)
+    answer = next_of(real, run, taken)
+    assert answer.claimed is not None
+    assert answer.claimed.state == "Fan/1/Two"
+
+
+def test_threads_of_one_process_do_each_state_once(real: World) -> None:
+    names = [f"B{number:02d}" for number in range(40)]
+    run = real.create(fan(*names))
+    first = opened(real, run)
+
+    def carry_out(held: Leased | NothingReady | Refusal | None) -> int:
+        done = 0
+        while isinstance(held, Leased):
+            held, done = next_of(real, run, held).claimed, done + 1
+        return done
+
+    with ThreadPoolExecutor(8) as threads:
+        counts = [threads.submit(carry_out, first)]
+        counts += [threads.submit(lambda: carry_out(real.claim(run, "w"))) for _ in range(7)]
+    assert sum(count.result() for count in counts) == len(names)
+    assert real.run_status(run) == "succeeded"
 
 
 def test_where_none_is_left_the_completion_is_accepted_without_a_lease(real: World) -> None:

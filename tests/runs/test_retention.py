@@ -9,9 +9,11 @@ import pytest
 
 from dcf.core.access import Scope
 from dcf.core.catalog import RunQuery
+from dcf.core.decision import Event
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.core.quotas import Account, Quotas
+from dcf.core.resolving import Resolve
 from dcf.core.retention import Deleted, RetentionPolicy
 from dcf.errors import UnknownRun
 from dcf.store import keys
@@ -19,7 +21,10 @@ from dcf.store.access_keys import AccessKeys
 from dcf.store.authors import authored_by
 from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections
+from dcf.store.expiring import EXPIRING
+from dcf.store.outbox import TellingOutcome
 from dcf.store.quotas import QuotaUsage
+from dcf.store.told import Announcement, ToldRecords
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, parallel, task
@@ -59,6 +64,34 @@ def test_nothing_is_left_of_a_deleted_run(real: World, ended: str) -> None:
     assert isinstance(answer, Deleted)
     assert answer.existed
     assert left(real, ended) == []
+
+
+def test_a_delivery_that_was_under_way_brings_nothing_of_a_deleted_run_back(real: World) -> None:
+    run = real.create(chain("A"), agents={"A": "a"})
+    real.plane.kick_off(run, "go")
+    outbox = real.retention._outbox
+    entries = outbox.take(run, "slow", 10)
+    sent = Announcement(epoch=1, number=1, agent_id="a", at=1)
+    outcome = TellingOutcome(events=(Event(type="NotificationSent", state="A"),), told=sent)
+    real.lifecycle.cancel(run)
+    real.retention.delete(run)
+    outbox.settle(run, [(entry, outcome) for entry in entries])
+    ToldRecords(real.connections).record(run, "A", sent)
+    assert entries
+    assert left(real, run) == []
+
+
+def test_no_list_of_an_agent_names_a_deleted_run_that_was_given_to_others(real: World) -> None:
+    run = real.create(chain("A"), agents={"A": "first"})
+    real.plane.kick_off(run, "go")
+    for agents in (("second", "third"), ("fourth",)):
+        real.lifecycle.resolve(run, Resolve(state="A", agents=agents))
+    assert set(real.meta(run)["former_agents"]) == {"first", "second", "third"}
+    real.lifecycle.resolve(run, Resolve(state="A", agents=("first",)))
+    assert set(real.meta(run)["former_agents"]) == {"second", "third", "fourth"}
+    real.lifecycle.cancel(run)
+    real.retention.delete(run)
+    assert left(real, run) == []
 
 
 def test_a_run_is_deleted_once_and_the_repetition_says_that_it_is_gone(real: World, ended: str) -> None:
@@ -252,6 +285,64 @@ def test_the_clock_takes_the_expiry_off_where_whoever_held_the_run_died(real: Wo
     del vars(real.retention._outbox)["keep"]
     real.notifications.pulse()
     assert expires(real, run) == {False}
+
+
+# Expired
+
+
+def noted(world: World, run: str) -> list[bytes]:
+    """What is noted of runs that expire, of this one."""
+    return [text for text in world.ask("ZRANGE", EXPIRING, 0, -1) if run.encode() in text]
+
+
+def now(world: World) -> int:
+    seconds, micros = world.ask("TIME")
+    return int(seconds) * 1_000_000 + int(micros)
+
+
+def test_a_run_that_expired_leaves_the_list_and_its_counts_and_nothing_is_left(real: World) -> None:
+    mine = f"gone-{uuid.uuid4().hex[:8]}"
+    document = chain("A") | {"workflow_name": mine}
+    run, kept, other = (real.create(document, agents={"A": "first"}, retention_s=100) for _ in range(3))
+    real.lifecycle.resolve(run, Resolve(state="A", agents=("second",)))
+    for one in (run, kept):
+        real.do(one, "A", "second" if one == run else "first")
+        real.finalize(one)
+        for _ in range(2):
+            real.notifications.pulse()
+    real.retention.hold(kept)
+    real.ask("ZADD", keys.assigned("second"), "XX", 1, run)  # it was assigned a while ago
+    expiring, catalog = real.retention._deletion.expiring, Catalog(real.connections)
+    before = catalog.page(RunQuery(limit=10, workflow=mine))
+    assert (len(before.rows), before.matching) == (3, 3)
+    for text in noted(real, run) + noted(real, kept):
+        real.ask("ZADD", EXPIRING, "XX", now(real), text)
+    assert expiring.take_off() == 0, "it is there yet"
+    for key in real.keys_of(run):
+        real.ask("DEL", key)  # as Redis does when the time has come
+    real.ask("ZADD", EXPIRING, "XX", now(real), *noted(real, run))
+    assert expiring.take_off() == 1
+    after = catalog.page(RunQuery(limit=10, workflow=mine))
+    assert ({row.workflow_id for row in after.rows}, after.matching) == ({kept, other}, 2)
+    assert after.counts.runs == before.counts.runs - 1
+    assert after.counts.by_status["succeeded"] == before.counts.by_status["succeeded"] - 1
+    assert left(real, run) == []
+    assert noted(real, run) == []
+
+
+def test_a_run_that_is_created_anew_under_the_id_of_an_expired_one_stays_listed(real: World) -> None:
+    run = real.create(chain("A"), retention_s=100)
+    real.finalize(run)
+    for _ in range(2):
+        real.notifications.pulse()
+    for key in real.keys_of(run):
+        real.ask("DEL", key)
+    real.ask("ZADD", EXPIRING, "XX", now(real), *noted(real, run))
+    real.plane.create(real.wish(chain("A"), run))
+    before = left(real, run)
+    real.retention._deletion.expiring.take_off()
+    assert left(real, run) == before
+    assert noted(real, run) == []
 
 
 # By itself

@@ -13,10 +13,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
-from dcf.core.answers import AlreadyCompleted, Leased, Released, Updated
+from dcf.core.answers import AlreadyCompleted, Created, Leased, Released, Updated
 from dcf.core.model import OPEN, RunStatus, StateDoc, Status
 from dcf.core.operations import RunAnswer
+from dcf.core.repeating import Rerun
 from dcf.core.resolving import Resolve
+from dcf.core.retention import Deleted
 from dcf.store import keys
 from dcf.store.connection import Connections
 from dcf.values.refusal import Refusal
@@ -61,16 +63,19 @@ class Grant:
 
 class Agents(RuleBasedStateMachine):
     connections: Connections
+    onlooker: Connections
 
     def __init__(self) -> None:
         super().__init__()
-        self.world = World(connections=self.connections)
+        self.world = World(connections=self.connections, onlooker=self.onlooker)
         self.run = self.world.create(machine(), agents=POOLS, planner="boss", max_attempts=MAX_ATTEMPTS)
         self.world.plane.kick_off(self.run, "initial")
         self.grants: list[Grant] = []
         self.pools: dict[str, tuple[str, ...]] = dict(POOLS)
         self.requests: list[tuple[Callable[[], RunAnswer | Refusal], RunAnswer]] = []
         self.is_paused = False
+        self.is_held = False
+        self.reruns: list[str] = []
         self.terminal: dict[str, StateDoc] = {}
         self.docs = dict(self.world.docs(self.run))
         self.over: Any = None
@@ -306,6 +311,42 @@ class Agents(RuleBasedStateMachine):
         if can and earlier.lease.token is not None:
             assert (self.docs[state].lease.token is not None) is (earlier.lease.owner_agent_id in pool)
 
+    @rule(is_held=st.booleans())
+    def hold(self, is_held: bool) -> None:
+        retention = self.world.retention
+        answer = self.asks(lambda asked: retention.hold(self.run, request_id=asked, is_held=is_held))
+        assert isinstance(answer, RunAnswer)
+        assert answer.answer["changed"] is (is_held is not self.is_held)
+        self.is_held = is_held
+        self.look()
+
+    @precondition(lambda self: self.is_held or self.is_running())
+    @rule()
+    def delete(self) -> None:
+        """What runs, or is on hold, is not deleted; all else is at the end."""
+        answer = self.world.retention.delete(self.run)
+        assert isinstance(answer, Refusal)
+        assert answer.code == ("run_live" if self.is_running() else "on_hold")
+        self.look()
+
+    @precondition(lambda self: len(self.reruns) < 2)
+    @rule(state=st.none() | states, hesitate=st.integers(0, 2))
+    def rerun(self, state: str | None, hesitate: int) -> None:
+        if hesitate:
+            return
+        new, was_there = self.world.name(), state is None or self.docs[state].is_ready
+        wish = Rerun(workflow_id=new, from_state=state, agents={})
+        answers = [self.world.starting.rerun(self.run, wish) for _ in range(2)]
+        assert [isinstance(answer, Created) for answer in answers] == [was_there] * 2
+        self.look()
+        if was_there:
+            assert [answer.existed for answer in answers] == [False, True]  # type: ignore[union-attr]
+            self.reruns.append(new)
+            assert self.world.meta(self.run)["reruns"] == self.reruns
+            assert self.world.meta(new)["rerun_of"] == self.run
+            standing = [name for name, doc in self.world.docs(new).items() if doc.status in OPEN and doc.is_ready]
+            assert standing == [state or "Work"]
+
     @precondition(lambda self: self.requests)
     @rule(data=st.data())
     def repeat_request(self, data: st.DataObject) -> None:
@@ -395,20 +436,33 @@ class Agents(RuleBasedStateMachine):
                     self.world.make_due(self.run, state)
                     self.world.notifications.pulse()
                     told = [event for agent in self.pools[state] for event in self.world.messages(agent)]
+                    told = [event for event in told if event["workflow_id"] == self.run]
                     assert any(event["target_state"] == state for event in told) or doc.attempts >= MAX_ATTEMPTS
             elif self.over is None:
                 assert {event["type"] for event in self.world.messages("boss")} == {"run_finished"}
             assert (
                 not [doc for doc in self.docs.values() if doc.status in OPEN and not doc.is_ready] or self.is_running()
             )
+            self.delete_at_the_end()
         finally:
             self.world.close()
 
+    def delete_at_the_end(self) -> None:
+        self.world.lifecycle.cancel(self.run)
+        self.world.retention.hold(self.run, is_held=False)
+        assert isinstance(self.world.retention.delete(self.run), Deleted)
+        assert self.world.keys_of(self.run) == []
+        for key in self.world.ask("KEYS", "cp:idx:*"):
+            is_set = self.world.ask("TYPE", key) == b"zset"
+            assert not is_set or self.world.ask("ZSCORE", key, self.run) is None, key
+
 
 @pytest.mark.timeout(120)
-def test_whatever_agents_do_the_invariants_hold(real_connections: Connections) -> None:
+def test_whatever_agents_do_the_invariants_hold(real_connections: Connections, onlooker: Connections) -> None:
     class OnRealServer(Agents):
         connections = real_connections
+
+    OnRealServer.onlooker = onlooker
 
     checks = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
     options = settings(max_examples=60, stateful_step_count=25, suppress_health_check=checks, database=None)

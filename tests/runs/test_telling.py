@@ -12,7 +12,7 @@ from dcf.runs.notifications import STALLED_S
 from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told
 from tests.support.elsewhere import AWAY, BUSY, GONE, Elsewhere, owing
 from tests.support.machines import chain, workflow
-from tests.support.scopes import each, task
+from tests.support.scopes import each, parallel, task
 from tests.support.world import Relay, World
 
 
@@ -235,6 +235,26 @@ def test_a_reminder_takes_the_place_of_what_could_not_be_delivered_before(world:
     (event,) = platform.told("b")
     assert event["event_id"].endswith(":reminder-5")
     assert world.owed(run) == 0
+
+
+# Several events judged at once
+
+
+def test_events_judged_together_are_judged_as_each_alone(world: World) -> None:
+    names = ("One", "Two", "Three", "Four")
+    document = workflow({"Fan": parallel(*({name: task()} for name in names))})
+    run, another = (world.create(document, agents=dict.fromkeys(names, "w")) for _ in range(2))
+    for one in (run, another):
+        world.plane.kick_off(one, "go")
+    world.notifications.pulse()
+    world.acquire(run, "Fan/1/Two")
+    events = [*world.messages("w"), {"type": "of somebody else"}, {"workflow_id": ["no", "name"]}]
+    gone = {**events[0], "workflow_id": "gone"}
+    unknown = {**events[0], "target_state": "Fan/0/Nowhere"}
+    for mixed in (events, [*events, gone], [*events, unknown]):
+        expected = list(map(world.notifications.is_current, mixed))
+        assert world.notifications.are_current(mixed) == expected
+        assert {True, False} == set(expected)
 
 
 # Those who hold what is cancelled

@@ -3,7 +3,7 @@
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from dcf.store.connection import Connections, open_pool
 from dcf.store.inbox import VISIBILITY_S, Inbox, Message
 from dcf.store.inbox_waits import InboxReader, _Waiter
 from dcf.values.instants import SECOND
+from tests.support.counting import CountingPool
 from tests.support.inboxes import follower_ids, is_followed, reading
 from tests.support.proxy import Fault, Proxy
 from tests.support.restricted import RestrictedRedis
@@ -96,6 +97,39 @@ async def test_a_waiter_is_woken_at_once_when_an_event_comes(
     await until(lambda: is_followed(onlooker))
     inbox.put(agent, "e", {"n": 1})
     assert (await received(task)).event == {"n": 1}
+
+
+async def test_what_nobody_wants_any_more_is_dropped_together(
+    inbox: Inbox, reader: InboxReader, agent: str, counting: CountingPool
+) -> None:
+    for number in range(21):
+        inbox.put(agent, f"r:S{number}:1:ready", {"n": number})
+    inbox.put(agent, "r:S99:1:ready", {"n": 99})
+    reader._inbox = Inbox(Connections(counting))
+    judged: list[int] = []
+
+    def are_wanted(messages: Sequence[Message]) -> list[bool]:
+        judged.append(len(messages))
+        return [message.event["n"] == 99 for message in messages]
+
+    with counting.counted() as packets:
+        found = await reader.next(agent, LONG_S, are_wanted=are_wanted)
+    assert found is not None
+    assert found.event == {"n": 99}
+    assert judged == [1, 20, 1]
+    assert len(packets) == 5, "one taken; the next ones named, read and dropped; one taken"
+    assert inbox.waiting(agent, 10) == []
+
+
+async def test_what_is_wanted_among_what_is_not_stays_in_order(inbox: Inbox, reader: InboxReader, agent: str) -> None:
+    for number in range(10):
+        inbox.put(agent, f"r:S{number}:1:ready", {"n": number})
+
+    def are_wanted(messages: Sequence[Message]) -> list[bool]:
+        return [message.event["n"] in {3, 7} for message in messages]
+
+    found = [await reader.next(agent, 0.05, are_wanted=are_wanted) for _ in range(3)]
+    assert [None if one is None else one.event["n"] for one in found] == [3, 7, None]
 
 
 async def test_waiting_ends_after_the_time_given(reader: InboxReader, agent: str) -> None:

@@ -48,7 +48,7 @@ COMMITS = {
 }
 # the page of open states, and the mark on one; the comparison; the writes, and by which token it was claimed, so that a
 # repetition finds it
-_PAGE = {"zrange": 1, "hget": 1, "json.get": 3, "set": 1}
+_PAGE = {"zrange": 1, "hmget": 1, "json.get": 3, "set": 1}
 INSIDE_SCRIPT = {"claim": {**_PAGE, "json.mget": 1, "json.mset": 1, "xadd": 1, "zadd": 1, "hset": 1}}
 
 

@@ -91,3 +91,18 @@ async def test_a_state_that_does_not_exist_is_told_before_anything_is_written(to
             "unknown_state", "complete_states", workflow_id=run_id, results=[good, bad | {"state": state}]
         )
     assert codes(await completed(tools, run_id, [good, bad])) == ["ok", "ok"]
+
+
+async def test_several_ready_states_are_claimed_with_one_call_and_found_again(tools: Tools, run_id: str) -> None:
+    await new_run(tools, run_id, EACH, agents_map_json=AGENTS, input_json=list(range(6)))
+    wish = {"workflow_id": run_id, "owner_agent_id": "worker-1", "lease_token": f"lease-{run_id}", "claim_next": 3}
+    found = []
+    for _ in range(2):
+        answer = await tools.ok("claim_ready_state", **wish)
+        first = {name: answer[name] for name in ("state", "lease", "input")}
+        found.append([(one["state"], one["lease"]["token"], one["input"]) for one in (first, *answer["claimed"])])
+    assert sorted(found[0]) == sorted(found[1])
+    assert len({state for state, _, _ in found[0]}) == 3
+    assert all(given == int(state.split("/")[1]) for state, _, given in found[0])
+    results = [{"state": state, "lease_token": token, "output_json": given} for state, token, given in found[0]]
+    assert codes(await completed(tools, run_id, results)) == ["ok"] * 3

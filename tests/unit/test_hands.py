@@ -16,7 +16,8 @@ LONG = 10.0
 class Server:
     """A run of so many states, named A; an answer to `complete_states` brings as many of them as were asked for."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, state: str = "A") -> None:
+        self.state = state
         self.left = [str(number) for number in range(size)]
         self.done: list[Answer] = []
         self.calls: list[tuple[str, Answer]] = []
@@ -39,10 +40,14 @@ class Server:
             self.stop.wait(0.01)
             return {"status": "timeout"}
         self._told = True
-        return {"status": "event", "message_id": "1-0", "event": {"workflow_id": RUN, "target_state": "A"}}
+        return {"status": "event", "message_id": "1-0", "event": {"workflow_id": RUN, "target_state": self.state}}
 
     def _acquire_state_lease(self, **_: Any) -> Answer:
         return {"input": self.left.pop()}
+
+    def _claim_ready_state(self, claim_next: int, **_: Any) -> Answer:
+        first, *others = self._leases(claim_next)
+        return first | {"updated_state": {"attempts": 1}, "claimed": others}
 
     def _release_state_lease(self, **_: Any) -> Answer:
         return {}
@@ -54,11 +59,14 @@ class Server:
                 raise trouble
             return trouble | {"completed": [trouble] * len(results), "claimed": [], "code": "ok"}
         self.done += results
-        found = [self.left.pop() for _ in range(min(claim_next, len(self.left)))]
+        leases = self._leases(claim_next)
         if len(self.done) == self._size:
             self.stop.set()
-        leases = [claimed("A") | {"lease": {"token": one}, "input": one} for one in found]
         return {"completed": [{"code": "ok"} for _ in results], "claimed": leases}
+
+    def _leases(self, most: int) -> list[Answer]:
+        found = [self.left.pop() for _ in range(min(most, len(self.left)))]
+        return [claimed(self.state) | {"lease": {"token": one}, "input": one} for one in found]
 
 
 def serve(server: Server, function: TaskFunction, concurrency: int = 4) -> None:
@@ -73,6 +81,25 @@ def test_every_state_is_done_once_and_calls_bring_as_many_leases_as_there_are_fr
     asked = [one["claim_next"] for one in server.arguments("complete_states")]
     assert asked[0] == 4, "all hands were free but the one that had finished, which is free as well"
     assert max(asked) <= 4
+
+
+def test_what_is_ready_beside_a_state_of_a_scope_is_leased_with_one_call_for_all_free_hands() -> None:
+    server, together = Server(12, state="Each/0/A"), threading.Barrier(4)
+
+    def meet(given: Any) -> Any:
+        if int(given) >= 8:  # the first four
+            together.wait(LONG)
+        return given
+
+    serve(server, meet)
+    assert [one["claim_next"] for one in server.arguments("claim_ready_state")] == [3]
+    assert len({one["lease_token"] for one in server.done}) == 12
+
+
+def test_beside_a_state_that_is_in_no_scope_nothing_is_looked_for() -> None:
+    server = Server(8)
+    serve(server, lambda given: given)
+    assert server.arguments("claim_ready_state") == []
 
 
 def test_so_many_functions_run_at_a_time_and_what_is_finished_together_travels_together() -> None:

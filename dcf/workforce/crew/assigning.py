@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from dcf.core.catalog import reassigned
 from dcf.core.decision import Changes, Decision, Event, Reads, Snapshot
 from dcf.core.model import RunStatus
 from dcf.store.runs import RunStore
@@ -56,5 +57,5 @@ def _decide(snapshot: Snapshot, *, agents: Mapping[str, str], replaceable: froze
         return Decision(answer=answer, changes=Changes(assigned=noted))
     told = {"agents": fresh} if len(fresh) <= _TOLD else {"count": len(fresh)}
     event = Event(type="AgentsAssigned", data=told)
-    changes = Changes(meta={"agents": {**current, **fresh}}, events=[event], assigned=noted)
+    changes = Changes(meta=reassigned(document, {**current, **fresh}), events=[event], assigned=noted)
     return Decision(answer=answer, changes=changes)

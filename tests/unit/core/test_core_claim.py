@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from dcf.core.answers import NothingReady
-from dcf.core.claim import MaybeExpired, claim
+from dcf.core.claim import MaybeExpired, claim, tokens_of
 from dcf.core.decision import Decision, Snapshot
 from dcf.core.lease import Acquire
 from dcf.core.model import Meta, StateDoc
@@ -34,6 +34,31 @@ def test_a_repeated_claim_finds_the_state_it_got() -> None:
 def test_a_repeated_claim_does_not_take_a_second_state() -> None:
     decision = claim(page(B=StateDoc(), A=held("t1")), WISH)
     assert (leased(decision.answer).state, decision.changes) == ("A", None)
+
+
+def test_a_claim_of_several_leases_as_many_as_there_are_each_with_a_token_of_its_own() -> None:
+    decision = claim(page(A=StateDoc(), B=held("t9"), C=StateDoc(), D=StateDoc(), E=StateDoc()), replace(WISH, most=3))
+    first = leased(decision.answer)
+    granted = (first, *first.others)
+    assert [one.state for one in granted] == ["A", "C", "D"]
+    tokens = [one.doc.lease.token for one in granted]
+    assert tokens == list(tokens_of(replace(WISH, most=3)))
+    assert len(set(tokens)) == 3
+    assert decision.changes is not None
+    assert decision.changes.states == {one.state: one.doc for one in granted}
+    assert [event.type for event in decision.changes.events] == ["LeaseAcquired"] * 3
+    assert len(leased(claim(page(A=StateDoc()), replace(WISH, most=3)).answer).others) == 0
+
+
+def test_a_repeated_claim_of_several_finds_those_that_it_got_and_takes_no_others() -> None:
+    tokens = tokens_of(replace(WISH, most=3))
+    decision = claim(page(A=StateDoc(), B=held(tokens[1]), C=held("t1"), D=StateDoc()), replace(WISH, most=3))
+    first = leased(decision.answer)
+    assert [(one.state, one.outcome) for one in (first, *first.others)] == [
+        ("C", "lease_already_held"),
+        ("B", "lease_already_held"),
+    ]
+    assert decision.changes is None
 
 
 def test_what_is_held_not_due_not_ready_or_meant_for_others_is_passed_over() -> None:

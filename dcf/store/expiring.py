@@ -1,0 +1,80 @@
+"""Takes runs off the lists when their keys have expired: until the next sweep counts would be wrong.
+
+Redis expires the keys of a finalized run by itself and tells nobody. So `cp:idx:expiring`, a sorted set, has for each
+such run what it is listed under, by the server time at which its keys go; the clock's processes look at those that are
+due. An entry is written before the expiry is set and may be early, or of a run that is kept after all: what counts is
+whether the run's meta is there. Decides nothing: `core/retention.py` does.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from dcf.core.catalog import Facet, agents_ever, facets_of
+from dcf.core.model import RunStatus
+from dcf.store import keys
+from dcf.store.connection import Command, Connections
+from dcf.store.documents import micros
+from dcf.store.index import UNLIST
+from dcf.store.keys import RunKeys
+from dcf.values.instants import SECOND
+from dcf.values.json_text import Json, dump, load
+
+EXPIRING: Final = "cp:idx:expiring"
+
+_PAGE: Final = 200
+_LISTED_BY: Final = ("workflow_name", "workflow_version", "definition_sha256", "tags")
+_EVERY_STATUS: Final = tuple(keys.runs_by(Facet.STATUS, status) for status in RunStatus)
+
+
+class Expiring:
+    """The runs of one Redis whose keys expire."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def note(self, workflow_id: str, meta: Mapping[str, Json], at: int) -> None:
+        """Note that the keys of this run go at this server time, or earlier if that was noted."""
+        self._connections.send(("ZADD", EXPIRING, "LT", at, _entry(workflow_id, meta)))
+
+    def take_off(self) -> int:
+        """Take runs off all lists whose keys are gone. Return how many."""
+        clock, first = self._connections.send(("TIME",), ("ZRANGE", EXPIRING, 0, 0, "WITHSCORES"))
+        if not first or float(first[1]) > micros(clock):
+            return 0
+        due: Command = ("ZRANGE", EXPIRING, "-inf", micros(clock), "BYSCORE", "LIMIT", 0, _PAGE, "WITHSCORES")
+        (found,) = self._connections.send(due)
+        entries = {text: (load(text), int(float(at))) for text, at in zip(found[::2], found[1::2], strict=True)}
+        there = self._connections.send(*(("EXISTS", RunKeys(run).meta) for (run, _), _ in entries.values()))
+        left = self._connections.send(*(("PTTL", RunKeys(run).meta) for (run, _), _ in entries.values()))
+        commands: list[Command] = []
+        for (text, ((run, meta), at)), exists, millis in zip(entries.items(), there, left, strict=True):
+            if not exists:
+                commands += _unlisted(run, meta, at)
+            is_later = exists and millis > 0
+            commands.append(
+                ("ZADD", EXPIRING, "XX", micros(clock) + millis * 1000, text) if is_later else ("ZREM", EXPIRING, text)
+            )
+        for start in range(0, len(commands), _PAGE):
+            self._connections.send(*commands[start : start + _PAGE])
+        return len(entries) - sum(map(bool, there))
+
+
+def forgotten(workflow_id: str, meta: Mapping[str, Json]) -> Command:
+    """Return the command that drops what was noted of a run: it is deleted."""
+    return ("ZREM", EXPIRING, _entry(workflow_id, meta))
+
+
+def _entry(workflow_id: str, meta: Mapping[str, Json]) -> str:
+    kept = {name: meta[name] for name in _LISTED_BY if meta.get(name)}
+    agents = agents_ever(meta)
+    return dump([workflow_id, kept | ({"former_agents": list(agents)} if agents else {})])
+
+
+def _unlisted(workflow_id: str, meta: Mapping[str, Json], at: int) -> Iterator[Command]:
+    """Yield the commands that take a run off all lists, unless another of its id was created since it expired."""
+    faceted = [keys.runs_by(facet, value) for facet, value in facets_of(meta)]
+    by_agent = [keys.runs_by(Facet.AGENT, agent) for agent in agents_ever(meta)]
+    for index in (*_EVERY_STATUS, *faceted, *by_agent, keys.STUCK, keys.LIVE, keys.RUNS):
+        yield ("EVAL", UNLIST, 1, index, workflow_id, at)
+    for agent in agents_ever(meta):
+        yield ("EVAL", UNLIST, 1, keys.assigned(agent), workflow_id, at // SECOND)
