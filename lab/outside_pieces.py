@@ -38,6 +38,8 @@ def callback(drawer: "Drawer") -> Piece:
     }
 
     def play(expected: Expected, scope: str, given: Value) -> Value:
+        for tries in range(times + 1):
+            _saw(expected, scope + name, {"tries": tries, "n": given["n"]})
         expected.done[scope + name] += 1
         return answer_of(name, {"tries": times, "n": given["n"]})[1]
 
@@ -50,13 +52,17 @@ def mail(drawer: "Drawer") -> Piece:
     state = {"Type": "Task", "Resource": "mail.waitForTaskToken"}
 
     def play(expected: Expected, scope: str, given: Value) -> Value:
-        seen = expected.inputs.setdefault(scope + name, [])
-        if given not in seen:
-            seen.append(given)
+        _saw(expected, scope + name, given)
         expected.done[scope + name] += 1
         return answer_of(name, given)[1]
 
     return Piece(states={name: state}, first=name, last=name, play=play)
+
+
+def _saw(expected: Expected, path: str, given: Value) -> None:
+    seen = expected.inputs.setdefault(path, [])
+    if given not in seen:
+        seen.append(given)
 
 
 def child(drawer: "Drawer") -> Piece:

@@ -174,7 +174,7 @@ class Batch:
     def _create(self, dcf: Dcf, run: str, workflow: Workflow) -> None:
         """Create and start a run, as often as it takes."""
         luck = random.Random(f"agents {workflow.seed}")
-        names = {path.rpartition("/")[2] for path in workflow.expected.inputs}
+        names = {path.rpartition("/")[2] for path in workflow.expected.inputs if is_task(path)}
         wish = Create(
             workflow_id=run,
             definition=read_definition(workflow.definition),
