@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab.expectation import BROKEN, BUSY, PEOPLE, Breaks, Expected, Piece, Play, States, Value, answer_of
-from lab.outside_pieces import child, forsaken, signal
+from lab.outside_pieces import callback, child, forsaken, mail, signal
 
-_OUTSIDE = 0.15
+_OUTSIDE = 0.2
 """Share of the pieces that wait for something outside."""
 
 
@@ -74,7 +74,7 @@ class Drawer:
         work, ways = (self.work,) * 3, (self.busy, self.caught, self.wait, self.fork, self.rounds, self.slow, self.ask)
         simple = (*work, *ways)
         if self.luck.random() < _OUTSIDE:
-            return self.luck.choice((signal, signal, child, child, forsaken))(self)
+            return self.luck.choice((signal, signal, child, child, forsaken, callback, mail, mail))(self)
         scopes = (self.branches, self.iterations, self.iterations, self.shaky, self.cracked)
         kinds = simple if depth >= 2 else (*simple, *scopes)
         return self.luck.choice(kinds)(depth)

@@ -21,7 +21,7 @@ from dcf.core.repeating import Rerun
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
-from lab import clock, operating, people, signalling, worker
+from lab import calling_back, clock, operating, people, signalling, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
     PLANNER,
@@ -176,6 +176,8 @@ class Batch:
         self._signals_over = signalling.begin(
             dcf, seeds, Recorder(self._folder / "signals of the lab.jsonl", "signaller")
         )
+        calls = Recorder(self._folder / "callbacks of the lab.jsonl", "callback")
+        calling_back.begin(dcf, seeds, calls, self._signals_over, honest=self._kind.honest)
         for run, workflow in self._workflows.items():
             if operating.repeated_from(run) is None:
                 self._create(dcf, run, workflow)
@@ -190,7 +192,7 @@ class Batch:
     def _create(self, dcf: Dcf, run: str, workflow: Workflow) -> None:
         """Create and start a run, as often as it takes."""
         luck = random.Random(f"agents {workflow.seed}")
-        names = {path.rpartition("/")[2] for path in workflow.expected.inputs}
+        names = {path.rpartition("/")[2] for path in workflow.expected.inputs if is_task(path)}
         wish = Create(
             workflow_id=run,
             definition=read_definition(workflow.definition),
