@@ -14,6 +14,7 @@ from dcf.asl.fields import MAX_SECONDS, DefinitionFields
 from dcf.asl.flow_syntax import read_assign, read_flow
 from dcf.asl.intrinsic_syntax import Call
 from dcf.asl.machine import Machine
+from dcf.asl.outside_syntax import check_outside
 from dcf.asl.scope_syntax import MAP, PARALLEL, WORK, WORK_JSONATA, WORK_JSONPATH, read_map, read_parallel
 from dcf.asl.states import Branch, Choice, Fail, Pass, State, Succeed, Task, Wait
 from dcf.asl.templates import Literal, Template
@@ -110,7 +111,7 @@ def _task(fields: DefinitionFields, _: Nest) -> Task:
     if isinstance(timeout, Literal) and isinstance(heartbeat, Literal) and heartbeat.value >= timeout.value:
         message = "HeartbeatSeconds must be less than TimeoutSeconds."
         fields.note("HeartbeatSeconds", "invalid_value", message, "Make it smaller.")
-    return Task(
+    task = Task(
         flow=read_flow(fields, works=True),
         next=_transition(fields),
         retriers=read_retriers(fields),
@@ -121,6 +122,8 @@ def _task(fields: DefinitionFields, _: Nest) -> Task:
         timeout=timeout,
         heartbeat=heartbeat,
     )
+    check_outside(fields, task)
+    return task
 
 
 def _credentials(fields: DefinitionFields) -> Template | None:
