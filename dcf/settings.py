@@ -72,12 +72,13 @@ class Settings(BaseModel):
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
     allow_operator: bool = Field(default=False, description="give the local user the scope operate")
-    profile: Literal["worker", "planner", "operator", "all"] = Field(
+    profile: Literal["worker", "planner", "operator", "person", "all"] = Field(
         default="all", description="which tools are served, by who calls them"
     )
     auth: Literal["keys", "off"] = Field(
         default="keys", description="what the HTTP transport asks for: an API key, or (on loopback only) nothing"
     )
+    task_tokens: Literal["keys", "alone"] = Field(default="keys", description="alone: /task-tokens asks for no API key")
     api_key: SecretStr | None = Field(default=None, description="the API key that workers and planners call with")
     public_url: str | None = Field(
         default=None, pattern=r"^https?://", description="URL of /mcp as clients see it, for the metadata of a 401"

@@ -5,6 +5,7 @@ from functools import partial
 from typing import Final
 
 from dcf.asl.child_input import read_child_input
+from dcf.asl.human import read_human_task
 from dcf.asl.places import Place
 from dcf.asl.signals import signal_name
 from dcf.asl.states import Task, Workable
@@ -49,6 +50,7 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
         heartbeat_s=heartbeat,
         gets_token=served.gets_token,
         waits_as=None if served.is_worked else served.waits_as,
+        human=read_human_task(effective) if served.kind == "human" else None,
     )
 
 

@@ -5,7 +5,7 @@ call. For a scope opened earlier only the end of a branch is reported: counting 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from dcf.asl import mapping
@@ -51,6 +51,7 @@ from dcf.asl.surroundings import NOWHERE, Clock, Surroundings
 from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
 
@@ -115,8 +116,7 @@ class EngineCall:
             self.failed(here, entry, error.error, error.cause)
             return
         self.steps.append(Ended(path=here.path, output=output))
-        silent = 0 if state.is_leased else entry.silent + 1
-        self.follow(here, entry, state.next, output, variables, silent)
+        self.follow(here, entry, state.next, output, variables, 0 if state.is_leased else entry.silent + 1)
 
     def waited(self, here: Place, entry: Entry) -> None:
         """Continue after a Wait."""

@@ -7,6 +7,7 @@ is left (`Entry`, `OpenScope`) hold JSON and return to the engine in `visits`.
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from dcf.asl.human import HumanTask
 from dcf.asl.surroundings import KeptSignal
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -73,7 +74,8 @@ class OpenTask:
     """A Task was entered: its worker gets `effective`, within the timeouts.
 
     `gets_token`: there is a task token for this visit, `$$.Task.Token`, which the seed of the engine's clock names.
-    `waits_as`: no worker has it, it waits for something outside from now on (`asl/resources.py`).
+    `waits_as`: no worker has it, it waits for something outside from now on (`asl/resources.py`). `human` is what a
+    human task asks.
     """
 
     path: str
@@ -84,6 +86,7 @@ class OpenTask:
     heartbeat_s: int | None
     gets_token: bool = False
     waits_as: str | None = None
+    human: HumanTask | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ import typer
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.authorship import by_the_local_user
 from dcf.cli.text import clean, json_text
 from dcf.errors import ToolCallFailed
 
@@ -52,7 +53,7 @@ def success(
 
     given = None if output is None else read_given(output, "--output")
     shown = _read(token)
-    with opening.application() as found, opening.by_the_local_user():
+    with opening.application() as found, by_the_local_user():
         _print(shown, found.callbacks.succeed(shown, given), as_json=as_json)
 
 
@@ -65,7 +66,7 @@ def failure(
 ) -> None:
     """Fail the Task; its Retry and Catch apply, and a retry hands out another token."""
     shown = _read(token)
-    with opening.application() as found, opening.by_the_local_user():
+    with opening.application() as found, by_the_local_user():
         _print(shown, found.callbacks.fail(shown, error, cause), as_json=as_json)
 
 
@@ -73,12 +74,12 @@ def failure(
 def heartbeat(token: _Token, as_json: JsonFlag = False) -> None:
     """Say that the Task is still worked on, before its HeartbeatSeconds pass."""
     shown = _read(token)
-    with opening.application() as found, opening.by_the_local_user():
+    with opening.application() as found, by_the_local_user():
         _print(shown, found.callbacks.heartbeat(shown), as_json=as_json)
 
 
-def _read(token: str) -> str:
-    return sys.stdin.read().strip() if token == _STDIN else token
+def _read(given: str) -> str:
+    return sys.stdin.read().strip() if given == _STDIN else given
 
 
 def _print(token: str, answer: "RunAnswer | Refusal", *, as_json: bool) -> None:

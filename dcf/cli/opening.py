@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
     from dcf.application import Application
     from dcf.runs.catalog import RunList
@@ -48,11 +47,3 @@ def run_list() -> "Iterator[RunList]":
             _, connections = stack.enter_context(opening)
             inspect_server(connections)
         yield RunList(Catalog(connections))
-
-
-def by_the_local_user() -> "AbstractContextManager[None]":
-    """Have the history name the local user as the author of what is done in the block."""
-    from dcf.core.access import LOCAL
-    from dcf.store.authors import authored_by
-
-    return authored_by(LOCAL)

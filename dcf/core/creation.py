@@ -4,14 +4,14 @@ Pure. The start state is entered like any other, so a workflow of Pass and Choic
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dcf.asl import engine
 from dcf.asl.state_paths import join
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
 from dcf.core.answers import Created
-from dcf.core.attention import NEVER, START_DELAY
+from dcf.core.attention import START_DELAY
 from dcf.core.codec import whole_meta
 from dcf.core.context import context_of
 from dcf.core.decision import Decision, Event, Notice, Snapshot
@@ -24,7 +24,8 @@ from dcf.core.refusals import conflict
 from dcf.core.signals import NO_SIGNALS
 from dcf.core.transition import Transition, clock_of
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, byte_length
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 
@@ -67,6 +68,10 @@ class Create:
     begin: Beginning | None = None
     parent: Parent | None = None
 
+    def size(self) -> int:
+        """Return how many bytes of the caller's it stores."""
+        return byte_length(self.definition.document) + byte_length(self.run_input)
+
 
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     """Write every document of a new run. An identical run that exists is returned; a different one is a conflict."""
@@ -103,7 +108,7 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         definition=definition.document,
         secret=request.secret or None,
         states=unvisited | step.writes.states,
-        timers=_first_looks(step, now + START_DELAY if request.planner_agent_id else NEVER),
+        timers=_first_looks(step, now + START_DELAY),
         listed=True,
     )
     return replace(step.decision(Created(existed=False, meta=document)), changes=seeded)
@@ -148,7 +153,7 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
 
 
 def _first_looks(step: Transition, at: int) -> dict[str, int | None]:
-    """Have the clock look whether the run was started: where it has a planner, who can be told that it was not."""
+    """Have the clock look whether the run was started."""
     tasks = {path for path, doc in step.writes.states.items() if doc.kind is None}
     return {
         path: min(due, at) if due is not None and path in tasks else due for path, due in step.writes.timers.items()

@@ -6,14 +6,14 @@ one of `Snapshot`, each kind of write one field of `Changes`; the store has one 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.signals import Signals
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 Answer_co = TypeVar("Answer_co", covariant=True)
 
@@ -232,11 +232,15 @@ class Remaining:
 
 @record(frozen=True, slots=True, kw_only=True)
 class More:
-    """Returned instead of an answer if the decision needs more than was read; nothing is written."""
+    """Returned instead of an answer if the decision needs more than was read; nothing is written.
+
+    `page`: of the open states, in place of single ones that were thought to be ready and are not.
+    """
 
     scopes: tuple[str, ...] = ()
     items: tuple[tuple[str, int], ...] = ()
     receipts: tuple[tuple[str, str], ...] = ()
+    page: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True)

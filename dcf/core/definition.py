@@ -141,6 +141,13 @@ def as_workflow(document: Json, name: str = _DEFAULT_NAME) -> Json:
     return document
 
 
+def reference_of(definition: Definition) -> str:
+    """Return what names this very document for good: name and version, or its hash."""
+    if definition.version is None or "@" in definition.version:
+        return definition.sha256
+    return f"{definition.name}@{definition.version}"
+
+
 def check_names(document: Mapping[str, Json]) -> tuple[Problem, ...]:
     """Return what is wrong with the names of a workflow itself; those of its states are checked with the machine."""
     found = {name: hidden_in(_text(document, name) or "") for name in _NAMES}

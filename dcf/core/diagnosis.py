@@ -5,7 +5,6 @@ others is explained by them. `runs.diagnosis` reads the facts, `core.remedies` s
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from dcf.asl.state_paths import name_of, within
 from dcf.core import remedies
@@ -14,6 +13,7 @@ from dcf.core.model import RunStatus, StateDoc
 from dcf.core.run_facts import NAMED, NOT_TOLD, PATIENCE, Facts, listed, moment, ready_since, text
 from dcf.core.state_findings import about_state
 from dcf.values.instants import from_text, to_text
+from dcf.values.records import replace
 
 
 def diagnose(facts: Facts) -> tuple[RunFinding, ...]:

@@ -5,13 +5,14 @@ step, and the duration begins again. Nothing else changes, so this is idempotent
 timestamp of the workflow keeps that timestamp.
 """
 
-from dataclasses import replace
 from typing import Final
 
+from dcf.core.asking import Asking
 from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.model import Lease, RunStatus, StateDoc
 from dcf.values.instants import SECOND
+from dcf.values.records import replace
 
 _SLACK: Final = SECOND
 """Tolerance: clocks are adjusted by less than this all the time."""
@@ -44,7 +45,15 @@ def heal(snapshot: Snapshot, state: str, *, is_moment: bool = False) -> Decision
 def healed(doc: StateDoc, now: int, *, is_moment: bool = False) -> StateDoc:
     """Return the document with its times corrected."""
     begun = doc.not_before if is_moment else _not_before(doc, now)
-    return replace(doc, lease=_lease(doc, now), not_before=begun, deadline=_deadline(doc, max(now, begun or 0)))
+    asked = None if doc.asked is None else _asked(doc.asked, now)
+    deadline = _deadline(doc, max(now, begun or 0))
+    return replace(doc, lease=_lease(doc, now), not_before=begun, deadline=deadline, asked=asked)
+
+
+def _asked(asked: Asking, now: int) -> Asking:
+    if asked.escalates_at is None or not is_ahead(asked.escalates_at, now, asked.escalate_after_s or 0):
+        return asked
+    return replace(asked, escalates_at=now + (asked.escalate_after_s or 0) * SECOND)
 
 
 def _lease(doc: StateDoc, now: int) -> Lease:

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from dcf.core.vitals import ClockFacts, Durability, Expected, MemoryUse, SweepResult, Trouble, Vitals
+from dcf.core.vitals import (
+    ClockFacts,
+    Durability,
+    Expected,
+    MemoryUse,
+    ScheduleFacts,
+    SweepResult,
+    Trouble,
+    Vitals,
+)
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
 
@@ -44,6 +53,7 @@ class Topic(StrEnum):
     CLOCK = "clock"
     AGENTS = "agents"
     PLATFORM = "platform"
+    SCHEDULES = "schedules"
     LISTS = "lists"
 
 
@@ -105,6 +115,7 @@ def judge(vitals: Vitals, expected: Expected) -> tuple[HealthFinding, ...]:
         *_clock(vitals.clock, vitals.now, expected.pulse_interval_s),
         _agents(vitals),
         _platform(vitals, is_remote=expected.is_remote),
+        _schedules(vitals.schedules, vitals.now, expected.pulse_interval_s),
         _lists(vitals.swept, vitals.now),
     )
 
@@ -266,6 +277,21 @@ def _platform(vitals: Vitals, *, is_remote: bool) -> HealthFinding:
     if is_remote:
         return HealthFinding(Topic.PLATFORM, Level.OK, "No call of the agent platform went unanswered lately.")
     return HealthFinding(Topic.PLATFORM, Level.OK, "Agents are inboxes in Redis; there is no platform beside it.")
+
+
+def _schedules(found: ScheduleFacts, now: int, interval_s: float) -> HealthFinding:
+    there = "There is 1 schedule" if found.count == 1 else f"There are {found.count} schedules"
+    late_s = 0.0 if found.overdue is None else (now - found.overdue) / SECOND
+    if late_s > max(_LATE_S, 3 * interval_s):
+        sentence = f"{there}, and one was due {_ago(late_s)}: no clock starts its runs."
+        remedy = "Start dcf serve or dcf pulse, or look at its log."
+        return HealthFinding(Topic.SCHEDULES, Level.FAILING, sentence, remedy)
+    if not found.troubled:
+        well = f"{there}; each could start its latest run." if found.count else "There are no schedules."
+        return HealthFinding(Topic.SCHEDULES, Level.OK, well)
+    names = ", ".join(found.names) + (", and more" if found.troubled > len(found.names) else "")
+    sentence = f"{there}; {found.troubled} stopped or could not start the latest run: {names}."
+    return HealthFinding(Topic.SCHEDULES, Level.WARNING, sentence, "dcf schedule show NAME tells why.")
 
 
 def _lists(found: SweepResult | None, now: int) -> HealthFinding:

@@ -5,7 +5,6 @@ idempotent: only the first call finds the scope open. Pure.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from dcf.asl import engine
@@ -26,7 +25,7 @@ from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.errors import StateError
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 Context = Mapping[str, Json]

@@ -4,8 +4,6 @@ Pure: (snapshot, request) to Decision. The token in a request is drawn by the ca
 request id, so the same call may be repeated until its outcome is known (reliability notes, section 1).
 """
 
-from dataclasses import replace
-
 from dcf.core import receipts, refusals
 from dcf.core.answers import Leased, Released
 from dcf.core.attention import REMINDER_DELAY
@@ -14,8 +12,8 @@ from dcf.core.healing import healed
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.outside_refusals import waits_outside
 from dcf.values.digest import fingerprint
-from dcf.values.instants import SECOND
-from dcf.values.records import record
+from dcf.values.instants import SECOND, from_text
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _MINUTE = 60 * SECOND
@@ -73,6 +71,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
             state=request.state,
             doc=doc,
             given=snapshot.inputs.get(request.state),
+            visit=_visit(doc, meta),
         )
         return Decision(answer=held)
     refusal = _why_not(doc, meta, request, snapshot)
@@ -190,6 +189,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         claim=fingerprint(request.token) if request.claims else None,
         reminders=0,
         start_reminders=0,
+        logged=0,
     )
     event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
     return Decision(
@@ -198,6 +198,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             state=request.state,
             doc=taken,
             given=snapshot.inputs.get(request.state),
+            visit=_visit(doc, _meta(snapshot)),
         ),
         changes=Changes(
             states={request.state: taken},
@@ -298,6 +299,10 @@ def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, dict[re
 
 def _owner_differs(doc: StateDoc, owner: str | None) -> bool:
     return owner is not None and doc.lease.owner_agent_id is not None and owner != doc.lease.owner_agent_id
+
+
+def _visit(doc: StateDoc, meta: Meta) -> int:
+    return doc.entry_epoch or from_text(meta.created_at) or 0
 
 
 def _meta(snapshot: Snapshot) -> Meta:

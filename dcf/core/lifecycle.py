@@ -8,7 +8,6 @@ retry times and Waits go on (docs/decisions/operating.md).
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Notice, Remaining, Snapshot
@@ -18,6 +17,7 @@ from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import run_over
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 RESUMED = "resumed"
 """Reason of the notices that a resumed run sends."""

@@ -11,6 +11,7 @@ from hmac import compare_digest
 from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
+from dcf.core.asking import Asking
 from dcf.core.parents import Parent
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
@@ -27,10 +28,11 @@ class Status(StrEnum):
     SKIPPED = "skipped"
     CANCELLED = "cancelled"
 
-    @property
-    def is_terminal(self) -> bool:
-        """True if nothing more happens in this visit of the state."""
-        return self not in OPEN
+    is_terminal: bool
+    """True if nothing more happens in this visit of the state."""
+
+    def __init__(self, text: str) -> None:
+        self.is_terminal = text not in {"pending", "running"}
 
 
 OPEN = frozenset({Status.PENDING, Status.RUNNING})
@@ -148,7 +150,8 @@ class StateDoc:
     token that claimed the state. `reminders` counts the reminders to its agents since it was last leased,
     `start_reminders` those to the planner of a run that was not started. `retries` counts how often a Retrier retried
     it; `tries_from` is the number of attempts before the last of these. `visit` is what the task token of this visit
-    names, where there is one.
+    names, where there is one. `asked` says whom a human task waits for. `logged` is the number of the last line that
+    the holder of the lease wrote into the history.
     """
 
     status: Status = Status.PENDING
@@ -173,6 +176,8 @@ class StateDoc:
     retries: int = 0
     tries_from: int = 0
     visit: int | None = None
+    logged: int = 0
+    asked: Asking | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -211,6 +216,11 @@ class StateDoc:
         return self.attempts - self.tries_from
 
     @property
+    def entry_epoch(self) -> int:
+        """Epoch of what entered it, the same for all attempts of this visit; 0 for the first state of a run."""
+        return max(self.waits_for.values(), default=0)
+
+    @property
     def heartbeat_due(self) -> int | None:
         """Time by which its holder must renew the lease, or the outside show a sign, before the heartbeat times out."""
         is_awaited = self.lease.token is not None or self.waits_outside
@@ -227,9 +237,14 @@ class StateDoc:
 
     def attention(self, at: int) -> int:
         """Return when the clock must look at the state: `at`, or earlier if a timeout ends earlier."""
-        if self.deadline is None and self.heartbeat_s is None:
+        if self.deadline is None and self.heartbeat_s is None and self.asked is None:
             return at
-        return min(time for time in (at, self.deadline, self.heartbeat_due) if time is not None)
+        return min(time for time in (at, self.deadline, self.heartbeat_due, self.escalates_at) if time is not None)
+
+    @property
+    def escalates_at(self) -> int | None:
+        """Time from which others may answer a human task too; None if that is not to happen, or has."""
+        return None if self.asked is None or not self.waits_outside else self.asked.escalates_at
 
 
 @record(frozen=True, slots=True, kw_only=True)

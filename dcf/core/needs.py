@@ -5,7 +5,6 @@ answers `More`. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import chain, islice
 from typing import Any, Final
@@ -23,6 +22,7 @@ from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.core.scopes import with_scopes
 from dcf.values.digest import fingerprint
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _OTHERS = 8
@@ -181,6 +181,14 @@ def to_update_all(definition: Definition, requests: Sequence[Update]) -> Reads:
     return reduce(_both, others, first)
 
 
+def by_name(reads: Reads, known: tuple[str, ...]) -> Reads:
+    """Return the reads with these states, which are thought to be ready, in place of a page of the open states."""
+    if not known:
+        return reads
+    states = tuple(dict.fromkeys((*reads.states, *with_scopes(known))))
+    return replace(reads, open_states=None, states=states, inputs=known, agents=(*reads.agents, *known))
+
+
 def _both(reads: Reads, more: Reads) -> Reads:
     lists: dict[str, Any] = {row: tuple(dict.fromkeys((*getattr(reads, row), *getattr(more, row)))) for row in _LISTS}
     pages = [page for page in (reads.open_states, more.open_states) if page is not None]
@@ -191,6 +199,9 @@ def _both(reads: Reads, more: Reads) -> Reads:
 
 def add(reads: Reads, more: More) -> Reads:
     """Return the reads with those that `more` asks for."""
+    if more.page:
+        others = tuple(path for path in reads.states if path not in reads.inputs)
+        return replace(reads, states=others, inputs=(), open_states=(0, reads.seeker.most - 1 + _OTHERS))
     return replace(
         reads,
         scopes=tuple(dict.fromkeys((*reads.scopes, *more.scopes))),

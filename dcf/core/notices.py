@@ -17,7 +17,7 @@ class NoticeKind(StrEnum):
     To a state's agents: it is `READY`, or can be taken `AGAIN` or by others; it was not leased yet (`REMINDER`), its
     lease was lost (`LEASE_EXPIRED`), or its holder may stop (`CANCELLED`). To the planner: the run has ended
     (`FINISHED`), was not started (`UNSTARTED`), or does not move because no agent takes a state (`UNTAKEN`) or a
-    state's agent does not exist (`UNKNOWN_AGENT`).
+    state's agent does not exist (`UNKNOWN_AGENT`). To people: a task waits for them (`ASKED`).
 
     To another run, and so to dcf itself: a state's child is to be started or stopped (`CHILD_START`, `CHILD_STOP`); a
     child was started or is over (`CHILD_STARTED`, `CHILD_OVER`), which its parent hears.
@@ -32,6 +32,7 @@ class NoticeKind(StrEnum):
     UNSTARTED = "unstarted"
     UNTAKEN = "untaken"
     UNKNOWN_AGENT = "unknown_agent"
+    ASKED = "human_task"
     CHILD_START = "child_start"
     CHILD_STOP = "child_stop"
     CHILD_STARTED = "child_started"

@@ -95,5 +95,5 @@ def ended(
 
 def _event(request: RunRequest, wish: Conclusion, epoch: int) -> Event:
     """Return the history entry that says what ended the state, and how."""
-    told: dict[str, Json] = {"epoch": epoch, "how": "error" if wish.failed else "output", "by": wish.by, **wish.told}
+    told: dict[str, Json] = {"epoch": epoch, "how": "error" if wish.failed else "output", "via": wish.by, **wish.told}
     return Event(type="StateConcluded", state=wish.state, data=request.told(**told))

@@ -5,8 +5,10 @@ from dataclasses import replace
 from typing import Final
 
 from dcf.core import remedies
+from dcf.core.asking import Asking
 from dcf.core.children import child_id
 from dcf.core.findings import Cause, RunFinding
+from dcf.core.human_refusals import whom
 from dcf.core.model import StateDoc
 from dcf.core.outside_refusals import AWAITED
 from dcf.core.run_facts import Facts, moment, text
@@ -23,6 +25,8 @@ _CAUSES: Final = {
 def about_outside(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
     """Return what the state waits for. That is no standstill: whoever is outside takes their time."""
     assert doc.kind is not None, "the caller looked"
+    if doc.asked is not None:
+        return _about_people(path, doc, doc.asked, facts)
     about = _about(path, doc, facts)
     since, heartbeat = doc.started_at or doc.lease.epoch, doc.heartbeat_due
     limits = [at for at in (doc.deadline, heartbeat) if at is not None]
@@ -39,6 +43,26 @@ def about_outside(path: str, doc: StateDoc, facts: Facts) -> RunFinding:
             "heartbeat_due": text(heartbeat),
             "last_error": doc.last_error,
             **about,
+        },
+    )
+
+
+def _about_people(path: str, doc: StateDoc, asked: Asking, facts: Facts) -> RunFinding:
+    until = "" if doc.deadline is None else f", at the latest until {moment(doc.deadline)}"
+    then = "" if asked.default is None or doc.deadline is None else f"; then '{asked.default}' is taken"
+    return RunFinding(
+        cause=Cause.WAITING_FOR_PERSON,
+        sentence=f"State '{path}' waits for {whom(asked)} since {moment(asked.since)}{until}{then}: {asked.title}.",
+        remedy=remedies.answer(facts.workflow_id, path, asked),
+        stuck=False,
+        state=path,
+        since=asked.since,
+        evidence={
+            "to": list(asked.to.people),
+            "groups": list(asked.to.groups),
+            "deadline": text(doc.deadline),
+            "escalates_at": text(asked.escalates_at),
+            "last_error": doc.last_error,
         },
     )
 

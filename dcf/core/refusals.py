@@ -304,7 +304,7 @@ def run_live(workflow_id: str) -> Refusal:
     return Refusal(
         code="run_live",
         message=f"Run '{workflow_id}' is running; only runs that are over are deleted.",
-        hint=f"Cancel it first (cancel_run, or `dcf cancel {workflow_id}`), or wait until it is over.",
+        hint="Cancel it first (cancel_run), or wait until it is over.",
     )
 
 
@@ -313,7 +313,7 @@ def run_on_hold(workflow_id: str) -> Refusal:
     return Refusal(
         code="on_hold",
         message=f"Run '{workflow_id}' is on hold and is kept.",
-        hint=f"An operator releases the hold: hold_run with hold=false, or `dcf hold {workflow_id} --release`.",
+        hint="An operator releases the hold: hold_run with hold=false.",
     )
 
 

@@ -4,7 +4,6 @@ How a state is left stands in `ending`: what follows is entered as after a holde
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from dcf.asl.state_paths import name_of
@@ -21,7 +20,7 @@ from dcf.core.transition import Transition
 from dcf.errors import InvalidArgument
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 

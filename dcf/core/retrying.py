@@ -5,7 +5,6 @@ their attempts and retries. Pure; `reopening` finds out what goes on.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from dcf.asl import engine
@@ -23,7 +22,7 @@ from dcf.core.scopes import opened_scope
 from dcf.core.transition import Transition, clock_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 RETRIED: Final = "retried"

@@ -6,7 +6,7 @@ Pure. What is written is what `creation` and `kickoff` write one after the other
 import base64
 import hashlib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.answers import Created
@@ -17,9 +17,11 @@ from dcf.core.kickoff import kick_off
 from dcf.core.model import RunReceipt, RunStatus
 from dcf.core.operations import RunRequest
 from dcf.core.refusals import run_request_id_used
+from dcf.core.schedule_refusals import start_overdue
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_name
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 MOST_TAGS: Final = 20
@@ -53,12 +55,14 @@ class Start:
     """Request to start a run. `request` has the id by which a repetition is known, if the caller chose one.
 
     `bound_to` is the agent that the caller is restricted to: it does not kick off a run that another agent plans.
+    `within`: the run is created between these points in time only, by the server's clock; one that exists is found.
     """
 
     wish: Create
     request: RunRequest | None = None
     reason: str | None = None
     bound_to: str | None = None
+    within: tuple[int, int] | None = None
 
 
 def request_to_start(wish: Create, request_id: str) -> RunRequest:
@@ -81,6 +85,10 @@ def start(snapshot: Snapshot, asked: Start) -> Decision[Created | Refusal]:
     kept = None if request is None else snapshot.run_receipts.get(request.key)
     if request is not None and kept is not None and kept.content != request.content:
         return Decision(answer=run_request_id_used())
+    if snapshot.meta_document is None and asked.within is not None:
+        first, last = asked.within
+        if not first <= snapshot.now < last:
+            return Decision(answer=start_overdue())
     made = create(snapshot, asked.wish)
     answer, written = made.answer, made.changes
     if isinstance(answer, Refusal):

@@ -5,7 +5,7 @@ Used by creation, completion and failure alike. Does not decide who may write.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from dcf.asl.state_paths import ancestors, name_of, split_scope, within
@@ -41,11 +41,11 @@ from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateI
 from dcf.core.notices import NoticeKind, ready_after, tell_parent
 from dcf.core.scopes import cancelled
 from dcf.core.signals import Signals
-from dcf.core.waiting import begin_waiting, limited, take_signal
+from dcf.core.waiting import begin_waiting, limited, retried, take_signal
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 Answer = TypeVar("Answer")
 
@@ -71,9 +71,9 @@ class Transition:
 
     `stateful` keeps the full entry of each state, since later states may read it; `revisits` removes what is not kept,
     since a state may be entered more than once. `epoch` is the fencing number of the completion: entered states start
-    from it, so that epochs grow along every path. `visited_before` are documents of states that may be entered again,
-    and of the scopes around. While the run is `starting`, nothing is announced; `kick_off` does. `signals` are those of
-    the run, if they were read.
+    from it, so that epochs grow along every path. `left` are states that the claimant may take beyond its number.
+    `visited_before` are documents of states that may be entered again, and of the scopes around. While the run is
+    `starting`, nothing is announced; `kick_off` does. `signals` are those of the run, if they were read.
     """
 
     now: int
@@ -89,6 +89,7 @@ class Transition:
     signals: Signals | None = None
     entered: tuple[str, ...] = ()
     claimed: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
     def apply(self, advance: Advance, claimant: Claimant | None = None) -> None:
         """Record the steps in order, then the end of the run if they led there."""
@@ -232,6 +233,7 @@ class Transition:
         writes.notices[:] = [told for told in writes.notices if told.state is None or not within(told.state, owner)]
         self.entered = tuple(path for path in self.entered if not within(path, owner))
         self.claimed = tuple(path for path in self.claimed if not within(path, owner))
+        self.left = tuple(path for path in self.left if not within(path, owner))
 
     def _succeed(self, step: Ended) -> None:
         """Close a Wait, Parallel or Map that has ended. A Task is closed by its holder's write."""
@@ -252,6 +254,8 @@ class Transition:
 
     def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
         taker = claimant if claimant is not None and self._may_claim(step, claimant) else None
+        if taker is not None and len(self.claimed) >= taker.most:
+            self.left, taker = (*self.left, step.path), None
         doc = limited(self._opened(step.path, step.source, Status.PENDING, taker), step, self.now, self.epoch)
         self.entered = (*self.entered, step.path)
         self.writes.inputs[step.path] = self._given(step.entry, step.effective)
@@ -272,7 +276,7 @@ class Transition:
     def _may_claim(self, step: OpenTask, claimant: Claimant) -> bool:
         """Return True if the claimant may lease the state. An assignment that was not read does not count as none."""
         known = name_of(step.path) in self.meta.agents and not self.meta.is_paused and step.waits_as is None
-        return known and len(self.claimed) < claimant.most and self.meta.may_take(step.path, claimant.owner)
+        return known and self.meta.may_take(step.path, claimant.owner)
 
     def _wait(self, step: OpenWait) -> None:
         doc = self._opened(step.path, step.source, Status.RUNNING)
@@ -297,30 +301,13 @@ class Transition:
 
     def _retry(self, step: Retried) -> None:
         """Set a failed state to be tried again at a later time; the clock then announces or enters it."""
-        doc, task = self.current(step.path), step.task
+        doc = self.current(step.path)
         assert doc is not None, "only what was entered is tried again"
-        if task is not None and task.waits_as is not None:
-            task = None  # it is entered anew when its time has come, since no worker takes it
-        again = replace(
-            doc,
-            status=Status.PENDING,
-            finished_at=None,
-            not_before=step.not_before,
-            delay_s=-(-(step.not_before - self.now) // SECOND),
-            last_error=_last_error(step),
-            kind=None if task is not None else doc.kind if doc.is_scope else "Task",
-            lease=Lease(epoch=max(doc.lease.epoch, self.epoch)),
-            deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
-            timeout_s=None if task is None else task.timeout_s,
-            retries=doc.retries + 1,
-            tries_from=doc.attempts,
-            visit=self.epoch if task is not None and task.gets_token else None,
-        )
-        self.writes.states[step.path] = again
-        effective = step.entry.raw if task is None else task.effective
-        self.writes.inputs[step.path] = self._given(step.entry, effective)
+        task = None if step.task is None or step.task.waits_as is not None else step.task  # others are entered anew
+        self.writes.states[step.path] = retried(doc, step, task, self.now, self.epoch, _last_error(step))
+        self.writes.inputs[step.path] = self._given(step.entry, step.entry.raw if task is None else task.effective)
         self.writes.timers[step.path] = step.not_before
-        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": again.retries}
+        told = {"epoch": self.epoch, "error": step.error, "cause": step.cause, "retry": doc.retries + 1}
         self._tell("StateRetried", step.path, told)
 
     def _given(self, entry: Entry, effective: Json) -> StateInput:

@@ -98,6 +98,19 @@ class PlatformTrouble:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleFacts:
+    """How many schedules there are; those that are stopped or could not start their latest run, a few by name.
+
+    `overdue` is since when the one that waits longest waits for a clock.
+    """
+
+    count: int = 0
+    troubled: int = 0
+    names: tuple[str, ...] = ()
+    overdue: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepResult:
     """What a check of the lists found: entries missing and dangling, by kind of list, and whether they were mended.
 
@@ -142,6 +155,7 @@ class Vitals:
     seen_count: int = 0
     platform: PlatformTrouble | None = None
     swept: SweepResult | None = None
+    schedules: ScheduleFacts = ScheduleFacts()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -86,14 +86,12 @@ class Callbacks:
         return done.answer
 
     def _genuine(self, task_token: str) -> TaskToken | None:
-        """Return what the token names if it was made for a run that exists; the cached one may be an earlier run."""
+        """Return what the token names if it was made for the run that exists now; else None."""
         token = read_task_token(task_token)
         if token is None:
             return None
-        for run in (self._transactions.run, self._transactions.load):
-            try:
-                if token.is_made_with(run(token.workflow_id).context.secret):
-                    return token
-            except UnknownRun:
-                return None
-        return None
+        try:
+            run = self._transactions.current_run(token.workflow_id)
+        except UnknownRun:
+            return None
+        return token if token.is_made_with(run.context.secret) else None

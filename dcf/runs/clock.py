@@ -1,4 +1,4 @@
-"""The clock of runs: handles due timers, has owed notifications delivered, and drops ended runs from its list.
+"""The clock: handles due timers of runs, has owed notifications delivered, drops ended runs, starts those of schedules.
 
 It is not an orchestrator. It uses the same transactions as every other caller, any number of copies may run at once,
 and only timeouts, retries, reminders and Waits depend on it. It never waits for an agent platform.
@@ -13,6 +13,7 @@ from dcf.runs.activity import Activity
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.retention import Retention
+from dcf.runs.schedules import Schedules
 from dcf.store.due import DueRuns
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Attention, Outbox
@@ -39,6 +40,7 @@ class RunClock:
         deliveries: DeliveryThreads,
         time: ServerTime,
         activity: Activity | None = None,
+        schedules: Schedules | None = None,
     ) -> None:
         self._plane = plane
         self._index = index
@@ -49,9 +51,10 @@ class RunClock:
         self._time = time
         self._is_first = True
         self._activity = activity
+        self._schedules = schedules
 
     def pulse(self) -> int:
-        """Look once at every run that is due. Return how many things were done."""
+        """Look once at every run and every schedule that is due. Return how many things were done."""
         instant = self._time.read()
         if self._is_first:
             self._due.check(self._index.live(), instant.now)
@@ -60,7 +63,11 @@ class RunClock:
             self._begin_anew(instant.now)
         if self._activity is not None:
             self._activity.write()
-        return sum(self._try(self._tick, workflow_id) for workflow_id in self._due.at(instant.now))
+        due = self._due.at(instant.now)
+        done = sum(self._try(self._tick, workflow_id) for workflow_id in due.runs)
+        if self._schedules is None:
+            return done
+        return done + sum(self._try(self._schedules.look, name, "schedule") for name in due.schedules)
 
     def _begin_anew(self, now: int) -> None:
         """Bring the times of all live runs back: they may lie ahead of the server's."""
@@ -70,23 +77,25 @@ class RunClock:
         for workflow_id in live:
             self._try(self._heal, workflow_id)
         self._index.begin_anew(live, now)
+        if self._schedules is not None:
+            self._schedules.bring_forward(now)
         self._time.begin_anew()
 
     def finish(self, timeout_s: float) -> int:
         """Wait for the deliveries handed over, at most `timeout_s`. Return how many notifications were handled."""
         return self._deliveries.wait(timeout_s)
 
-    def _try(self, do: Callable[[str], int], workflow_id: str) -> int:
-        """Call `do` for one run. An error in its documents must not stop the clock of the other runs."""
+    def _try(self, do: Callable[[str], int], name: str, kind: str = "run") -> int:
+        """Call `do` for one run or schedule. An error in its documents must not stop the clock of the others."""
         try:
-            return do(workflow_id)
+            return do(name)
         except StoreUnavailable:
             raise
         except DcfError as error:
-            _log.warning("pulse: run %s: %s: %s", workflow_id, error.code, error.message)
+            _log.warning("pulse: %s %s: %s: %s", kind, name, error.code, error.message)
             return 0
-        except Exception:  # noqa: BLE001 - a defect met in one run must not stop the clock of the others
-            _log.exception("pulse: run %s", workflow_id)
+        except Exception:  # noqa: BLE001 - a defect met in one must not stop the clock of the others
+            _log.exception("pulse: %s %s", kind, name)
             return 0
 
     def _heal(self, workflow_id: str) -> int:

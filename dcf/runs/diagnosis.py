@@ -6,7 +6,7 @@ trips to Redis, however many states a run has; one more where states wait for si
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dcf.asl.machine import Machine
 from dcf.asl.state_paths import ancestors, join
@@ -25,6 +25,7 @@ from dcf.store.run_signs import RunSigns, RunSignsReader
 from dcf.store.told import Told
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 _INTERVALS = 3
 

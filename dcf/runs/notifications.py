@@ -8,7 +8,7 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dcf.asl.state_paths import inside
@@ -26,6 +26,7 @@ from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
 from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told, ToldRecords
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, dump
+from dcf.values.records import replace
 
 _log = logging.getLogger(__name__)
 
@@ -71,10 +72,15 @@ class Notifications:
         records: ToldRecords,
         platform: Deliverer,
         together: DeliverAll | None = None,
+        people: Deliverer | None = None,
         *,
         to_run: ToRun,
     ) -> None:
-        """Deliver through the platform; with `together` a page at a time, where that is one step for it."""
+        """Deliver through the platform; with `together` a page at a time, where that is one step for it.
+
+        Persons are no agents of a remote platform: what it does not know as one is told through `people`.
+        """
+        self._people = people
         self._plane = plane
         self._to_run = to_run
         self._together = together
@@ -151,9 +157,10 @@ class Notifications:
             return []
         about = {entry.state or entry.about for entry in entries}
         snapshot = self._read(workflow_id, tuple(state for state in about if state is not None))
-        outdated = [entry for entry in entries if is_outdated(entry, snapshot)]
+        outdated, current = list[OutboxEntry](), list[OutboxEntry]()
+        for entry in entries:
+            (outdated if is_outdated(entry, snapshot) else current).append(entry)
         self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD) for entry in outdated])
-        current = [entry for entry in entries if entry not in outdated]
         if self._together is not None:
             return self._settle_together(workflow_id, current, snapshot, payload)
         return [
@@ -266,7 +273,9 @@ class Notifications:
         assert snapshot.meta is not None, "read() raises for a run that does not exist"
         event_id = event_id_of(workflow_id, entry)
         mark = mark_of_event(current_author(), snapshot.meta)
-        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark)
+        doc = None if entry.state is None else snapshot.states.get(entry.state)
+        asked = None if doc is None else doc.asked
+        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark, asked)
         for agent_id in recipients(workflow_id, entry, snapshot):
             yield Post(agent_id=agent_id, event_id=event_id, event=event)
 
@@ -279,7 +288,7 @@ class Notifications:
         """
         failed: list[tuple[str, Delivery]] = []
         for post in self._posts(workflow_id, entry, snapshot, payload):
-            delivery, first = first or self._platform.deliver(post.agent_id, post.event_id, post.event), None
+            delivery, first = first or self._deliver(entry, post), None
             if delivery.failure is None:
                 return _target(entry, post.agent_id, delivery, failed)
             failed.append((post.agent_id, delivery))
@@ -289,6 +298,13 @@ class Notifications:
             return Target(state=entry.state, agent_id=None, reason=entry.reason)
         hopeful = (one for one in failed if one[1].failure is not Undelivered.UNKNOWN_AGENT)
         return _target(entry, *next(hopeful, failed[0]), failed)
+
+    def _deliver(self, entry: OutboxEntry, post: Post) -> Delivery:
+        found = self._platform.deliver(post.agent_id, post.event_id, post.event)
+        is_person = found.failure is Undelivered.UNKNOWN_AGENT and entry.type == NoticeKind.ASKED
+        if not is_person or self._people is None:
+            return found
+        return self._people.deliver(post.agent_id, post.event_id, post.event)
 
     def _read(self, workflow_id: str, states: tuple[str, ...]) -> Snapshot:
         return self._plane.read(workflow_id, states, whole_meta=False, with_data=False)
@@ -309,6 +325,7 @@ class Notifications:
         news = {reason: one for reason, one in news.items() if reason not in known}
         missed = _missed(entry, target, snapshot.now, (*known, *news))
         is_lost = target.delivery.failure is Undelivered.UNKNOWN_AGENT and entry.state is not None
+        is_lost = is_lost and entry.type != NoticeKind.ASKED
         return TellingOutcome(
             events=(*(_failure(entry, *one) for one in news.values()), *(sent if target.sent else ())),
             notices=(_loss(entry),) if is_lost and news else (),

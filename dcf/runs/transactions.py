@@ -5,7 +5,7 @@ Repeats a decision that asked for more documents, or that used the definition of
 
 import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
@@ -24,6 +24,7 @@ from dcf.errors import StoreUnsuitable, UnknownRun, UnknownState
 from dcf.runs.kept_scopes import KeptScopes
 from dcf.store.runs import Committed, RunStore
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 from dcf.values.task_tokens import SECRET_BYTES
 
 Answer = TypeVar("Answer")

@@ -5,7 +5,6 @@ iterations a Map has.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -23,6 +22,7 @@ from dcf.store.runs import RunStore
 from dcf.store.told import NEVER_TOLD, ToldRecords
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 if TYPE_CHECKING:
     from dcf.runs.survey import Survey

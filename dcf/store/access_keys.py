@@ -6,7 +6,7 @@ once and together keep its rates.
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hmac import compare_digest
 from typing import Final
 
@@ -33,6 +33,7 @@ from dcf.store.connection import Command, Connections
 from dcf.store.documents import Documents, Verdict, micros
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _ID_BYTES = 6
@@ -101,6 +102,7 @@ class AccessKeys:
         life_s: int | None,
         remembered: bool = True,
         quotas: Mapping[str, Amount] | None = None,
+        groups: tuple[str, ...] = (),
     ) -> NewKey:
         """Generate a key and store its digest. The list entry is written first, so it may lack its record.
 
@@ -124,6 +126,7 @@ class AccessKeys:
                 label=label,
                 expires_at=None if life_s is None else now + life_s * SECOND,
                 quotas=quotas or {},
+                groups=groups,
             )
             listed = ("ZADD", keys.KEY_INDEX, now, key_id)
             return Verdict(
@@ -173,15 +176,32 @@ class AccessKeys:
         key_id = key_id_of(text)
         if key_id is None:
             return None
+        record, account, now = self._counted(key_id, digest_of(text))
+        return admit(text, record, now, account)
+
+    def acting(self, name: str) -> Caller | None:
+        """Return the caller of this name, for what dcf does later at its order, and count a call.
+
+        Return None if its key is not valid any more.
+        """
+        key_id = name.removeprefix(KEY_CALLER)
+        (document,) = self._connections.send(("JSON.GET", keys.access_key(key_id), "$"))
+        if document is None:
+            return None
+        record, account, now = self._counted(key_id, read_key(load(document)[0]).digest)
+        return record.caller(account) if record is not None and record.standing(now) == "active" else None
+
+    def _counted(self, key_id: str, digest: str) -> tuple[ApiKey | None, Account | None, int]:
+        """Return the record of a key, its account after one more call, and the server's time."""
         rates = self._quotas
         command: Command = (
-            *("EVAL", _ADMIT, 3, keys.access_key(key_id), keys.rate(key_id), keys.quota(key_id), digest_of(text)),
+            *("EVAL", _ADMIT, 3, keys.access_key(key_id), keys.rate(key_id), keys.quota(key_id), digest),
             *(rates.calls_per_s, rates.calls_burst, rates.events_per_s, rates.events_burst, _RATE_LIFE_S),
         )
         ((clock, found, stored, wait_s, over, was_counted),) = self._connections.send(command)
         record = None if found is None else read_key(load(found)[0])
         if record is None:
-            return admit(text, None, micros(clock))
+            return None, None, micros(clock)
         account = Account(
             key_id=key_id,
             quotas=with_own(rates, record.quotas),
@@ -190,7 +210,7 @@ class AccessKeys:
             over=over.decode(),
             was_counted=bool(was_counted),
         )
-        return admit(text, record, micros(clock), account)
+        return record, account, micros(clock)
 
     def account_of(self, name: str) -> Account | Refusal | None:
         """Return the account of a caller by its name; a refusal if its key may start no runs, None if it has no key."""

@@ -16,6 +16,7 @@ from dcf.store.connection import Command, Connections
 from dcf.store.index import UNLIST
 from dcf.store.key_kinds import KEY_KINDS
 from dcf.store.keys import RunKeys
+from dcf.store.people_keys import asked_in
 from dcf.store.quotas import forget_run
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
@@ -65,7 +66,7 @@ class Deletion:
         for index in (*_STATUS_LISTS, *sorted(faceted.difference(_STATUS_LISTS)), keys.STUCK, keys.LIVE, keys.RUNS):
             yield ("ZREM", index, workflow_id)
         yield ("ZREM", keys.due(workflow_id), workflow_id)
-        yield ("DEL", keys.workers(workflow_id))
+        yield ("DEL", keys.workers(workflow_id), asked_in(workflow_id))
         creator = meta.get("created_by")
         if isinstance(creator, str) and creator.startswith(KEY_CALLER):
             yield forget_run(creator.removeprefix(KEY_CALLER), workflow_id)

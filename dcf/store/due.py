@@ -1,4 +1,4 @@
-"""The index of when the clock must look at each live run. A look costs what is due, not what is alive.
+"""The index of when the clock must look at each live run, or schedule. A look costs what is due, not what is alive.
 
 An entry may be early, never late or missing. Every transaction that needs an earlier look enters its time just before
 its commit. Only the clock sets a later time, in a transaction that fails if the run changed. It writes the time to meta
@@ -7,12 +7,13 @@ has not committed yet, runs again. And one that needs no earlier look finds that
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.catalog import Facet
 from dcf.core.model import RunStatus
 from dcf.core.retention import KEEP_ALL, RetentionPolicy
-from dcf.store import keys
+from dcf.store import keys, schedule_keys
 from dcf.store.connection import Command, Connection, Connections, Reply, checked, exchange
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import Attention, attention_commands, read_attention
@@ -21,6 +22,16 @@ from dcf.values.instants import to_text
 from dcf.values.json_text import dump
 
 _PAGE: Final = 500
+_MOST_SCHEDULES: Final = 100
+"""Schedules of one look; the others follow at the next."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DueNow:
+    """What the clock must look at: ids of runs, names of schedules."""
+
+    runs: list[str]
+    schedules: list[str]
 
 
 class DueRuns:
@@ -30,10 +41,13 @@ class DueRuns:
         self._connections = connections
         self._policy = policy
 
-    def at(self, now: int) -> list[str]:
-        """Return the ids of runs that the clock must look at by this server time."""
+    def at(self, now: int) -> DueNow:
+        """Return the runs and the schedules that the clock must look at by this server time, in one packet."""
         asked: list[Command] = [("ZRANGE", shard, "-inf", now, "BYSCORE") for shard in keys.every_due()]
-        return [name.decode() for found in self._connections.send(*asked) for name in found]
+        timed: Command = ("ZRANGE", schedule_keys.SCHEDULES, "-inf", now, "BYSCORE", "LIMIT", 0, _MOST_SCHEDULES)
+        *shards, schedules = self._connections.send(*asked, timed)
+        runs = [name.decode() for found in shards for name in found]
+        return DueNow(runs=runs, schedules=[name.decode() for name in schedules])
 
     def settle(self, workflow_id: str) -> None:
         """Set when the clock must look at the run next, or remove it; leave it due if it changes meanwhile."""

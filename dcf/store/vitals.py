@@ -17,12 +17,13 @@ from dcf.core.vitals import (
     Overdue,
     PlatformTrouble,
     ReplicaSeen,
+    ScheduleFacts,
     Sighting,
     SweepResult,
     Trouble,
     Vitals,
 )
-from dcf.store import faults, keys
+from dcf.store import faults, keys, schedule_keys
 from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state
@@ -39,6 +40,15 @@ MOST_SEEN: Final = 50
 _PROBE_LIFE_S: Final = 60
 _CONFIRM_MS: Final = 500
 _INFO: Final = ("server", "memory", "persistence", "replication")
+
+
+_NAMED_SCHEDULES: Final = 5
+_OF_SCHEDULES: Final[tuple[Command, ...]] = (
+    ("ZCARD", schedule_keys.SCHEDULES),
+    ("ZRANGE", schedule_keys.SCHEDULES, 0, 0, "WITHSCORES"),
+    ("ZCARD", schedule_keys.TROUBLED),
+    ("ZRANGE", schedule_keys.TROUBLED, 0, _NAMED_SCHEDULES - 1),
+)
 
 
 class VitalSigns:
@@ -66,12 +76,14 @@ class VitalSigns:
             ("ZREVRANGE", keys.SEEN, 0, MOST_SEEN - 1, "WITHSCORES"),
             ("GET", keys.PLATFORM),
             ("GET", keys.SWEPT),
+            *_OF_SCHEDULES,
         )
         confirmed = _number(replies.pop(0)) if waiting else None
         infos, (fsync, save, *rest) = replies[: len(_INFO)], replies[len(_INFO) :]
         info = _fields(infos)
         looked_at, live, listed = map(checked_sign, rest[:3])
-        seen_count, seen, platform, swept = (None if _is_error(reply) else reply for reply in rest[3:])
+        told = [None if _is_error(reply) else reply for reply in rest[3:]]
+        seen_count, seen, platform, swept, *schedules = told
         now = micros(checked_sign(clock))
         return Vitals(
             now=now,
@@ -91,6 +103,7 @@ class VitalSigns:
             seen_count=seen_count or 0,
             platform=None if platform is None else platform_trouble(load(platform)),
             swept=None if swept is None else _swept(load(swept)),
+            schedules=_schedules(schedules, now),
         )
 
     def _clock(self, looked_at: bytes | None, live: int, listed: list[str], now: int) -> ClockFacts:
@@ -194,6 +207,17 @@ def _swept(found: Mapping[str, Json]) -> SweepResult:
         dangling=found["dangling"],
         repaired=found["repaired"],
         trouble=None if trouble is None else Trouble(message=trouble["message"], remedy=trouble["remedy"]),
+    )
+
+
+def _schedules(replies: Iterable[Reply], now: int) -> ScheduleFacts:
+    count, first, troubled, names = replies
+    due = int(float(first[1])) if first else now
+    return ScheduleFacts(
+        count=count or 0,
+        troubled=troubled or 0,
+        names=tuple(name.decode() for name in names or ()),
+        overdue=due if due < now else None,
     )
 
 

@@ -9,10 +9,9 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.catalog import RunQuery, read_cursor
 from dcf.core.model import RunStatus
-from dcf.errors import InvalidArgument
 from dcf.tools.paging import Limit
 from dcf.tools.registry import Answer, Arguments, tool
-from dcf.values.spans import read_moment
+from dcf.values.spans import check_time
 
 
 class ListRuns(Arguments):
@@ -69,6 +68,7 @@ class RunsListed(Answer):
 )
 def list_runs(app: Application, args: ListRuns) -> RunsListed:
     """List runs."""
+    now = time.time_ns() // 1000
     page = app.run_list.list_runs(
         RunQuery(
             limit=args.limit,
@@ -78,18 +78,11 @@ def list_runs(app: Application, args: ListRuns) -> RunsListed:
             agent=args.agent,
             tag=args.tag,
             parent=args.parent,
-            since=_moment("since", args.since),
-            until=_moment("until", args.until),
+            since=check_time("since", args.since, now),
+            until=check_time("until", args.until, now),
             stuck=args.stuck,
             cursor=read_cursor(args.cursor),
         )
     )
     of = "" if page.matching is None else f" of {max(page.matching, len(page.rows))}"
     return RunsListed(status=f"{len(page.rows)}{of} runs.", **page.as_json())
-
-
-def _moment(name: str, text: str | None) -> int | None:
-    found = None if text is None else read_moment(text, time.time_ns() // 1000)
-    if text is not None and found is None:
-        raise InvalidArgument(f"{name} is no point in time.", "Write it as 2h, 30d, or 2026-11-22T09:00:00Z.")
-    return found

@@ -282,6 +282,8 @@ def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answe
             "state": state,
             "lease": write_lease(doc.lease),
             "attempts": doc.attempts,
+            "visit": doc.entry_epoch,
+            **_timeouts_shown(doc),
             "provenance": mark_of_input(state, doc),
             "input": given,
             **_token_of(app, workflow_id, state, doc),
@@ -295,6 +297,13 @@ def _token_of(app: Application, workflow_id: str, state: str, doc: StateDoc) -> 
     """Return the task token of a state that has one, as a member."""
     token = app.callbacks.token_of(workflow_id, state, doc)
     return {} if token is None else {"task_token": token}
+
+
+def _timeouts_shown(doc: StateDoc) -> dict[str, Json]:
+    """Return the timeouts of a state that its holder must know of; usually there are none."""
+    if doc.deadline is None and doc.heartbeat_s is None:
+        return {}
+    return {"deadline": None if doc.deadline is None else to_text(doc.deadline), "heartbeat_s": doc.heartbeat_s}
 
 
 def _output(app: Application, args: UpdateWorkflowControlPlane) -> Json:

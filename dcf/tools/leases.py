@@ -238,7 +238,7 @@ def _granted(app: Application, answer: Leased, workflow_id: str) -> LeaseGranted
         state=answer.state,
         ready=True,
         lease=write_lease(answer.doc.lease),
-        updated_state=holder_state(answer.doc),
+        updated_state=holder_state(answer.doc) | {"visit": answer.visit},
         provenance=mark_of_input(answer.state, answer.doc),
         input=answer.given,
         task_token=app.callbacks.token_of(workflow_id, answer.state, answer.doc),

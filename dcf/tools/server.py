@@ -44,6 +44,7 @@ from dcf.tools.pulse import keep_pulse
 from dcf.tools.readiness import Readiness
 from dcf.tools.registry import ToolSpec
 from dcf.tools.schemas import answer_of, parameters_of
+from dcf.tools.task_token_routes import task_token_routes
 
 _PATH = "/mcp"
 
@@ -120,7 +121,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
 
 
 def build_http_app(application: Application, url: str | None = None) -> Starlette:
-    """Return the ASGI app: /mcp, /healthz (the process lives) and /readyz (calls of tools can succeed).
+    """Return the ASGI app: /mcp, /task-tokens, /healthz (the process lives), /readyz (calls of tools can succeed).
 
     `url` is where the app listens; clients may use another one (DCF_PUBLIC_URL).
     """
@@ -158,6 +159,10 @@ def over_http(
         max_request_body_size=settings.max_body_bytes,
     )
     app.router.routes.insert(0, Route(_PATH, no_stream, methods=["GET", "DELETE"]))
+    who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
+    asks = protected_url is not None
+    routes = task_token_routes(application, who_calls, meter_of(settings), _security(settings), asks=asks)
+    app.router.routes.extend(routes)
     bodies = Middleware(LimitedBodies, body_budget(settings), settings.max_request_values)
     app.user_middleware.append(bodies)  # innermost: behind authentication
     if protected_url is not None:

@@ -8,6 +8,9 @@ from dcf.values.names import escaped, hidden_in
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 
+EVERY_OTHER = "*"
+"""Stands for all Tasks that are not named where agents are assigned, unless a state is called so."""
+
 MAX_STATE_PATH = 400
 """Longest path of a state, in characters: a few nested names of at most 80 characters each."""
 
@@ -54,10 +57,16 @@ def check_state(value: str, name: str = "state") -> str:
 def check_agents(agents: Json, states: set[str], *, name: str = "agents_map_json") -> dict[str, tuple[str, ...]]:
     """Return a map from Task states to pools of agent ids; raise InvalidArgument if it is malformed.
 
-    `agents` maps the name of a Task state to one agent id or a list of them; `states` holds the Task states.
+    `agents` maps the name of a Task state, or `*` for all others, to one agent id or a list of them; `states` holds the
+    Task states.
     """
     if not isinstance(agents, dict):
         raise InvalidArgument(f"{name} is not an object.", 'Send {"State": "agent-id"} or a list of ids.')
+    if EVERY_OTHER in agents and EVERY_OTHER not in states:
+        others = states - set(agents)
+        agents = {name: pool for name, pool in agents.items() if name != EVERY_OTHER} | dict.fromkeys(
+            others, agents[EVERY_OTHER]
+        )
     unknown = sorted(set(agents) - states)
     if unknown:
         raise InvalidArgument(

@@ -305,7 +305,7 @@ def test_the_history_says_who_handed_the_token_out_and_how_it_ended(world: World
     run, lease, token = handed_out(world)
     world.complete(run, "A", lease, None)
     world.callbacks.succeed(token, 1)
-    told_of = [(event.type, event.data.get("owner"), event.data.get("by")) for event in world.events(run)]
+    told_of = [(event.type, event.data.get("owner"), event.data.get("via")) for event in world.events(run)]
     assert ("CallbackAwaited", "w", None) in told_of
     assert ("StateConcluded", None, "callback") in told_of
     assert not [event for event in world.events(run) if re.search(PREFIX, str(event.data))]

@@ -330,6 +330,17 @@ def test_a_run_that_its_planner_does_not_start_is_stuck_until_it_does(real: Worl
     assert stuck(real, mine) == []
 
 
+def test_a_run_that_nobody_starts_is_stuck_until_somebody_does(real: World, mine: str) -> None:
+    run = real.create(named(mine), agents={"A": "a"})
+    real.notifications.pulse()
+    assert stuck(real, mine) == []
+    reminded(real, run, "A", 1)
+    assert stuck(real, mine) == [run]
+    assert "StateReminded" not in real.event_types(run)
+    real.plane.kick_off(run, "go")
+    assert stuck(real, mine) == []
+
+
 def test_a_run_that_is_over_is_not_stuck(real: World, mine: str) -> None:
     run = real.create(named(mine), agents={"A": "a"})
     real.plane.kick_off(run, "go")

@@ -21,7 +21,7 @@ from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.clock import RunClock
 from dcf.runs.health import Health, HealthReport
 from dcf.runs.sweep import Sweep
-from dcf.store import keys
+from dcf.store import keys, schedule_keys
 from dcf.store.activity import MOST_SEEN, ActivityRecords
 from dcf.store.connection import Connections, open_pool
 from dcf.store.listings import Listings
@@ -498,3 +498,24 @@ def test_every_topic_is_judged_and_strangers_see_levels_and_counts_only(site: Wo
     assert (summary["ok"], summary["level"], summary["failing"], summary["warnings"]) == (True, "failing", 1, 1)
     assert set(summary) == {"ok", "level", "failing", "warnings", "checks"}
     assert not any(secret in str(summary) for secret in (run, "pricing-1", "Redis"))
+
+
+# Schedules
+
+
+def test_a_schedule_that_could_not_start_its_run_is_named_until_it_can(site: World) -> None:
+    made = site.plan(chain("A"))
+    kept = site.ask("GET", keys.definition(made.workflow))
+    assert finding(site, Topic.SCHEDULES).level is Level.OK
+    late = schedule_keys.schedule(made.name)
+    site.ask("JSON.NUMINCRBY", late, "$.next_at", -61 * SECOND)
+    site.ask("ZADD", schedule_keys.SCHEDULES, server_now(site) - 60 * SECOND, made.name)
+    assert "no clock starts its runs" in finding(site, Topic.SCHEDULES).sentence
+    site.ask("DEL", keys.definition(made.workflow))
+    site.schedules.look(made.name)
+    found = finding(site, Topic.SCHEDULES)
+    assert (found.level, made.name in found.sentence) == (Level.WARNING, True)
+    site.ask("SET", keys.definition(made.workflow), kept)
+    site.ask("JSON.NUMINCRBY", late, "$.next_at", -60 * SECOND)
+    site.schedules.look(made.name)
+    assert finding(site, Topic.SCHEDULES).level is Level.OK

@@ -19,7 +19,6 @@ from tests.support.world import World
 CALLBACK = "dcf:callback.waitForTaskToken"
 KINDS = {
     CALLBACK: "Callback",
-    "dcf:human": "Human",
     "dcf:signal": "Signal",
     "arn:aws:states:::states:startExecution.sync:2": "Child",
 }
@@ -76,7 +75,7 @@ def test_what_comes_is_its_output_and_the_next_state_is_entered_in_the_same_comm
     assert answer["state_status"] == "succeeded"
     assert world.given(run, "B") == {"a": 1, "got": {"ok": True}}
     concluded = [event for event in world.events(run) if event.type == "StateConcluded"]
-    assert [(event.state, event.data["how"], event.data["by"]) for event in concluded] == [("A", "output", "callback")]
+    assert [(event.state, event.data["how"], event.data["via"]) for event in concluded] == [("A", "output", "callback")]
     world.do(run, "B")
     assert world.run_status(run) is RunStatus.SUCCEEDED
 

@@ -49,7 +49,7 @@ def kept(world: World, run: str) -> Signals:
 
 def taken(world: World, run: str) -> list[int]:
     """The numbers of the signals that states took, in order."""
-    return [one.data["number"] for one in world.events(run) if one.data.get("by") == "signal"]
+    return [one.data["number"] for one in world.events(run) if one.data.get("via") == "signal"]
 
 
 def pass_time(world: World, seconds: int) -> None:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.core.access import LOCAL
 from dcf.core.answers import Created, Finalized, Leased, NothingReady, Released, Updated
+from dcf.core.catalog import Facet
 from dcf.core.codec import read_state
 from dcf.core.creation import Create
 from dcf.core.definition import read_definition
@@ -16,6 +18,7 @@ from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
 from dcf.core.retention import KEEP_ALL, RetentionPolicy
+from dcf.core.schedules import Schedule, ScheduleWish, tag_of
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
 from dcf.runs.callbacks import Callbacks
@@ -28,12 +31,15 @@ from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.outside import Outside
+from dcf.runs.people import People
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
+from dcf.runs.schedules import ScheduleMade, Schedules
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
 from dcf.store import key_parts, keys
+from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, Reply
 from dcf.store.definitions import KeptDefinitions
@@ -41,11 +47,13 @@ from dcf.store.deletion import Deletion
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.history import Happening, History
+from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Outbox
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.runs import RunStore
+from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
 from dcf.values.refusal import Refusal
@@ -64,7 +72,8 @@ class Relay(Notifications):
         super().__init__(world.plane, world.outbox, world.told, platform, together, to_run=world.children.handle)
         self.deliveries = DeliveryThreads(self.deliver_all, threads)
         time = ServerTime(world.connections)
-        self.clock = RunClock(world.plane, world.index, world.due, world.outbox, world.retention, self.deliveries, time)
+        lists = (world.index, world.due, world.outbox)
+        self.clock = RunClock(world.plane, *lists, world.retention, self.deliveries, time, schedules=world.schedules)
 
     def pulse(self) -> int:
         return self.clock.pulse()
@@ -86,6 +95,7 @@ class World:
     items: Files | None = None
     policy: RetentionPolicy = KEEP_ALL
     runs: list[str] = field(default_factory=list)
+    plans: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         more: dict[str, Any] = {} if self.clock is None else {"clock": self.clock}
@@ -105,12 +115,19 @@ class World:
         self.callbacks = Callbacks(self.plane)
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
+        self.access = AccessKeys(self.connections)
+        self.schedules = Schedules(
+            ScheduleStore(self.connections, before_commit=self.before_commit, clock=self.clock),
+            self.starting,
+            self.access,
+        )
         self.signals = SignalSending(self.plane)
         self.children = Children(self.plane, self.starting)
         self.outbox = Outbox(self.connections)
         self.retention = Retention(self.plane, self.store, self.outbox, Deletion(self.connections), self.policy)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
+        self.people = People(self.plane, self.history, HumanTasks(self.connections))
         self.views = RunViews(self.plane, self.store, self.told)
         self.histories = Histories(self.plane, self.history)
         self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)
@@ -127,6 +144,8 @@ class World:
 
     def close(self) -> None:
         """Take this test's runs off the list that the clock goes through."""
+        for name in self.plans:
+            self.schedules.delete(name)
         if self.runs:
             self.ask("ZREM", keys.LIVE, *self.runs)
             for run in self.runs:
@@ -142,6 +161,25 @@ class World:
         run = f"t-{uuid.uuid4().hex[:12]}"
         self.runs.append(run)
         return run
+
+    def plan(self, document: Document, **options: Any) -> Schedule:
+        """A new schedule, every minute unless `cron` or another `every_s` is given."""
+        name = options.pop("name", None) or f"s-{uuid.uuid4().hex[:12]}"
+        self.plans.append(name)
+        agents = options.pop("agents", {})
+        by = options.pop("by", LOCAL)
+        timing = {} if "cron" in options else {"every_s": 60}
+        definition = read_definition(document)
+        wish = ScheduleWish(name=name, workflow=definition.sha256, created_by=by, **timing | options)
+        made = self.schedules.create(wish, agents, definition)
+        assert isinstance(made, ScheduleMade), made
+        return made.schedule
+
+    def runs_of(self, name: str) -> list[str]:
+        """All runs of a schedule, by their tag; this test's from now on."""
+        found = [run.decode() for run in self.ask("ZRANGE", keys.runs_by(Facet.TAG, tag_of(name)), 0, -1)]
+        self.runs += [run for run in found if run not in self.runs]
+        return found
 
     def wish(self, document: Document, run: str | None = None, **options: Any) -> Create:
         """A request to create a run; `agents` maps states to an id or a tuple of ids."""

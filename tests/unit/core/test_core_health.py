@@ -12,6 +12,7 @@ from dcf.core.vitals import (
     Expected,
     MemoryUse,
     ReplicaSeen,
+    ScheduleFacts,
     Sighting,
     SweepResult,
     Vitals,
@@ -107,3 +108,28 @@ def test_lists_that_nobody_checked_for_three_hours_are_a_warning(hours: int, lev
     swept = SweepResult(at=NOW - hours * 3600 * SECOND, missing={}, dangling={}, repaired=True)
     (found,) = about(Topic.LISTS, replace(WELL, swept=swept))
     assert found.level is level
+
+
+@pytest.mark.parametrize(
+    ("facts", "level", "said"),
+    [
+        (ScheduleFacts(), Level.OK, "There are no schedules."),
+        (ScheduleFacts(count=1), Level.OK, "There is 1 schedule; each could start its latest run."),
+        (ScheduleFacts(count=3, troubled=2, names=("a", "b")), Level.WARNING, "could not start the latest run: a, b."),
+        (ScheduleFacts(count=9, troubled=6, names=("a",)), Level.WARNING, "the latest run: a, and more."),
+        (
+            ScheduleFacts(count=2, overdue=NOW - 60 * SECOND),
+            Level.FAILING,
+            "no clock starts its runs.",
+        ),
+        (
+            ScheduleFacts(count=2, overdue=NOW - SECOND),
+            Level.OK,
+            "There are 2 schedules; each could start its latest run.",
+        ),
+    ],
+)
+def test_schedules_that_start_nothing_are_told(facts: ScheduleFacts, level: Level, said: str) -> None:
+    (found,) = about(Topic.SCHEDULES, replace(WELL, schedules=facts))
+    assert (found.level, found.sentence.endswith(said)) == (level, True), found.sentence
+    assert (found.remedy is None) == (level is Level.OK)

@@ -1,0 +1,258 @@
+"""The operations on schedules, and what the clock does at their ticks: starts runs, each once (`core/scheduling.py`).
+
+Names what is read and the pure decision that is made on it; decides nothing.
+"""
+
+import logging
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
+
+from dcf.core import scheduling
+from dcf.core.access import LOCAL
+from dcf.core.answers import Created
+from dcf.core.creation import Create
+from dcf.core.definition import Definition
+from dcf.core.model import DEFAULT_MAX_ATTEMPTS
+from dcf.core.schedule_refusals import schedule_exists, schedule_waits, schedule_without_key, too_many_schedules
+from dcf.core.schedules import (
+    MOST_OF_ONE,
+    MOST_SCHEDULES,
+    Intent,
+    Schedule,
+    ScheduleWish,
+    check_schedule_name,
+    is_same,
+    new_schedule,
+)
+from dcf.core.scheduling import Begun, NotBegun, Outcome, PutOff, reason_of
+from dcf.core.starting import Start
+from dcf.errors import PASSING, DcfError, InternalError, StoreUnavailable, UnknownDefinition, UnknownSchedule
+from dcf.runs.starting import Starting
+from dcf.store.access_keys import AccessKeys
+from dcf.store.authors import authored_by
+from dcf.store.schedules import ScheduleChange, ScheduleFound, ScheduleStore
+from dcf.values.identifiers import check_agents
+from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
+
+_log = logging.getLogger(__name__)
+
+_AGAIN_S: Final = 5.0
+_AFTER_DEFECT_S: Final = 60.0
+_LONGEST_TOLD: Final = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScheduleMade:
+    """A schedule after its creation; `existed`: it was there before."""
+
+    schedule: Schedule
+    existed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Triggered:
+    """A run that was started out of turn."""
+
+    schedule: Schedule
+    workflow_id: str
+    created: Created
+
+
+class Schedules:
+    """Creates, reads and operates schedules; `look` is the clock's."""
+
+    def __init__(self, store: ScheduleStore, starting: Starting, access: AccessKeys) -> None:
+        self._schedules = store
+        self._starting = starting
+        self._access = access
+
+    def create(self, wish: ScheduleWish, agents: Json, definition: Definition | None = None) -> ScheduleMade | Refusal:
+        """Create a schedule of a kept definition, or of this one, which is kept. The same one again finds it."""
+        generation = secrets.token_hex(16)
+        refusal = None if definition is None else self._starting.keep(definition)
+        if refusal is not None:
+            return refusal
+        started = definition or self._starting.definition(wish.workflow)
+        asked = replace(wish, agents=check_agents(agents, set(started.skills)))
+
+        def decide(found: ScheduleFound) -> ScheduleChange[ScheduleMade | Refusal]:
+            made, there = new_schedule(asked, found.now, generation), found.schedule
+            if there is not None:
+                existed = there.generation != generation  # otherwise the reply to an earlier try was lost
+                kept = ScheduleMade(schedule=there, existed=existed)
+                same = is_same(there, made) and there.created_by == made.created_by
+                return ScheduleChange(answer=kept if same else schedule_exists(asked.name), is_changed=False)
+            too_many = _too_many(found, asked.created_by)
+            if too_many is not None:
+                return ScheduleChange(answer=too_many, is_changed=False)
+            return ScheduleChange(answer=ScheduleMade(schedule=made, existed=False), schedule=made)
+
+        return self._schedules.transact(check_schedule_name(wish.name), decide, author=asked.created_by)
+
+    def list(self) -> list[Schedule]:
+        """Return all schedules by name."""
+        names = self._schedules.names()
+        return list(self._schedules.read(names)[0].values()) if names else []
+
+    def read(self, name: str) -> Schedule:
+        """Return a schedule; raise UnknownSchedule if there is none."""
+        found = self._schedules.read([check_schedule_name(name)])[0].get(name)
+        if found is None:
+            raise UnknownSchedule(name)
+        return found
+
+    def pause(self, name: str, *, reason: str | None = None) -> Schedule:
+        """Let it start nothing until it is resumed; what its clocks have begun is finished."""
+        return self._change(name, lambda schedule, now: scheduling.paused(schedule, now, _told(reason)))
+
+    def resume(self, name: str, by: str, *, reason: str | None = None) -> Schedule:
+        """Let a schedule go on that was paused, or that stopped: its runs are then those of who resumed it."""
+        return self._change(name, lambda schedule, now: scheduling.resumed(schedule, now, by, _told(reason)))
+
+    def delete(self, name: str) -> bool:
+        """Delete a schedule; its runs stay. Return False if it was gone already. A start under way may be finished."""
+        return self._schedules.delete(check_schedule_name(name))
+
+    def trigger(
+        self, name: str, by: str, *, reason: str | None = None, request_id: str | None = None
+    ) -> Triggered | Refusal:
+        """Start a run of the schedule at once, out of turn and whatever runs, for who asks. Repeated, it finds it.
+
+        The run is created first and noted then; a repetition of the request notes what was not.
+        """
+        schedule = self.read(name)
+        run = schedule.run_for(request_id or secrets.token_hex(16), 0)
+        told = _told(reason)
+        why = f"Schedule {name}, triggered{'.' if told is None else f': {told}'}"
+        answer = self._starting.start(Start(wish=self._wish(schedule, run, by), reason=why))
+        if isinstance(answer, Refusal):
+            return answer
+        noted = self._change(name, lambda found, now: scheduling.triggered(found, now, run, told))
+        return Triggered(schedule=noted, workflow_id=run, created=answer)
+
+    def look(self, name: str) -> int:
+        """Do what is due of a schedule. Return how many starts were carried out.
+
+        Any number of clocks may look at once: each start is one clock's, until it is done or its time is over.
+        """
+        found, intent = self._schedules.transact(name, partial(_looking, secrets.token_hex(8)), runs=None)
+        if found is not None and intent is None and found.starting is None and not found.waiting:
+            self._keep_definition(found)
+        done = 0
+        while found is not None and intent is not None:
+            outcome = self._carried_out(found, intent)
+            if outcome is None:
+                break
+            settling = partial(_settling, outcome, intent.token, secrets.token_hex(8))
+            found, intent = self._schedules.transact(name, settling, runs=(found.run_at(intent.tick),))
+            done += 1
+        return done
+
+    def bring_forward(self, now: int) -> None:
+        """Have every schedule looked at: the server's clock went backwards."""
+        self._schedules.bring_forward(now)
+
+    def _change(self, name: str, change: Callable[[Schedule, int], Schedule]) -> Schedule:
+        def decide(found: ScheduleFound) -> ScheduleChange[Schedule]:
+            if found.schedule is None:
+                raise UnknownSchedule(name)
+            changed = change(found.schedule, found.now)
+            return ScheduleChange(answer=changed, schedule=changed, is_changed=changed is not found.schedule)
+
+        return self._schedules.transact(check_schedule_name(name), decide)
+
+    def _carried_out(self, schedule: Schedule, intent: Intent) -> Outcome | None:
+        """Start the run of a tick. Return None where another clock has the start by now."""
+        try:
+            return self._started(schedule, intent)
+        except StoreUnavailable:
+            raise  # the intent ends, and a clock takes it up
+        except DcfError as error:
+            why = _refusal_of(error)
+            return PutOff(why=why, for_s=_AGAIN_S) if error.code in PASSING else NotBegun(why=why)
+        except Exception:  # noqa: BLE001 - a defect met in one schedule must not stop the clock of the others
+            _log.exception("schedule %s", schedule.name)
+            return PutOff(why=_refusal_of(InternalError()), for_s=_AFTER_DEFECT_S)
+
+    def _started(self, schedule: Schedule, intent: Intent) -> Outcome | None:
+        account = None
+        if schedule.created_by != LOCAL:
+            caller = self._access.acting(schedule.created_by)
+            if caller is None:
+                return NotBegun(why=schedule_without_key(schedule.name), stops=True)
+            account = caller.account
+        if account is not None and account.over:
+            return PutOff(why=schedule_waits(account), for_s=max(1.0, account.wait_s))
+        with authored_by(schedule.created_by, account):
+            wish = self._wish(schedule, schedule.run_at(intent.tick), schedule.created_by)
+            asked = Start(wish=wish, reason=reason_of(schedule, intent.tick), within=(intent.at, intent.until))
+            answer = self._starting.start(asked)
+        match answer:
+            case Created():
+                return Begun(exists=True)
+            case Refusal(code="start_overdue"):
+                return None
+            case Refusal(code="conflict"):  # the newest document of the name changed since an earlier try
+                return Begun(exists=True)
+        return NotBegun(why=answer)
+
+    def _wish(self, schedule: Schedule, run: str, by: str) -> Create:
+        definition = self._starting.definition(schedule.workflow)
+        agents = {state: list(pool) for state, pool in schedule.agents.items()}
+        return Create(
+            workflow_id=run,
+            definition=definition,
+            run_input=schedule.run_input,
+            agents=check_agents(agents, set(definition.skills), name="The schedule's assignment"),
+            planner_agent_id=schedule.planner_agent_id,
+            retention_s=schedule.retention_s,
+            max_attempts=DEFAULT_MAX_ATTEMPTS,
+            created_by=by,
+            tags=(*schedule.tags, schedule.tag),
+        )
+
+    def _keep_definition(self, schedule: Schedule) -> None:
+        """Have the definition kept as long anew; that none is there is said at the next tick."""
+        try:
+            self._starting.definition(schedule.workflow)
+        except UnknownDefinition:
+            _log.warning("schedule %s: its definition %s is not kept any more", schedule.name, schedule.workflow)
+
+
+def _looking(token: str, found: ScheduleFound) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
+    if found.schedule is None:
+        return ScheduleChange(answer=(None, None))  # deleted by hand: its index entries go
+    schedule, intent = scheduling.look(found.schedule, found.now, found.running, token)
+    return ScheduleChange(answer=(schedule, intent), schedule=schedule)
+
+
+def _settling(
+    outcome: Outcome, token: str, following: str, found: ScheduleFound
+) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
+    if found.schedule is None:
+        return ScheduleChange(answer=(None, None), is_changed=False)
+    if isinstance(outcome, Begun):
+        outcome = Begun(exists=None not in found.running.values())
+    before = found.schedule
+    schedule, intent = scheduling.settle(before, found.now, outcome, token=token, following=following)
+    return ScheduleChange(answer=(schedule, intent), schedule=schedule, is_changed=schedule is not before)
+
+
+def _too_many(found: ScheduleFound, author: str) -> Refusal | None:
+    if found.count >= MOST_SCHEDULES:
+        return too_many_schedules(found.count, MOST_SCHEDULES, "in all")
+    if author != LOCAL and found.own_count >= MOST_OF_ONE:
+        return too_many_schedules(found.own_count, MOST_OF_ONE, "of this key")
+    return None
+
+
+def _refusal_of(error: DcfError) -> Refusal:
+    return Refusal(code=error.code, message=error.message, hint=error.hint)
+
+
+def _told(reason: str | None) -> str | None:
+    return None if reason is None else reason[:_LONGEST_TOLD]
