@@ -291,7 +291,7 @@ def _wrong_counts(story: Story) -> Iterator[str]:
 def each_signal_is_taken_once(story: Story) -> Iterator[str]:
     """No signal is taken twice, lost or made up; those of one name are taken in the order in which they came."""
     received = [one.data["number"] for one in story.of("SignalReceived")]
-    taken = [one for one in story.of("StateConcluded") if one.data.get("by") == "signal"]
+    taken = [one for one in story.of("StateConcluded") if one.data.get("via") == "signal"]
     numbers = [one.data["number"] for one in taken]
     if len(set(received)) < len(received) or len(set(numbers)) < len(numbers):
         yield f"received {received}, taken {numbers}: some twice"

@@ -37,7 +37,7 @@ ASKED = call("resolve", 3, agent="operator", token=None, content={"request": "r1
 def signalled(*taken: int, received: tuple[int, ...] = (1, 2), kept: tuple[int, ...] = (), **more: Any) -> Story:
     """The right story, into which signals were sent, of which a state took some."""
     sent = [happening("SignalReceived", signal="paid", number=number) for number in received]
-    ends = [happening("StateConcluded", "Signal_2", by="signal", signal="paid", number=number) for number in taken]
+    ends = [happening("StateConcluded", "Signal_2", via="signal", signal="paid", number=number) for number in taken]
     asked = [
         call("signal", number / 10, agent="signaller", token=None, epoch=number, content={"request": f"s{number}"})
         for number in received
@@ -49,7 +49,7 @@ def signalled(*taken: int, received: tuple[int, ...] = (1, 2), kept: tuple[int, 
 
 def with_children(*children: dict[str, Any], told: str = "succeeded") -> Story:
     """The right story with child runs, of which the first ended its state."""
-    ends = happening("StateConcluded", "Child_2", epoch=2, by="child", run="c1", run_status=told)
+    ends = happening("StateConcluded", "Child_2", epoch=2, via="child", run="c1", run_status=told)
     begun = happening("ChildStarted", "Child_2", epoch=2, run="c1")
     return with_happening(begun, ends, before="RunSucceeded", children=children)
 
