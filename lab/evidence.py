@@ -32,10 +32,11 @@ NO_TASKS = (
     "Doom",
     "Signal",
     "Child",
+    "Callback",
 )
 """First words of the states that nobody works on."""
 
-ENDINGS = ("StateSucceeded", "StateFailed", "StateRetried")
+ENDINGS = ("StateSucceeded", "StateFailed", "StateRetried", "CallbackAwaited")
 BY_THE_CLOCK = ("States.Timeout", "States.HeartbeatTimeout", "DCF.AttemptsExhausted")
 """Errors of states that no holder ended."""
 
@@ -123,8 +124,8 @@ class Story:
 
     @cached_property
     def resolved(self) -> frozenset[tuple[str, int]]:
-        """The states that an operator ended by hand, each with the epoch of that end."""
-        found = (one for one in self.of("StateResolved") if one.data.get("how") != "assign")
+        """The states that no holder ended, but an operator or what is outside, each with the epoch of that end."""
+        found = (one for one in self.of("StateResolved", "StateConcluded") if one.data.get("how") != "assign")
         return frozenset((one.state, one.epoch) for one in found)
 
     def of(self, *types: str) -> Iterator[Happening]:

@@ -77,7 +77,7 @@ def answer_of(name: str, given: Value) -> tuple[str, Value]:
         return NEVER, None
     if word == "Bad":
         return "error", BROKEN
-    if word in {"Busy", "Crack"} and given["tries"] < int(rest.partition("_")[0]):
+    if word in {"Busy", "Crack", "Callback"} and given["tries"] < int(rest.partition("_")[0]):
         return "error", BUSY
     output = {"n": crc32(f"{name} {json.dumps(given, sort_keys=True)}".encode()) % 1_000_003}
     if word == "Turn":

@@ -18,7 +18,7 @@ from dcf.core.operations import RunAnswer
 from dcf.core.resolving import Resolve
 from dcf.errors import DcfError
 from dcf.runs.lifecycle import Lifecycle, Operated
-from lab import signalling
+from lab import calling_back, signalling
 from lab.crews import AGENTS
 from lab.evidence import is_task
 from lab.expectation import NEVER, Expected, answer_of
@@ -61,6 +61,7 @@ def main(duty: OperatorDuty) -> None:
             operator = Operator(duty=duty, dcf=dcf, verbs=operations, runs=runs[number::THREADS], number=number)
             threading.Thread(target=operator.work, daemon=True).start()
         signalling.begin(dcf, duty.seeds, Recorder(duty.calls.with_name("signals.jsonl"), "signaller"))
+        calling_back.begin(dcf, duty.seeds, Recorder(duty.calls.with_name("callbacks.jsonl"), "callback"))
         threading.Event().wait()
 
 

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from lab.crews import AGENTS
-from lab.expectation import Expected, Piece, States, Value, answer_of, payload_of
+from lab.expectation import BUSY, Expected, Piece, States, Value, answer_of, payload_of
 
 if TYPE_CHECKING:
     from lab.pieces import Drawer
@@ -24,6 +24,45 @@ def signal(drawer: "Drawer") -> Piece:
         return payload_of(name)
 
     return Piece(states={name: state}, first=name, last=name, play=play)
+
+
+def callback(drawer: "Drawer") -> Piece:
+    """Return a Task that waits for a callback, which fails a few times before it succeeds."""
+    times = drawer.luck.choice((0, 0, 1, 2))
+    name = drawer.name(f"Callback_{times}")
+    state = {
+        "Type": "Task",
+        "Resource": "dcf:callback.waitForTaskToken",
+        "Parameters": {"tries.$": "$$.State.RetryCount", "n.$": "$.n"},
+        "Retry": [{"ErrorEquals": [BUSY], "IntervalSeconds": 1, "MaxAttempts": times + 1, "BackoffRate": 1.0}],
+    }
+
+    def play(expected: Expected, scope: str, given: Value) -> Value:
+        for tries in range(times + 1):
+            _saw(expected, scope + name, {"tries": tries, "n": given["n"]})
+        expected.done[scope + name] += 1
+        return answer_of(name, {"tries": times, "n": given["n"]})[1]
+
+    return Piece(states={name: state}, first=name, last=name, play=play)
+
+
+def mail(drawer: "Drawer") -> Piece:
+    """Return a Task whose worker hands its task token out, and which waits for the callback."""
+    name = drawer.name("Mail")
+    state = {"Type": "Task", "Resource": "mail.waitForTaskToken"}
+
+    def play(expected: Expected, scope: str, given: Value) -> Value:
+        _saw(expected, scope + name, given)
+        expected.done[scope + name] += 1
+        return answer_of(name, given)[1]
+
+    return Piece(states={name: state}, first=name, last=name, play=play)
+
+
+def _saw(expected: Expected, path: str, given: Value) -> None:
+    seen = expected.inputs.setdefault(path, [])
+    if given not in seen:
+        seen.append(given)
 
 
 def child(drawer: "Drawer") -> Piece:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab.expectation import BROKEN, BUSY, Breaks, Expected, Piece, Play, States, Value, answer_of
-from lab.outside_pieces import child, forsaken, signal
+from lab.outside_pieces import callback, child, forsaken, mail, signal
 
-_OUTSIDE = 0.15
+_OUTSIDE = 0.2
 """Share of the pieces that wait for something outside."""
 
 
@@ -73,7 +73,7 @@ class Drawer:
         """Return a piece of any kind; deep inside others only simple ones."""
         simple = (self.work, self.work, self.work, self.busy, self.caught, self.wait, self.fork, self.rounds, self.slow)
         if self.luck.random() < _OUTSIDE:
-            return self.luck.choice((signal, signal, child, child, forsaken))(self)
+            return self.luck.choice((signal, signal, child, child, forsaken, callback, mail, mail))(self)
         scopes = (self.branches, self.iterations, self.iterations, self.shaky, self.cracked)
         kinds = simple if depth >= 2 else (*simple, *scopes)
         return self.luck.choice(kinds)(depth)

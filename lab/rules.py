@@ -326,6 +326,25 @@ def children_are_started_once_and_end_with_their_parents(story: Story) -> Iterat
         yield from (f"child {name} goes on" for name, found in status.items() if found == "running")
 
 
+def each_task_token_serves_once(story: Story) -> Iterator[str]:
+    """A task token ends one visit of its state, with one answer; who was told so finds it in the history."""
+    asked, told = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    answers = defaultdict[str, set[str]](set)
+    for call in story.calls:
+        if call.op != "callback" or call.is_refused:
+            continue
+        token = str(call.content.get("token"))
+        asked[call.state].add(token)
+        if call.is_ok and not story.may_be_lost(call):
+            told[call.state].add(token)
+            answers[token].add(str(call.content.get("answer")))
+    yield from (f"a task token was told to serve with {found}" for found in answers.values() if len(found) > 1)
+    done = Counter(one.state for one in story.of("StateConcluded") if one.data.get("via") == "callback")
+    for state in {*done, *told}:
+        if not len(told[state]) <= done[state] <= len(asked[state]):
+            yield f"{state} ended {done[state]} times by {len(asked[state])} tokens, {len(told[state])} told so"
+
+
 def passing_faults_are_told_as_such(story: Story) -> Iterator[str]:
     """No fault of a server is told as one that stays, or as a defect: whoever hears that gives up a finished result."""
     for call in story.calls:
@@ -359,6 +378,7 @@ RULES: tuple[Rule, ...] = (
     nobody_gets_a_lease_in_a_paused_run,
     an_operators_requests_take_effect_once,
     each_signal_is_taken_once,
+    each_task_token_serves_once,
     children_are_started_once_and_end_with_their_parents,
     passing_faults_are_told_as_such,
     nothing_is_left_over,

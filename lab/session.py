@@ -20,7 +20,7 @@ from dcf.core.finalization import Finalize
 from dcf.errors import PASSING, DcfError, UnknownRun
 from dcf.store import keys
 from dcf.store.keys import RunKeys
-from lab import clock, operating, signalling, worker
+from lab import calling_back, clock, operating, signalling, worker
 from lab.crews import AGENTS, Crew
 from lab.evidence import (
     PLANNER,
@@ -166,13 +166,15 @@ class Batch:
         self._signals_over = signalling.begin(
             dcf, seeds, Recorder(self._folder / "signals of the lab.jsonl", "signaller")
         )
+        calls = Recorder(self._folder / "callbacks of the lab.jsonl", "callback")
+        calling_back.begin(dcf, seeds, calls, self._signals_over, honest=self._kind.honest)
         for run, workflow in self._workflows.items():
             self._create(dcf, run, workflow)
 
     def _create(self, dcf: Dcf, run: str, workflow: Workflow) -> None:
         """Create and start a run, as often as it takes."""
         luck = random.Random(f"agents {workflow.seed}")
-        names = {path.rpartition("/")[2] for path in workflow.expected.inputs}
+        names = {path.rpartition("/")[2] for path in workflow.expected.inputs if is_task(path)}
         wish = Create(
             workflow_id=run,
             definition=read_definition(workflow.definition),

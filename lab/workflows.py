@@ -21,6 +21,11 @@ class Workflow:
     expected: Expected
     children: tuple[dict[str, Any], ...] = ()
 
+    @property
+    def has_callbacks(self) -> bool:
+        """True if any of its states waits for a callback."""
+        return ".waitForTaskToken" in str(self.definition)
+
 
 def draw(seed: int) -> Workflow:
     """Return the workflow of a seed."""

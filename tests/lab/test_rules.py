@@ -47,6 +47,16 @@ def signalled(*taken: int, received: tuple[int, ...] = (1, 2), kept: tuple[int, 
     )
 
 
+def called_back(times: int, *answers: str, token: str = "t1") -> Story:
+    """The right story, in which a callback ended a state so often; its callers were told so, with these answers."""
+    ends = [happening("StateConcluded", "Callback_2", epoch=2, via="callback") for _ in range(times)]
+    asked = [
+        call("callback", 3 + at / 10, token=None, state="Callback_2", content={"token": token, "answer": answer})
+        for at, answer in enumerate(answers)
+    ]
+    return with_happening(*ends, before="RunSucceeded", calls=(*right().calls, *asked))
+
+
 def with_children(*children: dict[str, Any], told: str = "succeeded") -> Story:
     """The right story with child runs, of which the first ended its state."""
     ends = happening("StateConcluded", "Child_2", epoch=2, via="child", run="c1", run_status=told)
@@ -232,6 +242,9 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         "a signal that was acknowledged is gone",
         with_call(call("signal", 3, token=None, epoch=1, content={"request": "s1"})),
     ),
+    (rules.each_task_token_serves_once, "a token counts twice", called_back(2, "a")),
+    (rules.each_task_token_serves_once, "a token serves with two answers", called_back(1, "a", "b")),
+    (rules.each_task_token_serves_once, "an answer that was acknowledged is gone", called_back(0, "a")),
     (
         rules.children_are_started_once_and_end_with_their_parents,
         "a child goes on after its parent",
@@ -282,6 +295,10 @@ def test_signals_may_be_kept_and_children_may_end() -> None:
     assert judge(signalled(1, kept=(2,))) == []
     assert judge(signalled(1, 2)) == []
     assert judge(with_children(child(), child("c2", "cancelled", epoch=3))) == []
+
+
+def test_a_callback_may_be_repeated() -> None:
+    assert judge(called_back(1, "a", "a")) == []
 
 
 def test_a_completion_whose_answer_was_lost_may_be_told_to_its_repetition() -> None:
