@@ -13,7 +13,7 @@ from dcf.errors import InvalidArgument, StateError
 from dcf.values.json_text import Json, parse
 from dcf.values.records import record
 
-_FIELDS: Final = frozenset({"StateMachineArn", "Input", "Name", "Agents", "TraceHeader"})
+FIELDS: Final = frozenset({"StateMachineArn", "Input", "Name", "Agents", "TraceHeader"})
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 _ARN: Final = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:stateMachine:([^:]+)(?::([^:]+))?\Z")
 _LONGEST_REFERENCE: Final = 300
@@ -35,9 +35,9 @@ class ChildInput:
 def read_child_input(effective: Json) -> ChildInput:
     """Read the input of a state that starts a child run; raise StateError for one that says nothing sensible."""
     found: dict[str, Any] = effective if isinstance(effective, dict) else {}
-    unknown = sorted(found.keys() - _FIELDS)
+    unknown = sorted(found.keys() - FIELDS)
     if unknown:
-        raise _wrong(f"'{unknown[0][:80]}' is no field of it; it takes {', '.join(sorted(_FIELDS))}")
+        raise _wrong(f"'{unknown[0][:80]}' is no field of it; it takes {', '.join(sorted(FIELDS))}")
     reference, name, agents = found.get("StateMachineArn"), found.get("Name"), found.get("Agents")
     if not isinstance(reference, str) or not 0 < len(reference) <= _LONGEST_REFERENCE:
         raise _wrong("StateMachineArn names no definition: 'name@version', 'name' (the newest) or its hash")

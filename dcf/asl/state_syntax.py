@@ -14,6 +14,7 @@ from dcf.asl.flow_syntax import read_assign, read_flow
 from dcf.asl.human import flaws_of
 from dcf.asl.intrinsic_syntax import Call
 from dcf.asl.machine import Machine
+from dcf.asl.outside_syntax import check_outside
 from dcf.asl.resources import HUMAN
 from dcf.asl.scope_syntax import MAP, PARALLEL, WORK, WORK_JSONATA, WORK_JSONPATH, read_map, read_parallel
 from dcf.asl.states import Branch, Choice, Fail, Pass, State, Succeed, Task, Wait
@@ -115,7 +116,7 @@ def _task(fields: DefinitionFields, _: Nest) -> Task:
     flow = read_flow(fields, works=True)
     if fields.document.get("Resource") == HUMAN:
         _check_human(fields, flow.parameters)
-    return Task(
+    task = Task(
         flow=flow,
         next=_transition(fields),
         retriers=read_retriers(fields),
@@ -126,6 +127,8 @@ def _task(fields: DefinitionFields, _: Nest) -> Task:
         timeout=timeout,
         heartbeat=heartbeat,
     )
+    check_outside(fields, task)
+    return task
 
 
 def _check_human(fields: DefinitionFields, description: Template | None) -> None:

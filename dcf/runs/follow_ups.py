@@ -111,7 +111,10 @@ class FollowUps:
         def reads(run: Run) -> Reads:
             return Reads(states=run.definition.paths)
 
-        self._transactions.by_definition(workflow_id, reads, lambda _, snapshot: finalization.skip_unreached(snapshot))
+        done = self._transactions.by_definition(
+            workflow_id, reads, lambda _, snapshot: finalization.skip_unreached(snapshot)
+        )
+        self._deliver(workflow_id, done)
         self._in_pages(workflow_id, "", finalization.skip_unreached)
 
     def _deliver(self, workflow_id: str, committed: Committed[object]) -> None:
@@ -183,7 +186,7 @@ class FollowUps:
         left = joining.inside(self._transactions.store.open_states(workflow_id), owner)
         for start in range(0, len(left), _SWEPT_AT_ONCE):
             page = left[start : start + _SWEPT_AT_ONCE]
-            self._transactions.on_run(workflow_id, Reads(states=with_scopes(page)), decide)
+            self._deliver(workflow_id, self._transactions.on_run(workflow_id, Reads(states=with_scopes(page)), decide))
 
 
 def _together(before: Joined, answer: object) -> Joined:

@@ -108,3 +108,35 @@ async def _child(application: Application, run: str) -> str:
 
     wait_until(is_there)
     return found[0]
+
+
+async def test_a_client_starts_finds_works_on_and_cancels_child_runs(
+    tools: Tools, application: Application, run_id: str
+) -> None:
+    name = keep(application)
+    await tools.ok("start_run", workflow_json=starts(name), workflow_id=run_id)
+    await _work(application, run_id)
+    child = await _child(application, run_id)
+    listed = await tools.ok("list_runs", parent=run_id)
+    assert [(row["workflow_id"], row["parent"]) for row in listed["runs"]] == [(child, run_id)]
+    waits = await tools.ok("explain_run", workflow_id=run_id)
+    assert (waits["findings"][0]["cause"], waits["findings"][0]["evidence"]["run"]) == ("waiting_for_child", child)
+    meta = (await tools.ok("read_workflow_control_plane", workflow_id=child))["meta"]
+    assert meta["parent"]["state"] == "Inner"
+    await tools.ok("cancel_run", workflow_id=run_id)
+    wait_until(lambda: application.runs.read(child).meta.status is RunStatus.CANCELLED)
+    await tools.ok("retry_run", workflow_id=run_id)
+    again = await _child(application, run_id)
+    held = await tools.ok("claim_ready_state", workflow_id=again, owner_agent_id="ann")
+    token = held["lease"]["token"]
+    done = {
+        "workflow_id": again,
+        "state": "Do",
+        "lease_token": token,
+        "new_status": "succeeded",
+        "output_json": {"n": 1},
+    }
+    await tools.ok("update_workflow_control_plane", **done)
+    wait_until(lambda: application.runs.read(run_id).meta.status is RunStatus.SUCCEEDED)
+    output = application.runs.read(run_id).document["output"]
+    assert (output["ExecutionArn"], output["Output"]) == (again, {"n": 1})
