@@ -417,6 +417,16 @@ def nothing_is_left_over(story: Story) -> Iterator[str]:
             yield f"{path} is still {document.get('status')}"
 
 
+def a_logged_line_stands_once(story: Story) -> Iterator[str]:
+    """However often a line of a lease is sent, the history has it once."""
+    lines = Counter((found.state, found.epoch, found.data.get("number")) for found in story.of("TaskLogged"))
+    yield from (
+        f"line {number} of {state} with epoch {epoch} stands there {times} times"
+        for (state, epoch, number), times in lines.items()
+        if times > 1
+    )
+
+
 RULES: tuple[Rule, ...] = (
     one_holder_per_epoch,
     epochs_grow,
@@ -441,6 +451,7 @@ RULES: tuple[Rule, ...] = (
     a_run_is_repeated_once,
     passing_faults_are_told_as_such,
     nothing_is_left_over,
+    a_logged_line_stands_once,
 )
 
 

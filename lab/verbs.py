@@ -12,9 +12,11 @@ from dcf.core.answers import Leased, NothingReady, Released, Updated
 from dcf.core.lease import Acquire, Release, Renew
 from dcf.core.model import Status
 from dcf.core.progress import Update
+from dcf.core.task_log import LogEvent, Logged
 from dcf.errors import PASSING, DcfError
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.notifications import Notifications
+from dcf.runs.task_log import TaskLog
 from dcf.values.refusal import Refusal
 from lab.recording import Recorder
 
@@ -61,6 +63,9 @@ class Verbs(Protocol):
     def renew(self, run: str, state: str, token: str) -> Heard:
         """Extend the lease."""
 
+    def log(self, run: str, state: str, token: str, line: int) -> Heard:
+        """Write a line into the history."""
+
     def release(self, run: str, state: str, token: str) -> Heard:
         """Give the state back."""
 
@@ -97,6 +102,14 @@ class OwnVerbs:
         """Extend the lease."""
         answer = self._plane.renew(run, Renew(state=state, token=token))
         return _leased(answer, None) if isinstance(answer, Leased) else _refused(answer)
+
+    def log(self, run: str, state: str, token: str, line: int) -> Heard:
+        """Write a line into the history."""
+        request = LogEvent(state=state, token=token, number=line, message="of the lab")
+        answer = TaskLog(self._plane).log_event(run, request)
+        if isinstance(answer, Logged):
+            return Heard(code="ok", state=state, repeated=answer.repeated)
+        return _refused(answer)
 
     def release(self, run: str, state: str, token: str) -> Heard:
         """Give the state back."""
@@ -193,6 +206,11 @@ class Recorded:
         """Extend the lease."""
         note = {"state": state, "token": token}
         return self.noted("renew", run, note, lambda: self.verbs.renew(run, state, token))
+
+    def log(self, run: str, state: str, token: str, line: int) -> Heard:
+        """Write a line into the history."""
+        note = {"state": state, "token": token, "content": line}
+        return self.noted("log", run, note, lambda: self.verbs.log(run, state, token, line))
 
     def release(self, run: str, state: str, token: str) -> Heard:
         """Give the state back."""

@@ -220,6 +220,8 @@ class Worker:
             case "renewing":
                 for _ in range(2):
                     verbs.renew(run, state, token)
+                for line in (1, 1, 2):
+                    verbs.log(run, state, token, line)
             case "intruding":
                 self.intrude(held)
             case "writing":

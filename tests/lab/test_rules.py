@@ -113,6 +113,11 @@ PLANTED: list[tuple[Callable[[Story], object], str, Story]] = [
         "who asks later is told a smaller epoch",
         with_call(call("acquire", 2.5, epoch=EPOCH - 1, given={"n": 1}, **BOB)),
     ),
+    (
+        rules.a_logged_line_stands_once,
+        "a line was written again when its call was repeated",
+        with_happening(*[happening("TaskLogged", "Work_1", epoch=EPOCH, number=1)] * 2, before="StateSucceeded"),
+    ),
     (rules.no_stale_write, "a write of an earlier epoch", with_happening(AGAIN, before="StateUpdated")),
     (
         rules.no_stale_write,
