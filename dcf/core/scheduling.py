@@ -2,9 +2,9 @@
 
 A tick is started in three steps, and a process may die between any two of them:
 
-1. It is written into the schedule's document that this tick is being started (`Intent`), by a token, until a time.
+1. It is written into the schedule's document that this tick is being started (`Intent`), by whom, until when.
 2. The run is created. Its id follows from the schedule and the tick; after `until` the creation is refused.
-3. The outcome is written in place of the intent, by the same token, and only where the run is found.
+3. The outcome is written in place of the intent, by the same process, and only where the run is found.
 
 Whoever dies after the first step leaves an intent that ends; the next clock takes it up, and finds the run if the
 second step was done. At most one process is at the second step, so a run that ended and was deleted early is not
@@ -64,7 +64,7 @@ class PutOff:
 Outcome: TypeAlias = Begun | NotBegun | PutOff
 
 
-def look(schedule: Schedule, now: int, running: Running, token: str) -> tuple[Schedule, Intent | None]:
+def look(schedule: Schedule, now: int, running: Running, holder: str) -> tuple[Schedule, Intent | None]:
     """Return the schedule after a look at it, and the intent that who looks is to carry out, if there is one.
 
     `running` has each of `schedule.runs`.
@@ -74,31 +74,36 @@ def look(schedule: Schedule, now: int, running: Running, token: str) -> tuple[Sc
         return found, None
     found = _admitted(found, now, running)
     if found.starting is None:
-        return _begun(found, now, running, token)
+        return _begun(found, now, running, holder)
     if found.starting.at <= now < found.starting.until:
-        return found, found.starting if found.starting.token == token else None  # the reply was lost
+        return found, found.starting if found.starting.holder == holder else None  # the reply was lost
     taken = replace(
-        found.starting, token=token, at=now, until=now + START_S * SECOND, tries=found.starting.tries + 1, trouble=None
+        found.starting,
+        holder=holder,
+        at=now,
+        until=now + START_S * SECOND,
+        tries=found.starting.tries + 1,
+        trouble=None,
     )
     return replace(found, starting=taken), taken
 
 
 def settle(
-    schedule: Schedule, now: int, outcome: Outcome, *, token: str, following: str
+    schedule: Schedule, now: int, outcome: Outcome, *, holder: str, following: str
 ) -> tuple[Schedule, Intent | None]:
-    """Note the outcome of a start. Return the next intent too, by the token `following`, if one may begin at once.
+    """Note the outcome of a start. Return the next intent too, of `following`, if one may begin at once.
 
     Nothing changes if another has taken the start up, or the run is not found.
     """
     intent = schedule.starting
-    if intent is not None and intent.token == following:
+    if intent is not None and intent.holder == following:
         return schedule, intent  # the reply to this was lost
-    if intent is None or intent.token != token or outcome == Begun(exists=False):
+    if intent is None or intent.holder != holder or outcome == Begun(exists=False):
         return schedule, None
     found = replace(schedule, starting=None)
     match outcome:
         case PutOff(why=why, for_s=for_s):
-            waits = replace(intent, token="", at=now, until=now + int(for_s * SECOND), trouble=_trouble(why, now))
+            waits = replace(intent, holder="", at=now, until=now + int(for_s * SECOND), trouble=_trouble(why, now))
             return replace(schedule, starting=waits, seen_at=now), None
         case NotBegun(why=why, stops=stops):
             trouble = _trouble(why, now)
@@ -219,13 +224,13 @@ def _let_wait(schedule: Schedule, tick: int, now: int, running: Running) -> Sche
     return replace(schedule, skipped=schedule.skipped + 1).noting(record)
 
 
-def _begun(schedule: Schedule, now: int, running: Running, token: str) -> tuple[Schedule, Intent | None]:
+def _begun(schedule: Schedule, now: int, running: Running, holder: str) -> tuple[Schedule, Intent | None]:
     """Write down that the first tick that waits is started now, unless an earlier run goes on."""
     goes_on = schedule.overlap is not Overlap.ALLOW and any(running.get(run) for run in schedule.runs)
     if not schedule.waiting or goes_on:
         return schedule, None
     tick, *waiting = schedule.waiting
-    intent = Intent(tick=tick, token=token, at=now, until=now + START_S * SECOND)
+    intent = Intent(tick=tick, holder=holder, at=now, until=now + START_S * SECOND)
     live = tuple(run for run in schedule.runs[:-1] if running.get(run))
     return replace(schedule, waiting=tuple(waiting), starting=intent, runs=(*live, *schedule.runs[-1:])), intent
 

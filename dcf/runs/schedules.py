@@ -147,7 +147,7 @@ class Schedules:
             outcome = self._carried_out(found, intent)
             if outcome is None:
                 break
-            settling = partial(_settling, outcome, intent.token, secrets.token_hex(8))
+            settling = partial(_settling, outcome, intent.holder, secrets.token_hex(8))
             found, intent = self._schedules.transact(name, settling, runs=(found.run_at(intent.tick),))
             done += 1
         return done
@@ -223,22 +223,22 @@ class Schedules:
             _log.warning("schedule %s: its definition %s is not kept any more", schedule.name, schedule.workflow)
 
 
-def _looking(token: str, found: ScheduleFound) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
+def _looking(holder: str, found: ScheduleFound) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
     if found.schedule is None:
         return ScheduleChange(answer=(None, None))  # deleted by hand: its index entries go
-    schedule, intent = scheduling.look(found.schedule, found.now, found.running, token)
+    schedule, intent = scheduling.look(found.schedule, found.now, found.running, holder)
     return ScheduleChange(answer=(schedule, intent), schedule=schedule)
 
 
 def _settling(
-    outcome: Outcome, token: str, following: str, found: ScheduleFound
+    outcome: Outcome, holder: str, following: str, found: ScheduleFound
 ) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
     if found.schedule is None:
         return ScheduleChange(answer=(None, None), is_changed=False)
     if isinstance(outcome, Begun):
         outcome = Begun(exists=None not in found.running.values())
     before = found.schedule
-    schedule, intent = scheduling.settle(before, found.now, outcome, token=token, following=following)
+    schedule, intent = scheduling.settle(before, found.now, outcome, holder=holder, following=following)
     return ScheduleChange(answer=(schedule, intent), schedule=schedule, is_changed=schedule is not before)
 
 
