@@ -47,10 +47,11 @@ _LONGEST_TOLD: Final = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleMade:
-    """A schedule after its creation; `existed`: it was there before."""
+    """A schedule after its creation; `existed`: it was there before. `unassigned` are Tasks that nobody is told of."""
 
     schedule: Schedule
     existed: bool
+    unassigned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,18 +79,20 @@ class Schedules:
             return refusal
         started = definition or self._starting.definition(wish.workflow)
         asked = replace(wish, agents=check_agents(agents, set(started.skills)))
+        unassigned = tuple(state for state in started.skills if not asked.agents.get(state))
 
         def decide(found: ScheduleFound) -> ScheduleChange[ScheduleMade | Refusal]:
             made, there = new_schedule(asked, found.now, generation), found.schedule
             if there is not None:
                 existed = there.generation != generation  # otherwise the reply to an earlier try was lost
-                kept = ScheduleMade(schedule=there, existed=existed)
+                kept = ScheduleMade(schedule=there, existed=existed, unassigned=unassigned)
                 same = is_same(there, made) and there.created_by == made.created_by
                 return ScheduleChange(answer=kept if same else schedule_exists(asked.name), is_changed=False)
             too_many = _too_many(found, asked.created_by)
             if too_many is not None:
                 return ScheduleChange(answer=too_many, is_changed=False)
-            return ScheduleChange(answer=ScheduleMade(schedule=made, existed=False), schedule=made)
+            fresh = ScheduleMade(schedule=made, existed=False, unassigned=unassigned)
+            return ScheduleChange(answer=fresh, schedule=made)
 
         return self._schedules.transact(check_schedule_name(wish.name), decide, author=asked.created_by)
 
@@ -226,8 +229,11 @@ class Schedules:
 def _looking(holder: str, found: ScheduleFound) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
     if found.schedule is None:
         return ScheduleChange(answer=(None, None))  # deleted by hand: its index entries go
-    schedule, intent = scheduling.look(found.schedule, found.now, found.running, holder)
-    return ScheduleChange(answer=(schedule, intent), schedule=schedule)
+    before = found.schedule
+    schedule, intent = scheduling.look(before, found.now, found.running, holder)
+    is_held = schedule.starting is not None and intent is None
+    is_changed = not is_held or replace(schedule, seen_at=before.seen_at) != before
+    return ScheduleChange(answer=(schedule, intent), schedule=schedule, is_changed=is_changed)
 
 
 def _settling(

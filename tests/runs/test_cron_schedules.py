@@ -118,7 +118,9 @@ def test_a_start_that_another_clock_has_under_way_is_left_alone(world: World) ->
     made = world.plan(chain("A"))
     at_tick(world, made)
     assert dies_at(world, 1, made)
+    before = world.ask("JSON.GET", schedule_keys.schedule(made.name))
     assert world.schedules.look(made.name) == 0
+    assert world.ask("JSON.GET", schedule_keys.schedule(made.name)) == before
     assert world.runs_of(made.name) == []
 
 

@@ -41,6 +41,7 @@ async def test_a_schedule_is_created_read_paused_triggered_resumed_and_deleted(
     made = await tools.ok("create_schedule", **asked)
     assert (made["existed"], made["schedule"]["status"]) == (False, "active")
     assert made["schedule"]["next_at"] in made["next"]
+    assert made["warnings"] == []
     assert (await tools.ok("create_schedule", **asked))["existed"]
     await tools.refused("schedule_exists", "create_schedule", **asked | {"every_s": 60})
     assert due(application, raw_redis, name) == 1
@@ -68,6 +69,7 @@ async def test_nobody_is_shown_what_the_ids_of_its_runs_follow_from(
     tools: Tools, application: Application, name: str
 ) -> None:
     made = await tools.ok("create_schedule", **wish(name))
+    assert "A" in made["warnings"][0], "nobody is assigned to it"
     secret = application.schedules.read(name).generation
     read = await tools.ok("list_schedules", name=name)
     assert secret not in str(made)
