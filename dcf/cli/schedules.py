@@ -124,7 +124,7 @@ def list_schedules(as_json: JsonFlag = False) -> None:
     from dcf.core.schedules import summary
 
     with opening.application() as found:
-        rows = [summary(one) for one in found.schedules.list()]
+        rows = [summary(one) for one in found.schedules.all()]
     if as_json:
         typer.echo(json_text(rows, indent=2))
     elif not rows:

@@ -100,20 +100,20 @@ def settle(
         return schedule, intent  # the reply to this was lost
     if intent is None or intent.holder != holder or outcome == Begun(exists=False):
         return schedule, None
-    found = replace(schedule, starting=None)
+    found = replace(_healed(schedule, now), starting=None)
     match outcome:
         case PutOff(why=why, for_s=for_s):
             waits = replace(intent, holder="", at=now, until=now + int(for_s * SECOND), trouble=_trouble(why, now))
-            return replace(schedule, starting=waits, seen_at=now), None
+            return replace(found, starting=waits), None
         case NotBegun(why=why, stops=stops):
             trouble = _trouble(why, now)
             found = replace(found, trouble=trouble, failed=found.failed + 1, stopped=trouble if stops else None)
-            found = replace(found, waiting=() if stops else found.waiting, seen_at=now)
+            found = replace(found, waiting=() if stops else found.waiting)
             record = TickRecord(outcome="failed", at=now, tick=intent.tick, why=trouble.code, told=trouble.message)
             return found.noting(record), None
         case Begun():
             run = found.run_at(intent.tick)
-            found = _with_run(replace(found, trouble=None, seen_at=now), run)
+            found = _with_run(replace(found, trouble=None), run)
             found = found.noting(TickRecord(outcome="started", at=now, tick=intent.tick, run=run))
     if found.overlap is not Overlap.ALLOW or found.status != "active":
         return found, None
@@ -124,7 +124,7 @@ def triggered(schedule: Schedule, now: int, run: str, told: str | None) -> Sched
     """Return the schedule with a run that was started out of turn; a repetition changes nothing."""
     if any(record.run == run for record in schedule.records):
         return schedule
-    found = _with_run(replace(schedule, seen_at=max(now, schedule.seen_at)), run)
+    found = _with_run(_healed(schedule, now), run)
     return found.noting(TickRecord(outcome="triggered", at=now, run=run, told=told))
 
 
@@ -132,14 +132,14 @@ def paused(schedule: Schedule, now: int, told: str | None) -> Schedule:
     """Return the schedule paused: it starts nothing until it is resumed."""
     if schedule.paused_at is not None:
         return schedule
-    return replace(schedule, paused_at=now, seen_at=now).noting(TickRecord(outcome="paused", at=now, told=told))
+    return replace(_healed(schedule, now), paused_at=now).noting(TickRecord(outcome="paused", at=now, told=told))
 
 
 def resumed(schedule: Schedule, now: int, by: str, told: str | None) -> Schedule:
     """Return the schedule active again. What it missed is caught up as it says; one that stopped is now of `by`."""
     if schedule.status == "active":
         return schedule
-    found = replace(schedule, paused_at=None, stopped=None, trouble=None, seen_at=now)
+    found = replace(_healed(schedule, now), paused_at=None, stopped=None, trouble=None)
     if schedule.stopped is not None:
         found = replace(found, created_by=by)
     found = found.noting(TickRecord(outcome="resumed", at=now, told=told))
@@ -164,7 +164,10 @@ def looked_at(schedule: Schedule, now: int) -> int:
 
 
 def _healed(schedule: Schedule, now: int) -> Schedule:
-    """Bring the next tick back where the server's clock was ahead; what was started before is not started again."""
+    """Bring the next tick back where the server's clock was ahead; what was started before is not started again.
+
+    Every change begins with it, or the time of the change would hide that the schedule was written ahead of it.
+    """
     if schedule.seen_at <= now + _SLACK:
         return replace(schedule, seen_at=now)
     again = schedule.timing.after(now)

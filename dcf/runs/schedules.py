@@ -96,7 +96,7 @@ class Schedules:
 
         return self._schedules.transact(check_schedule_name(wish.name), decide, author=asked.created_by)
 
-    def list(self) -> list[Schedule]:
+    def all(self) -> list[Schedule]:
         """Return all schedules by name."""
         names = self._schedules.names()
         return list(self._schedules.read(names)[0].values()) if names else []
@@ -155,9 +155,9 @@ class Schedules:
             done += 1
         return done
 
-    def bring_forward(self, now: int) -> None:
-        """Have every schedule looked at: the server's clock went backwards."""
-        self._schedules.bring_forward(now)
+    def names(self) -> list[str]:
+        """Return the names of all schedules."""
+        return self._schedules.names()
 
     def _change(self, name: str, change: Callable[[Schedule, int], Schedule]) -> Schedule:
         def decide(found: ScheduleFound) -> ScheduleChange[Schedule]:
@@ -232,7 +232,8 @@ def _looking(holder: str, found: ScheduleFound) -> ScheduleChange[tuple[Schedule
     before = found.schedule
     schedule, intent = scheduling.look(before, found.now, found.running, holder)
     is_held = schedule.starting is not None and intent is None
-    is_changed = not is_held or replace(schedule, seen_at=before.seen_at) != before
+    is_ahead = before.seen_at > schedule.seen_at  # who writes at an earlier time yet must fail
+    is_changed = not is_held or is_ahead or replace(schedule, seen_at=before.seen_at) != before
     return ScheduleChange(answer=(schedule, intent), schedule=schedule, is_changed=is_changed)
 
 

@@ -157,7 +157,7 @@ def list_schedules(app: Application, args: ListSchedules) -> SchedulesListed:
     """List the schedules, or read one."""
     if args.name is not None:
         return SchedulesListed(status="1 schedule.", schedules=[shown(app.schedules.read(args.name))])
-    found = [one for one in app.schedules.list() if args.cursor is None or one.name > args.cursor]
+    found = [one for one in app.schedules.all() if args.cursor is None or one.name > args.cursor]
     room = Room(app.settings.max_result_bytes)
     page = list(takewhile(room.takes, map(summary, found[: args.limit])))
     return SchedulesListed(
@@ -242,7 +242,7 @@ class ScheduleDeleted(Answer):
 )
 def delete_schedule(app: Application, args: DeleteSchedule) -> ScheduleDeleted:
     """Delete the schedule; one that is gone already is no error."""
-    if bound_to() is not None and any(one.name == args.name for one in app.schedules.list()):
+    if bound_to() is not None and any(one.name == args.name for one in app.schedules.all()):
         _own(app, args.name)
     existed = app.schedules.delete(args.name)
     return ScheduleDeleted(

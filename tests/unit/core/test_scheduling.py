@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dcf.core.schedule_documents import read_schedule, write_schedule
 from dcf.core.schedules import MOST_RECORDS, CatchUp, Intent, Overlap, Schedule, ScheduleWish, is_same, new_schedule
-from dcf.core.scheduling import START_S, Begun, NotBegun, PutOff, look, looked_at, paused, resumed, settle
+from dcf.core.scheduling import START_S, Begun, NotBegun, PutOff, look, looked_at, paused, resumed, settle, triggered
 from dcf.core.ticks import MOST_TICKS
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump, load
@@ -237,3 +238,21 @@ def test_whatever_happens_no_tick_is_noted_twice_or_without_its_run(
         story.now += seconds * SECOND
         act(story, seconds)
         story.check()
+
+
+@pytest.mark.parametrize("change", ["outcome", "put off", "pause", "resume", "trigger", "look"])
+def test_whoever_changes_a_schedule_first_after_the_clock_stepped_back_brings_its_next_tick_back(change: str) -> None:
+    """Found by the lab: the outcome of a start hid that the next tick lay an hour ahead."""
+    ahead = NOW + 3600 * SECOND
+    found, intent = look(replace(schedule(), next_at=ahead), ahead, {}, "a")
+    assert intent is not None
+    now = NOW + SECOND
+    changed = {
+        "outcome": lambda: settle(found, now, Begun(exists=True), holder="a", following="b")[0],
+        "put off": lambda: settle(found, now, PutOff(why=WHY, for_s=1), holder="a", following="b")[0],
+        "pause": lambda: paused(found, now, None),
+        "resume": lambda: resumed(replace(found, paused_at=ahead), now, "local", None),
+        "trigger": lambda: triggered(found, now, "r", None),
+        "look": lambda: look(found, now, {}, "c")[0],
+    }[change]()
+    assert (changed.next_at, changed.seen_at) == (NOW + MINUTE, now)
