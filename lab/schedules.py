@@ -66,12 +66,12 @@ class LabSchedules:
             yield f"schedule {name} does nothing any more: {found}"
         listed = [run for run in _runs_of(client, name) if read_meta(client, run)]
         runs = {run: read_happenings(client, run) for run in listed}
-        yield from _told(found, set(runs))
+        yield from untrue_records(found, set(runs))
         for run, events in runs.items():
             if Counter(one.type for one in events)["RunCreated"] != 1:
                 yield f"run {run} of schedule {name} was not created once: {events}"
         if overlap is not Overlap.ALLOW:
-            yield from _overlapping(runs)
+            yield from overlapping_runs(runs)
 
     def _goes_on(self, name: str) -> bool:
         """Wait for another tick; whether it came."""
@@ -92,7 +92,7 @@ def _runs_of(client: Any, name: str) -> list[str]:
     return [run.decode() for run in client.zrange(keys.runs_by(Facet.TAG, tag_of(name)), 0, -1)]
 
 
-def _told(found: Schedule, runs: set[str]) -> Iterator[str]:
+def untrue_records(found: Schedule, runs: set[str]) -> Iterator[str]:
     """A tick that is told to be started has its run, and no two have the same."""
     told = [record.run for record in found.records if record.outcome == "started"]
     for run, times in Counter(told).items():
@@ -102,7 +102,7 @@ def _told(found: Schedule, runs: set[str]) -> Iterator[str]:
             yield f"schedule {found.name} tells that it started {run}, which is not there"
 
 
-def _overlapping(runs: Mapping[str, tuple[Happening, ...]]) -> Iterator[str]:
+def overlapping_runs(runs: Mapping[str, tuple[Happening, ...]]) -> Iterator[str]:
     """No run begins before the one before it has ended, by Redis' own time."""
     for (earlier, before), (later, after) in pairwise(sorted(runs.items(), key=lambda item: item[1][0].at_ms)):
         ended = next((one.at_ms for one in before if one.type == "RunSucceeded"), None)
