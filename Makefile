@@ -9,7 +9,8 @@ fast: ## unit tests only
 	$(PYTHON) -m pytest tests/unit
 
 check: ## lint, types, layers
-	$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -m mypy && .venv/bin/lint-imports
+	$(PYTHON) -m ruff check . && $(PYTHON) -m ruff format --check . && $(PYTHON) -m mypy && \
+	.venv/bin/pyright -p tests/python --pythonpath $(PYTHON) && .venv/bin/lint-imports
 
 format:
 	$(PYTHON) -m ruff format . && $(PYTHON) -m ruff check --fix .

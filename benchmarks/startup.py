@@ -44,6 +44,8 @@ def measure_startup(rounds: int) -> list[Row]:
             _whole(chain, rounds, "dcf --help", 250, "--help"),
             _whole(chain, rounds, "completion", 250, _DCF_COMPLETE="complete_bash", COMP_WORDS="dcf r", COMP_CWORD="1"),
             _whole(chain, rounds, "dcf ls", 350, "ls"),
+            _more_than_python(rounds, "import dcf", 150),
+            _more_than_python(rounds, "import dcf.client", 150),
             *_run(chain, rounds, "dcf run", 1500, 3000),
             *_run(chain, rounds, "dcf run --direct", 700, 1200, "--direct"),
         ]
@@ -62,6 +64,19 @@ def _chain(folder: Path) -> Path:
 def _whole(chain: Path, rounds: int, what: str, bound: float, *arguments: str, **environment: str) -> Row:
     taken = [_time(chain, arguments, environment) for _ in range(rounds)]
     return Row(what=what, figure=_ms(taken), unit="ms", bound=bound)
+
+
+def _more_than_python(rounds: int, code: str, bound: float) -> Row:
+    """Return how much longer Python takes that imports this than one that does nothing."""
+    nothing, imported = ([_python(one) for _ in range(rounds)] for one in ("pass", code))
+    figure = _ms(imported) - _ms(nothing)
+    return Row(what=f"{code}, more than Python alone", figure=figure, unit="ms", bound=bound)
+
+
+def _python(code: str) -> float:
+    began = time.perf_counter()
+    subprocess.run([sys.executable, "-c", code], check=True)
+    return time.perf_counter() - began
 
 
 def _run(chain: Path, rounds: int, what: str, first: float, whole: float, *options: str) -> list[Row]:

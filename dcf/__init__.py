@@ -1,26 +1,57 @@
 """dcf: a choreography control plane for AI agents on Redis.
 
-`dcf.validate` and `dcf.simulate` work on a workflow alone, without Redis. They are imported on first use.
+What programs use is here, and on one page in docs/python.md: `connect` and `connect_async` open a client, `task`
+registers a function, `validate` and `simulate` work on a workflow alone. Each is imported on first use.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from dcf.client import AsyncClient, Client, Serving, connect, connect_async
     from dcf.simulation import simulate
+    from dcf.task_context import TaskContext
     from dcf.validation import validate
+    from dcf.worker import TaskFailed, task
 
-__all__ = ["__version__", "simulate", "validate"]
+__all__ = [
+    "AsyncClient",
+    "Client",
+    "Serving",
+    "TaskContext",
+    "TaskFailed",
+    "__version__",
+    "connect",
+    "connect_async",
+    "simulate",
+    "task",
+    "validate",
+]
 __version__ = "0.1.0"
+
+_PLACES = {
+    "AsyncClient": "dcf.client",
+    "Client": "dcf.client",
+    "Serving": "dcf.client",
+    "TaskContext": "dcf.task_context",
+    "TaskFailed": "dcf.worker",
+    "connect": "dcf.client",
+    "connect_async": "dcf.client",
+    "simulate": "dcf.simulation",
+    "task": "dcf.worker",
+    "validate": "dcf.validation",
+}
+"""The module of each name, which is imported when the name is first asked for: nobody needs all of them."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import `simulate` or `validate` on first use: workers need neither, and the JSON Schema library loads slowly."""
-    if name == "simulate":
-        from dcf.simulation import simulate
+    """Import what is asked for."""
+    if name not in _PLACES:
+        raise AttributeError(f"module 'dcf' has no attribute '{name}'")
+    place = import_module(_PLACES[name])  # nosemgrep: nothing-of-a-caller-is-executed - only the modules named above
+    return getattr(place, name)
 
-        return simulate
-    if name == "validate":
-        from dcf.validation import validate
 
-        return validate
-    raise AttributeError(f"module 'dcf' has no attribute '{name}'")
+def __dir__() -> list[str]:
+    """Name what can be asked for, for editors and shells."""
+    return sorted({*globals(), *_PLACES})

@@ -6,17 +6,16 @@ from dataclasses import dataclass
 from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
-from dcf.core.retention import RetentionPolicy
 from dcf.core.vitals import Expected
-from dcf.data import find_directory, find_file
 from dcf.errors import InvalidArgument
-from dcf.files.items import ItemFiles
 from dcf.files.tree import FileTree
 from dcf.ports import AgentPlatform, Deliverer
 from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
+from dcf.runs.callbacks import Callbacks
 from dcf.runs.catalog import RunList
 from dcf.runs.clock import RunClock
+from dcf.runs.composition import PartsOfRuns, parts_of_runs
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
@@ -26,72 +25,69 @@ from dcf.runs.health import Health
 from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.outside import Outside
+from dcf.runs.people import People
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import Schedules
+from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
+from dcf.runs.task_log import TaskLog
 from dcf.runs.views import RunViews
 from dcf.settings import Settings
 from dcf.skills.library import Library
-from dcf.skills.manifest import SCHEMA_NAME
-from dcf.skills.policy import Policy
-from dcf.skills.servers import Registry
 from dcf.store.access_keys import AccessKeys
 from dcf.store.activity import ActivityRecords
 from dcf.store.agents import AgentRecords
-from dcf.store.assignments import AssignmentIndex
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
-from dcf.store.definitions import KeptDefinitions
-from dcf.store.deletion import Deletion
 from dcf.store.deliveries import SharedDeliveries
-from dcf.store.documents import Documents
-from dcf.store.due import DueRuns
 from dcf.store.edits import Edits
 from dcf.store.history import History
+from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.inbox_waits import InboxReader
-from dcf.store.index import RunIndex
 from dcf.store.inspection import ServerFacts, inspect_server
 from dcf.store.listings import Listings
 from dcf.store.opening import opened
-from dcf.store.outbox import Outbox
 from dcf.store.quotas import QuotaUsage
 from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
-from dcf.store.runs import RunStore
-from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
-from dcf.store.told import ToldRecords
 from dcf.store.vitals import VitalSigns
-from dcf.validation.schema import configured_schema, read_schema
 from dcf.values.json_text import Json
 from dcf.workforce.assignment import Desk
-from dcf.workforce.crew.roster_documents import RosterDocuments
+from dcf.workforce.composition import workforce
+from dcf.workforce.crew.closing import Closing
 from dcf.workforce.crew.workers import Workers
-from dcf.workforce.skills.equipment import Equipment, Limits
-from dcf.workforce.skills.holdings_documents import HoldingsDocuments
+from dcf.workforce.skills.equipment import Equipment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Application:
     """The objects that tools and commands use.
 
-    `control_plane` has the operations on states, `lifecycle` those on whole runs; `starting` begins runs, `retrying`
-    lets ended ones go on, `schedules` begins them by the time.
-    `runs` reads their status, `run_list` lists them, `exports` explains and exports them, and
+    `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
+    for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `starting`
+    begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
+    `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
-    `equipment` gives them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what
-    tools may change outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep`
-    repairs the indexes across runs. `usage` tells what API keys hold. `health` tells how all of it is, and `activity`
-    notes who calls.
+    `closing` closes a run together with them, `equipment` gives them skills from `library`, and `desk` tells them what
+    to do. `documents` and `files` are what tools may change outside runs; the `audit` trail records such changes, and
+    `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health`
+    tells how all of it is, and `activity` notes who calls.
     """
 
     settings: Settings
     control_plane: ControlPlane
     lifecycle: Lifecycle
+    outside: Outside
+    callbacks: Callbacks
+    task_log: TaskLog
+    people: People
+    signals: SignalSending
     starting: Starting
     retrying: RunRetrying
     schedules: Schedules
@@ -100,6 +96,7 @@ class Application:
     retention: Retention
     platform: AgentPlatform
     workers: Workers
+    closing: Closing
     equipment: Equipment
     desk: Desk
     library: Library
@@ -144,47 +141,49 @@ def open_application(settings: Settings) -> Iterator[Application]:
 
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
-        facts, parts = inspect_server(connections), _parts_of_runs(settings, connections)
-        plane, replicas = parts.plane, settings.wait_replicas
+        facts, parts = inspect_server(connections), parts_of_runs(settings, connections)
+        plane, audit = parts.plane, AuditTrail(connections)
         inbox, records = Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
-        documents, assignments = Documents(connections, wait_replicas=replicas), AssignmentIndex(connections)
-        equipment, library = open_equipment(settings, platform, documents), _open_library(settings)
+        crew = workforce(settings, platform, connections, parts.plane, parts.views, parts.run_store)
         breaker = Breaker() if platform.is_remote else None
         activity = Activity(ActivityRecords(connections), breaker)
-        notifications = _notifications(parts, platform, breaker)
+        notifications = _notifications(parts, platform, breaker, Mailbox(inbox, records))
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
-        access, audit = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas), AuditTrail(connections)
-        starting = Starting(plane.transactions, plane.follow_ups, parts.definitions)
-        schedules = Schedules(ScheduleStore(connections, wait_replicas=replicas), starting, access)
         yield Application(
             settings=settings,
             control_plane=plane,
             lifecycle=Lifecycle(plane),
-            starting=starting,
+            outside=Outside(plane),
+            callbacks=Callbacks(plane),
+            task_log=TaskLog(plane),
+            people=People(plane, parts.history, HumanTasks(connections)),
+            signals=SignalSending(plane),
+            starting=parts.starting,
             retrying=RunRetrying(plane),
-            schedules=schedules,
+            schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
             platform=platform,
-            workers=Workers(platform, RosterDocuments(documents), parts.run_store, assignments, equipment),
-            equipment=equipment,
-            desk=Desk(parts.views, plane, assignments, equipment, records, library),
-            library=library,
+            workers=crew.workers,
+            closing=Closing(plane, parts.views, crew.workers),
+            equipment=crew.equipment,
+            desk=crew.desk,
+            library=crew.library,
             documents=_json_documents(settings, connections, plane),
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
             retention=parts.retention,
-            clock=_clock(parts, deliveries, activity, schedules, connections),
+            clock=_clock(parts, deliveries, activity, connections),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes)),
             health=_health(settings, connections, is_remote=platform.is_remote),
             activity=activity,
             history=parts.history,
             exports=_exports(settings, parts, connections),
-            keys=access,
+            keys=parts.keys,
             usage=QuotaUsage(connections),
             audit=audit,
-            refusals=RefusalNotes(audit, access),
+            refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
             records=records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
@@ -193,57 +192,21 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _PartsOfRuns:
-    """What reads and writes runs, before there are agents to tell."""
-
-    run_store: RunStore
-    run_index: RunIndex
-    outbox: Outbox
-    told: ToldRecords
-    history: History
-    due: DueRuns
-    definitions: KeptDefinitions
-    plane: ControlPlane
-    views: RunViews
-    retention: Retention
-
-
-def _parts_of_runs(settings: Settings, connections: Connections) -> _PartsOfRuns:
-    replicas = settings.wait_replicas
-    policy = RetentionPolicy(finalize_after_s=settings.finalize_after_s, keep_s=settings.retention_s)
-    store, index = RunStore(connections, wait_replicas=replicas), RunIndex(connections)
-    outbox, told = Outbox(connections), ToldRecords(connections)
-    items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
-    plane = ControlPlane(store, index, items)
-    return _PartsOfRuns(
-        run_store=store,
-        run_index=index,
-        outbox=outbox,
-        told=told,
-        history=History(connections),
-        due=DueRuns(connections, policy),
-        definitions=KeptDefinitions(connections, wait_replicas=replicas),
-        plane=plane,
-        views=RunViews(plane, store, told),
-        retention=Retention(plane, store, outbox, Deletion(connections), policy),
-    )
-
-
-def _notifications(parts: _PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None) -> Notifications:
-    together = platform.deliver_all if isinstance(platform, Mailbox) else None
-    return Notifications(parts.plane, parts.outbox, parts.told, _guarded(platform, breaker), together)
+def _notifications(
+    parts: PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None, people: Deliverer
+) -> Notifications:
+    together, through = platform.deliver_all if isinstance(platform, Mailbox) else None, _guarded(platform, breaker)
+    return Notifications(parts.plane, parts.outbox, parts.told, through, together, people, to_run=parts.children.handle)
 
 
 def _clock(
-    parts: _PartsOfRuns,
+    parts: PartsOfRuns,
     deliveries: DeliveryThreads,
     activity: Activity,
-    schedules: Schedules,
     connections: Connections,
 ) -> RunClock:
     time, lists = ServerTime(connections), (parts.run_index, parts.due, parts.outbox)
-    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, schedules)
+    return RunClock(parts.plane, *lists, parts.retention, deliveries, time, activity, parts.schedules)
 
 
 def _json_documents(settings: Settings, connections: Connections, plane: ControlPlane) -> JsonDocuments:
@@ -251,7 +214,7 @@ def _json_documents(settings: Settings, connections: Connections, plane: Control
     return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
 
 
-def _exports(settings: Settings, parts: _PartsOfRuns, connections: Connections) -> Exports:
+def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections) -> Exports:
     return Exports(
         plane=parts.plane,
         store=parts.run_store,
@@ -259,12 +222,6 @@ def _exports(settings: Settings, parts: _PartsOfRuns, connections: Connections) 
         histories=Histories(parts.plane, parts.history),
         diagnosis=Diagnosis(parts.plane, RunSignsReader(connections), settings.pulse_interval_s),
     )
-
-
-def _open_library(settings: Settings) -> Library:
-    schema = configured_schema(settings.skill_schema, settings.schemas_dir, SCHEMA_NAME)
-    directory = find_directory(settings.manifests_dir)
-    return Library(directory=directory, schema=None if schema is None else read_schema(schema))
 
 
 def _guarded(platform: AgentPlatform, breaker: Breaker | None) -> Deliverer:
@@ -332,18 +289,3 @@ def _own_server(settings: Settings) -> dict[str, Json]:
         "url": settings.server_url,
         "headers": headers,
     }
-
-
-def open_equipment(settings: Settings, platform: AgentPlatform, documents: Documents) -> Equipment:
-    """Return the object that loads skills into a platform's agents, with the rules of the settings."""
-    policy = Policy(
-        egress=settings.skill_egress,
-        secrets=frozenset(settings.skill_secrets),
-        risk=settings.skill_risk,
-        mcp=settings.allow_mcp_skills,
-        python_source=settings.allow_python_source_skills,
-        endpoints=settings.skill_endpoints,
-    )
-    registry = Registry(path=find_file(settings.skill_registry) or settings.skill_registry)
-    limits = Limits(max_chars=settings.skill_max_text_chars, max_pieces=settings.skill_max_pieces)
-    return Equipment(platform, HoldingsDocuments(documents), policy, registry, limits, settings.skill_state_label)

@@ -24,19 +24,25 @@
     ├── UnknownOutcome         unknown_outcome      the write may or may not have happened
     ├── StateError             state_error          a state failed while the engine ran it (ASL error name)
     ├── InternalError          internal_error       a defect of dcf
+    ├── Refused                refused              a client's request was refused; `code` has the refusal's own code
+    ├── RunFailed              run_failed           a client wanted the output of a run that did not succeed
+    ├── WaitTimedOut           wait_timed_out       a client waited for a run that is not over yet
     └── ToolCallFailed         (the tool's code)    a tool answered with an error
 
-Expected outcomes of a decision (held, not ready, lost) are values, not exceptions: see `core.answers`.
+Expected outcomes of a decision (held, not ready, lost) are values, not exceptions: see `core.answers`. Only the Python
+client (`dcf.client`) raises them, as `Refused`.
 This module imports nothing of dcf. Messages never carry a secret, a URL with credentials or a library's text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 PASSING = frozenset(
     {"server_unreachable", "store_unavailable", "unknown_outcome", "conflict", "internal_error", "rate_limited"}
 )
 """Codes of failures of the server, not of the call: the caller may repeat the call."""
+
+_AFTER_FAILURE = "Read what happened with events; once it is mended, retry lets the run go on."
 
 
 class DcfError(Exception):
@@ -266,12 +272,63 @@ class InternalError(DcfError):
         super().__init__("Something failed inside the server.")
 
 
-class ToolCallFailed(DcfError):
-    """A dcf tool, called as a client, answered with an error."""
+class Refused(DcfError):
+    """A well-formed request of a client was refused, and nothing was changed by it.
 
-    def __init__(self, code: str, message: str, hint: str | None = None) -> None:
+    `code` is the refusal's own, such as `run_over` or `on_hold`; `answer` is what else the refusal told.
+    """
+
+    code = "refused"
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str | None = None,
+        *,
+        retry_after_s: float | None = None,
+        answer: Mapping[str, object] | None = None,
+    ) -> None:
         super().__init__(message, hint)
         self.code = code
+        self.retry_after_s = retry_after_s
+        self.answer = answer or {}
+
+
+class RunFailed(DcfError):
+    """A run whose output was wanted has ended without one. `error` and `cause` are the run's own."""
+
+    code = "run_failed"
+
+    def __init__(self, workflow_id: str, status: str, error: str | None, cause: str | None) -> None:
+        why = ": ".join(text for text in (error, cause) if text)
+        super().__init__(f"Run '{workflow_id}' is {status}{f' ({why})' if why else ''}.", _AFTER_FAILURE)
+        self.workflow_id = workflow_id
+        self.status = status
+        self.error = error
+        self.cause = cause
+
+
+class WaitTimedOut(DcfError, TimeoutError):
+    """The run was not over in the time that a client gave it; the run goes on."""
+
+    code = "wait_timed_out"
+    default_hint = "Wait longer, or ask with why what it waits for."
+
+    def __init__(self, workflow_id: str, timeout_s: float) -> None:
+        super().__init__(f"Run '{workflow_id}' was not over after {timeout_s:g} seconds.")
+        self.workflow_id = workflow_id
+
+
+class ToolCallFailed(DcfError):
+    """A dcf tool, called as a client, answered with an error; `answer` is all that it told."""
+
+    def __init__(
+        self, code: str, message: str, hint: str | None = None, answer: Mapping[str, object] | None = None
+    ) -> None:
+        super().__init__(message, hint)
+        self.code = code
+        self.answer = answer or {}
 
 
 class StateError(DcfError):

@@ -1,4 +1,4 @@
-"""Several states at a time for one worker: functions run on threads, and one thread sends what came of them.
+"""Several states at a time for one worker: functions run on threads or on the event loop, one thread sends the results.
 
 Whatever is finished while a call is under way goes with the next call, and each call brings as many leases as there are
 free hands. So the more there is to do, the fewer calls a state costs. Knows nothing of Redis and decides nothing about
@@ -9,11 +9,12 @@ import logging
 import queue
 import threading
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from dcf.errors import DcfError
-from dcf.values.json_text import Json
+from dcf.task_results import Result
 
 if TYPE_CHECKING:
     from dcf.worker import Work, Worker
@@ -30,20 +31,29 @@ class Hands:
         self._stop = stop
         self._changed = threading.Condition()
         self._todo: deque[Work] = deque()
-        self._done: list[tuple[Work, Mapping[str, Json]]] = []
+        self._done: list[tuple[Work, Result]] = []
+        self._cancelled: list[Work] = []
         self._held = 0
+        self._threads = 0
+        self._idle = 0
         self._ends: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
     def serve(self) -> None:
         """Work until told to stop, and finish what is in hand. Raise what ended a thread before that."""
-        tasks = [self._listen, self._send, *[self._work] * self._count]
-        for task in tasks:
-            threading.Thread(target=self._run, args=(task,), daemon=True).start()
-        for _ in tasks:
+        threading.Thread(target=self._run, args=(self._listen,), daemon=True).start()
+        threading.Thread(target=self._run, args=(self._send,), daemon=True).start()
+        while True:
             error = self._ends.get()
             if error is not None:
                 self._stop.set()
                 raise error
+            if self._is_over:
+                return
+
+    def wake(self) -> None:
+        """Notice at once that the worker is told to stop."""
+        with self._changed:
+            self._changed.notify_all()
 
     def _run(self, task: Callable[[], None]) -> None:
         try:
@@ -74,10 +84,18 @@ class Hands:
                 self._changed.wait(1)
 
     def _take(self, found: Sequence["Work"]) -> None:
+        """Begin what was leased: async functions at once, the others as soon as a thread is free."""
+        beginning = [work for work in found if not self._stop.is_set() and self._worker.is_async(work)]
         with self._changed:
-            self._todo.extend(found)
+            self._todo.extend(work for work in found if work not in beginning)
             self._held += len(found)
+            while self._idle < len(self._todo) and self._threads < self._count:
+                self._threads += 1
+                self._idle += 1
+                threading.Thread(target=self._run, args=(self._work,), daemon=True).start()
             self._changed.notify_all()
+        for work in beginning:
+            self._worker.begin(work, partial(self._end, work))
 
     def _work(self) -> None:
         """Call functions, one after the other, until told to stop."""
@@ -88,26 +106,47 @@ class Hands:
                 with self._changed:
                     self._held -= 1  # its lease expires
                 raise
+            self._end(work, result, None)
             with self._changed:
-                self._done.append((work, result))
-                self._changed.notify_all()
+                self._idle += 1
 
     def _next(self) -> "Work | None":
         with self._changed:
             while not self._todo and not self._stop.is_set():
                 self._changed.wait(1)
-            return self._todo.popleft() if self._todo and not self._stop.is_set() else None
+            if self._stop.is_set():
+                return None
+            self._idle -= 1
+            return self._todo.popleft()
+
+    def _end(self, work: "Work", result: Result | None, error: BaseException | None) -> None:
+        """Note what came of a state, for the thread that sends. An error is one that ends the process."""
+        if error is not None:
+            self._ends.put(error)
+        with self._changed:
+            if error is not None:
+                self._held -= 1
+            elif result is None:
+                self._cancelled.append(work)
+            else:
+                self._done.append((work, result))
+            self._changed.notify_all()
 
     def _send(self) -> None:
         """Send results as they come; after the stop, those that are still to come, and give back what nobody began."""
         while True:
             with self._changed:
-                while not self._done and not (self._stop.is_set() and self._held == len(self._todo)):
+                while not (self._done or self._cancelled or self._is_over):
                     self._changed.wait(1)
                 finished, self._done = self._done, []
-            if not finished:
+                cancelled, self._cancelled = self._cancelled, []
+            if not finished and not cancelled:
                 break
-            by_run: dict[str, list[tuple[Work, Mapping[str, Json]]]] = defaultdict(list)
+            for work in cancelled:
+                self._worker.abandon(work)
+            with self._changed:
+                self._held -= len(cancelled)
+            by_run: dict[str, list[tuple[Work, Result]]] = defaultdict(list)
             for work, result in finished:
                 by_run[work.workflow_id].append((work, result))
             for workflow_id, results in by_run.items():
@@ -115,7 +154,11 @@ class Hands:
         for work in self._todo:
             self._worker.give_back(work)
 
-    def _deliver(self, workflow_id: str, results: Sequence[tuple["Work", Mapping[str, Json]]]) -> None:
+    @property
+    def _is_over(self) -> bool:
+        return self._stop.is_set() and self._held == len(self._todo)
+
+    def _deliver(self, workflow_id: str, results: Sequence[tuple["Work", Result]]) -> None:
         """Send the results of one run until each is accepted or refused, and take what comes with them."""
         with self._changed:
             free = 0 if self._stop.is_set() else max(0, self._count - self._held + len(results))
@@ -124,6 +167,7 @@ class Hands:
         except DcfError as error:
             log.warning("%s: results are given up: %s", workflow_id, error.message)
             claimed = []
+        self._worker.free(results)
         with self._changed:
             self._held -= len(results)
         self._take(claimed)

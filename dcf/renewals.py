@@ -3,8 +3,8 @@
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dcf.errors import DcfError
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class _HeldLease:
+    """A lease in hand: when it is renewed next, how often, and who is told that it is lost."""
+
+    work: "Work"
+    due: float
+    every_s: float
+    lost: Callable[[str], None]
+
+
 class Renewals:
     """Calls `renew` for each lease in hand every so many seconds. It returns why the lease is lost, or None."""
 
@@ -22,49 +32,57 @@ class Renewals:
         self._renew = renew
         self._every_s = every_s
         self._changed = threading.Condition()
-        self._due: dict[Work, float] = {}
+        self._held: dict[str, _HeldLease] = {}
+        self._next: float | None = None
         self._thread: threading.Thread | None = None
 
-    @contextmanager
-    def holding(self, work: "Work") -> Iterator[None]:
-        """Renew the lease during the block; a renewal that ends later does no harm."""
+    def hold(self, work: "Work", lost: Callable[[str], None]) -> None:
+        """Renew the lease from now on: three times before HeartbeatSeconds pass, if the state has them."""
+        every_s = self._every_s if work.heartbeat_s is None else min(self._every_s, work.heartbeat_s / 3)
+        due = time.monotonic() + every_s
         with self._changed:
-            self._due[work] = time.monotonic() + self._every_s
+            self._held[work.token] = _HeldLease(work, due, every_s, lost)
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="dcf-renewals", daemon=True)
                 self._thread.start()
-            elif len(self._due) == 1:  # otherwise it wakes before this one is due
+            elif self._next is None or due < self._next:  # otherwise it wakes before this one is due
                 self._changed.notify()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._due.pop(work, None)
+
+    def let_go(self, work: "Work") -> None:
+        """Renew the lease no more. A renewal that ends later does no harm."""
+        with self._changed:
+            self._held.pop(work.token, None)
 
     def _run(self) -> None:
         while True:
-            for work in self._wait():
-                self._try(work)
+            for held in self._wait():
+                self._try(held)
 
-    def _wait(self) -> list["Work"]:
-        """Wait until leases are due, and return them. The others stay in order, since all are renewed alike."""
+    def _wait(self) -> list[_HeldLease]:
+        """Wait until leases are due, and return them."""
         with self._changed:
             while True:
-                now, first = time.monotonic(), min(self._due.values(), default=None)
-                if first is not None and first <= now:
+                now = time.monotonic()
+                self._next = min((held.due for held in self._held.values()), default=None)
+                if self._next is not None and self._next <= now:
                     break
-                self._changed.wait(None if first is None else first - now)
-            found = [work for work, due in self._due.items() if due <= now]
-            self._due |= dict.fromkeys(found, now + self._every_s)
+                self._changed.wait(None if self._next is None else self._next - now)
+            found = [held for held in self._held.values() if held.due <= now]
+            for held in found:
+                held.due = now + held.every_s
             return found
 
-    def _try(self, work: "Work") -> None:
+    def _try(self, held: _HeldLease) -> None:
+        work = held.work
         try:
             refusal = self._renew(work)
         except DcfError as error:
             log.warning("%s/%s: lease not renewed: %s", work.workflow_id, work.state, error.message)
             return
+        if refusal is None:
+            return
         with self._changed:
-            is_held = refusal is not None and self._due.pop(work, None) is not None
+            is_held = self._held.pop(work.token, None) is not None
         if is_held:
             log.warning("%s/%s: lease lost: %s", work.workflow_id, work.state, refusal)
+            held.lost(refusal)

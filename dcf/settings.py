@@ -72,7 +72,7 @@ class Settings(BaseModel):
     toolsets: Names = Field(default=(), description="toolsets served, comma-separated; empty: all")
     read_only: bool = Field(default=False, description="serve only tools that change nothing")
     allow_operator: bool = Field(default=False, description="give the local user the scope operate")
-    profile: Literal["worker", "planner", "operator", "all"] = Field(
+    profile: Literal["worker", "planner", "operator", "person", "all"] = Field(
         default="all", description="which tools are served, by who calls them"
     )
     auth: Literal["keys", "off"] = Field(

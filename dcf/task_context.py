@@ -1,36 +1,94 @@
-"""What a task function may know of the call besides its input, and whether it asks for it.
+"""What a task function is told of its call besides the input, and what it can do meanwhile.
 
-A function that may be called again uses it to make an effect outside dcf happen once. It knows nothing of tools.
+It knows nothing of tools: whoever makes a context gives it a `ContextLine` to the control plane.
 """
 
-import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Final
+import hashlib
+import itertools
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
 
+from dcf.errors import DcfError
 from dcf.values.json_text import Json
 
-_NAME: Final = "context"
+
+class TaskCancelled(DcfError):
+    """Raised in a task function whose result nobody waits for any more; let it pass."""
+
+    code = "task_cancelled"
+    default_hint = "Stop: the run is over, or another worker has the state, or this worker is told to stop."
+
+
+class ContextLine(Protocol):
+    """What a context does at the control plane. Without one it does nothing."""
+
+    def renew(self) -> None:
+        """Extend the lease now, which restarts HeartbeatSeconds."""
+        ...
+
+    def log(self, number: int, message: str, fields: Mapping[str, Json]) -> None:
+        """Write a line into the history of the run; `number` counts those of this lease from 1."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskContext:
-    """Which call of a function this is: a function with a parameter `context` gets it.
+    """Which call of a function this is: a function with a parameter `context`, or one of this type, gets it.
 
     `state` is the path of the state, such as `Each/17/Score`. `attempt` counts the leases of the state, from 1. `epoch`
     grows with each lease: whoever is called outside keeps the largest and refuses smaller ones, so that a worker that
-    was replaced without knowing it changes nothing.
+    was replaced without knowing it changes nothing. `idempotency_key` is the same in all attempts of one visit of the
+    state, and another in each visit and each run (`idempotency_key_of`). `deadline` is when TimeoutSeconds end.
+    `cancelled` is set once nobody waits for the result: the run is over, or the lease is lost.
     """
 
     workflow_id: str
     state: str
-    attempt: int
-    epoch: int
+    attempt: int = 1
+    epoch: int = 0
+    idempotency_key: str = ""
+    deadline: datetime | None = None
+    cancelled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
+    _line: ContextLine | None = field(default=None, compare=False, repr=False)
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), compare=False, repr=False)
+    _writing: threading.Lock = field(default_factory=threading.Lock, compare=False, repr=False)
+
+    def check(self) -> None:
+        """Raise TaskCancelled if nobody waits for the result any more."""
+        if self.cancelled.is_set():
+            raise TaskCancelled(f"Nobody waits for the result of '{self.state}' of run '{self.workflow_id}'.")
+
+    def heartbeat(self) -> None:
+        """Say that the work goes on: restarts HeartbeatSeconds. Raise TaskCancelled as `check` does.
+
+        In an async function it returns at once and is sent beside it.
+        """
+        self.check()
+        if self._line is not None:
+            self._line.renew()
+        self.check()
+
+    def log(self, message: str, **fields: Json) -> None:
+        """Write a line into the history of the run (`dcf events`). It never fails the function.
+
+        At most 100 lines for each lease, of 2,000 characters and 4,096 bytes of fields; what is more is left out. In an
+        async function it returns at once; the line is written before the result.
+        """
+        if self._line is None:
+            return
+        with self._writing:
+            self._line.log(next(self._numbers), message, fields)
 
 
-def wants_context(function: Callable[..., Json]) -> bool:
-    """Return True if a function has a parameter `context`."""
-    try:
-        return _NAME in inspect.signature(function).parameters
-    except (TypeError, ValueError):  # some functions written in C cannot say
-        return False
+def idempotency_key_of(workflow_id: str, state: str, visit: int) -> str:
+    """Return the key of a visit, for effects outside that must happen once.
+
+    It is made of the run's id, the path of the state, and the epoch of what entered the state: `dcf-` and the first 32
+    hex digits of the SHA-256 of these, each on a line of its own. So a retry, a takeover and a worker that was started
+    again have the same key; another turn of a loop, another iteration and another run have another.
+    """
+    text = f"{workflow_id}\n{state}\n{visit}"
+    return f"dcf-{hashlib.sha256(text.encode()).hexdigest()[:32]}"

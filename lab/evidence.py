@@ -4,11 +4,12 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 from dcf.core.codec import whole_state
 from dcf.store import keys
-from dcf.store.event_fields import read_event
+from dcf.store.history import happenings
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys
 from lab.expectation import Expected
@@ -170,12 +171,18 @@ def _endings(
 
 def read_happenings(client: Any, run: str) -> tuple[Happening, ...]:
     """Read a run's history."""
-    found = []
-    for number, (entry_id, fields) in enumerate(client.xrange(RunKeys(run).events)):
-        event, _ = read_event({name.decode(): value for name, value in fields.items()})
-        at_ms, data = int(entry_id.partition(b"-")[0]), dict(event.data)
-        found.append(Happening(type=event.type, state=event.state or "", data=data, number=number, at_ms=at_ms))
-    return tuple(found)
+    entries = client.xrange(RunKeys(run).events)
+    events = (one for entry_id, fields in entries for one in happenings(entry_id, list(chain(*fields.items()))))
+    return tuple(
+        Happening(
+            type=one.type,
+            state=one.state or "",
+            data=one.data,
+            number=number,
+            at_ms=int(one.event_id.partition("-")[0]),
+        )
+        for number, one in enumerate(events)
+    )
 
 
 def read_meta(client: Any, run: str) -> dict[str, Any]:

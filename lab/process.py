@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
@@ -15,6 +16,7 @@ from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.retention import Retention
 from dcf.runs.schedules import Schedules
+from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
@@ -53,6 +55,8 @@ class Dcf:
     connections: Connections
     plane: ControlPlane
     lifecycle: Lifecycle
+    signals: SignalSending
+    starting: Starting
     notifications: Notifications
     clock: RunClock
     inbox: Inbox
@@ -72,12 +76,19 @@ def opened(place: Place) -> Iterator[Dcf]:
     index, outbox, inbox = RunIndex(connections), Outbox(connections), Inbox(connections)
     plane = ControlPlane(store, index)
     platform = Mailbox(inbox, AgentRecords(connections))
-    notifications = Notifications(plane, outbox, ToldRecords(connections), platform, platform.deliver_all)
+    replicas = place.wait_replicas
+    starting = Starting(plane.transactions, plane.follow_ups, KeptDefinitions(connections, wait_replicas=replicas))
+    notifications = Notifications(
+        plane,
+        outbox,
+        ToldRecords(connections),
+        platform,
+        platform.deliver_all,
+        to_run=Children(plane, starting).handle,
+    )
     retention = Retention(plane, store, outbox, Deletion(connections))
     deliveries = DeliveryThreads(notifications.deliver_all)
     plane.hand_over_to(deliveries.hand_over)
-    replicas = place.wait_replicas
-    starting = Starting(plane.transactions, plane.follow_ups, KeptDefinitions(connections, wait_replicas=replicas))
     schedules = Schedules(
         ScheduleStore(connections, wait_replicas=replicas), starting, AccessKeys(connections, wait_replicas=replicas)
     )
@@ -87,6 +98,8 @@ def opened(place: Place) -> Iterator[Dcf]:
             connections=connections,
             plane=plane,
             lifecycle=Lifecycle(plane),
+            signals=SignalSending(plane),
+            starting=starting,
             notifications=notifications,
             clock=RunClock(plane, *lists, retention, deliveries, ServerTime(connections), schedules=schedules),
             inbox=inbox,

@@ -12,7 +12,7 @@ from lab.recording import Call
 
 Rule: TypeAlias = Callable[[Story], Iterator[str]]
 
-_BY_HOLDER = ("LeaseRenewed", "LeaseReleased", "StateUpdated")
+_BY_HOLDER = ("LeaseRenewed", "LeaseReleased", "StateUpdated", "TaskLogged")
 _WRITES = ("complete", "write", "renew")
 _BY_OPERATOR = ("pause", "resume", "cancel", "resolve", "skip", "error")
 _ENDS = ("RunSucceeded", "RunFailed", "RunCancelled")

@@ -17,6 +17,7 @@ from typing import Any, Final
 from dcf.runs import notifications
 from dcf.store import attempts, inbox, prefetched
 from dcf.store.connection import Pool
+from tests.support.between import PoolBetween, Replied, Sending
 
 FACTOR: Final = 20
 _FORM: Final = struct.Struct("<qq")
@@ -25,8 +26,6 @@ _TIME: Final = b"\r\n$4\r\nTIME\r\n"
 _DECIDED: Final = re.compile(rb"\bat=(\d{16})")
 _PARTS: Final = 2
 _DIGITS: Final = 10
-_CHANGED: Final = ("send_packed_command", "read_response", "arrived")
-"""Methods of a connection that are put between; dcf reads the replies of a packet with the last one."""
 
 
 class SharedTime:
@@ -54,28 +53,20 @@ class SharedTime:
         return int(began + (micros - began - offset) / FACTOR)
 
 
-class TimedPool:
+class TimedPool(PoolBetween):
     """A pool whose connections tell stretched time."""
 
     def __init__(self, pool: Pool, shared: SharedTime) -> None:
-        self._pool = pool
+        super().__init__(pool)
         self._shared = shared
-        self._own: dict[Any, dict[str, Any]] = {}
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._pool, name)
-
-    def get_connection(self) -> Any:
-        """Return an open connection, whose replies to TIME are changed."""
-        connection = self._pool.get_connection()
-        own = {name: getattr(connection, name) for name in _CHANGED if hasattr(connection, name)}
-        self._own[connection] = {name: method for name, method in own.items() if name in vars(connection)}
+    def between(self) -> tuple[Sending, Replied]:
+        """Change the replies to TIME, and turn back the time of a decision."""
         asked = [False]
 
-        def noting(command: list[bytes], check_health: bool = True) -> None:
-            packet = b"".join(command)
+        def noting(packet: bytes) -> bytes:
             asked[0] = _TIME in packet
-            own["send_packed_command"]([_DECIDED.sub(self._real, packet)], check_health=check_health)
+            return _DECIDED.sub(self._real, packet)
 
         def stretched(reply: Any) -> Any:
             if not asked[0] or not _is_time(reply):
@@ -84,26 +75,11 @@ class TimedPool:
             micros = self._shared.of(int(reply[0]) * _SECOND + int(reply[1]))
             return [str(micros // _SECOND).encode(), str(micros % _SECOND).encode()]
 
-        connection.send_packed_command = noting
-        connection.read_response = lambda *arguments, **options: stretched(own["read_response"](*arguments, **options))
-        if "arrived" in own:
-            connection.arrived = lambda most: [stretched(reply) for reply in own["arrived"](most)]
-        return connection
+        return noting, stretched
 
     def _real(self, decided: re.Match[bytes]) -> bytes:
         """Return the server's own time for the stretched one at which a step was decided that takes one packet."""
         return b"at=%d" % self._shared.real(int(decided[1]))
-
-    def release(self, connection: Any) -> None:
-        """Return a connection to the pool, as it was."""
-        for name in _CHANGED:
-            vars(connection).pop(name, None)
-        vars(connection).update(self._own.pop(connection, {}))
-        self._pool.release(connection)
-
-    def disconnect(self) -> None:
-        """Close every connection."""
-        self._pool.disconnect()
 
 
 def quicken() -> None:

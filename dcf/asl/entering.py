@@ -2,14 +2,21 @@
 
 from collections.abc import Mapping
 from functools import partial
+from typing import Final
 
+from dcf.asl.child_input import read_child_input
+from dcf.asl.human import read_human_task
 from dcf.asl.places import Place
+from dcf.asl.signals import signal_name
 from dcf.asl.states import Task, Workable
 from dcf.asl.steps import Entry, OpenTask
-from dcf.asl.surroundings import Chance, Clock, Context, Surroundings
+from dcf.asl.surroundings import Chance, Clock, Context, RunContext, Surroundings
 from dcf.asl.waiting import timeouts
 from dcf.values.json_text import Json
 from dcf.values.records import record
+
+STAND_IN: Final = "no-task-token"
+"""Stands for a task token where no run is behind a machine: in a simulation."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -24,7 +31,7 @@ class Arrival:
 def surroundings(here: Place, entry: Entry, given: Mapping[str, Json], clock: Clock, turn: int) -> Surroundings:
     """Return what a state may read besides its input; `turn` numbers the evaluations within one step."""
     luck = f"{clock.seed}\n{here.path}\n{turn}"
-    context = Context(partial(_context, here, entry, given, luck))
+    context = Context(partial(_context, here, entry, given, clock.seed))
     return Surroundings(context=context, variables=entry.variables, chance=Chance(luck), millis=clock.micros // 1_000)
 
 
@@ -33,7 +40,7 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
     state = here.state
     assert isinstance(state, Task), "the caller looked"
     timeout, heartbeat = timeouts(state, entry.raw, around)
-    effective = state.flow.effective(entry.raw, around)
+    effective, served = _checked(state, state.flow.effective(entry.raw, around)), state.served_by
     return OpenTask(
         path=here.path,
         source=source,
@@ -41,24 +48,30 @@ def opened_task(here: Place, source: str | None, entry: Entry, around: Surroundi
         effective=effective,
         timeout_s=timeout,
         heartbeat_s=heartbeat,
-        token="" if state.reads_nothing else _token_read(around.context),
+        gets_token=served.gets_token,
+        waits_as=None if served.is_worked else served.waits_as,
+        human=read_human_task(effective) if served.kind == "human" else None,
     )
 
 
-def _token_read(context: Mapping[str, Json]) -> str:
-    """Return the task token if the Task's input read it, else ""; a token that was not read cannot be answered with."""
-    made = context.read_so_far() if isinstance(context, Context) else context
-    about = made.get("Task")
-    return about.get("Token", "") if isinstance(about, dict) else ""
+def _checked(state: Task, effective: Json) -> Json:
+    """Return the input; raise StateError for one that does not say which signal, or which child run, is meant."""
+    match state.served_by.kind:
+        case "signal":
+            signal_name(effective)
+        case "child":
+            read_child_input(effective)
+    return effective
 
 
-def _context(here: Place, entry: Entry, given: Mapping[str, Json], luck: str) -> dict[str, Json]:
+def _context(here: Place, entry: Entry, given: Mapping[str, Json], visit: str) -> dict[str, Json]:
     about: dict[str, Json] = {"Name": here.name, "EnteredTime": entry.entered_at}
     context: dict[str, Json] = {**given, "State": about}
     if isinstance(here.state, Workable):
         about["RetryCount"] = sum(entry.retries)
     if entry.item is not None:
         context["Map"] = {"Item": {"Index": entry.item[0], "Value": entry.item[1]}}
-    if isinstance(here.state, Task) and here.state.gets_token and "Task" not in context:
-        context["Task"] = {"Token": Chance(f"{luck}\ntoken").uuid()}
+    if isinstance(here.state, Task) and here.state.served_by.gets_token and "Task" not in context:
+        token = given.task_token(here.path, visit) if isinstance(given, RunContext) else None
+        context["Task"] = {"Token": STAND_IN if token is None else token}
     return context

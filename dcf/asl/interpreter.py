@@ -5,7 +5,7 @@ call. For a scope opened earlier only the end of a branch is reported: counting 
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from dcf.asl import mapping
@@ -16,6 +16,7 @@ from dcf.asl.machine import Machine
 from dcf.asl.pausing import endless, is_enough, recounted
 from dcf.asl.places import Place, join, open_scope, resolve, split_scope
 from dcf.asl.retrying import HEARTBEAT, RUNTIME, TIMEOUT, Retrying, delay_micros, met
+from dcf.asl.signals import kept_signal
 from dcf.asl.silent import caught_output, silent
 from dcf.asl.state_paths import within
 from dcf.asl.states import Catcher, Fail, Map, Parallel, Task, Wait
@@ -50,6 +51,7 @@ from dcf.asl.surroundings import NOWHERE, Clock, Surroundings
 from dcf.asl.waiting import wait_until
 from dcf.errors import StateError
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 EXCEEDED: Final = "States.ExceedToleratedFailureThreshold"
 
@@ -149,9 +151,7 @@ class EngineCall:
 
     def opened(self, owner: str) -> OpenScope:
         """Return the record of an open scope; raise KeyError if there is none."""
-        if owner in self.live:
-            return self.live[owner].opened
-        found = self.visits[owner]
+        found = self.live[owner].opened if owner in self.live else self.visits[owner]
         if not isinstance(found, OpenScope):
             raise KeyError(owner)
         return found
@@ -245,7 +245,11 @@ class EngineCall:
         match here.state:
             case Task() as state:
                 around = NOWHERE if state.reads_nothing else self.around(here, entry)
-                self.steps.append(opened_task(here, source, recounted(entry), around))
+                task = opened_task(here, source, recounted(entry), around)
+                taken = kept_signal(task, self.clock, self.steps)
+                self.steps.append(taken or task)
+                if taken is not None:
+                    self.worked(here, task.entry, taken.signal.payload)
             case Parallel() as state:
                 self._open_parallel(here, state, source, entry)
             case Map() as state:

@@ -5,7 +5,6 @@ Works on values only; the engine decides when an iteration starts.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import Any, Final
 
 from dcf.asl.fields import kind
@@ -20,6 +19,7 @@ from dcf.asl.surroundings import Surroundings
 from dcf.asl.templates import Template
 from dcf.errors import StateError
 from dcf.values.json_text import Json, byte_length, dump
+from dcf.values.records import replace
 from dcf.values.text_pieces import clip
 
 MAX_CONCURRENCY: Final = 40

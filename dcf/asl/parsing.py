@@ -4,7 +4,7 @@ Never raises, whatever the JSON is. Transitions are checked on the JSON itself. 
 does not make its neighbours look unreachable.
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from dcf.asl.fields import MAX_SECONDS, DefinitionFields, Findings, token
@@ -18,6 +18,7 @@ from dcf.asl.variables import Scopes
 from dcf.errors import Problem
 from dcf.values.json_text import MAX_WORKFLOW_DEPTH, Json
 from dcf.values.names import escaped, hidden_in
+from dcf.values.records import replace
 
 MAX_STATES: Final = 10_000
 MAX_PROBLEMS: Final = 1_000

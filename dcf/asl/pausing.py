@@ -4,10 +4,10 @@ A pause keeps every transaction short; the caller continues with another call. N
 state.
 """
 
-from dataclasses import replace
 from typing import Final
 
 from dcf.asl.steps import Entry
+from dcf.values.records import replace
 
 AT_ONCE: Final = 500
 """States in one call; then it pauses before the next silent state."""

@@ -5,20 +5,22 @@ language. Fields of the other language are reported by name.
 """
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from dcf.asl.choice_syntax import parse_rule
 from dcf.asl.failure_syntax import read_catchers, read_retriers
-from dcf.asl.fields import MAX_SECONDS, DefinitionFields
+from dcf.asl.fields import MAX_SECONDS, DefinitionFields, token
 from dcf.asl.flow_syntax import read_assign, read_flow
+from dcf.asl.human import flaws_of
 from dcf.asl.intrinsic_syntax import Call
 from dcf.asl.machine import Machine
+from dcf.asl.resources import HUMAN
 from dcf.asl.scope_syntax import MAP, PARALLEL, WORK, WORK_JSONATA, WORK_JSONPATH, read_map, read_parallel
 from dcf.asl.states import Branch, Choice, Fail, Pass, State, Succeed, Task, Wait
 from dcf.asl.templates import Literal, Template
 from dcf.asl.timestamps import instant
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 from dcf.values.text_pieces import clip
 
 Nest = Callable[[DefinitionFields], Machine]
@@ -110,8 +112,11 @@ def _task(fields: DefinitionFields, _: Nest) -> Task:
     if isinstance(timeout, Literal) and isinstance(heartbeat, Literal) and heartbeat.value >= timeout.value:
         message = "HeartbeatSeconds must be less than TimeoutSeconds."
         fields.note("HeartbeatSeconds", "invalid_value", message, "Make it smaller.")
+    flow = read_flow(fields, works=True)
+    if fields.document.get("Resource") == HUMAN:
+        _check_human(fields, flow.parameters)
     return Task(
-        flow=read_flow(fields, works=True),
+        flow=flow,
         next=_transition(fields),
         retriers=read_retriers(fields),
         catchers=read_catchers(fields),
@@ -121,6 +126,17 @@ def _task(fields: DefinitionFields, _: Nest) -> Task:
         timeout=timeout,
         heartbeat=heartbeat,
     )
+
+
+def _check_human(fields: DefinitionFields, description: Template | None) -> None:
+    """Report what is wrong with a human task, as far as its description is written out."""
+    field = "Arguments" if fields.jsonata else "Parameters"
+    for part, message in flaws_of(description):
+        given = fields.document[field]
+        written = next((name for name in (part, f"{part}.$") if isinstance(given, dict) and name in given), None)
+        place = f"/{field}" if written is None else f"/{field}/{token(written)}"
+        told = f"{fields.owner}: {field}: {message}."
+        fields.report(place, "invalid_human_task", told, "The page on people (docs/people.md) has the fields.")
 
 
 def _credentials(fields: DefinitionFields) -> Template | None:

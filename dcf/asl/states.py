@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 from dcf.asl.choice import Rule
 from dcf.asl.flow import Flow
 from dcf.asl.paths import Path
+from dcf.asl.resources import Resource, read_resource
 from dcf.asl.templates import Template
 from dcf.values.json_text import Json
 
@@ -118,9 +119,9 @@ class Task(Workable):
         return self.flow.is_plain and self.timeout is None and self.heartbeat is None
 
     @property
-    def gets_token(self) -> bool:
-        """True if the context object has a task token; False for services that answer by themselves."""
-        return self.resource is None or self.resource.endswith(".waitForTaskToken")
+    def served_by(self) -> Resource:
+        """What its Resource says: who ends it, and whether it gets a task token."""
+        return read_resource(self.resource)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,8 @@ is left (`Entry`, `OpenScope`) hold JSON and return to the engine in `visits`.
 from collections.abc import Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
+from dcf.asl.human import HumanTask
+from dcf.asl.surroundings import KeptSignal
 from dcf.values.json_text import Json
 from dcf.values.records import record
 
@@ -69,7 +71,12 @@ class Passed:
 
 @record(frozen=True, slots=True, kw_only=True)
 class OpenTask:
-    """A Task was entered: its worker gets `effective`, within the timeouts; `token` is `$$.Task.Token`."""
+    """A Task was entered: its worker gets `effective`, within the timeouts.
+
+    `gets_token`: there is a task token for this visit, `$$.Task.Token`, which the seed of the engine's clock names.
+    `waits_as`: no worker has it, it waits for something outside from now on (`asl/resources.py`). `human` is what a
+    human task asks.
+    """
 
     path: str
     source: str | None
@@ -77,7 +84,20 @@ class OpenTask:
     effective: Json
     timeout_s: int | None
     heartbeat_s: int | None
-    token: str
+    gets_token: bool = False
+    waits_as: str | None = None
+    human: HumanTask | None = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class TakenSignal:
+    """A Task was entered that waits for a signal, and took one that had come before; its result is the payload."""
+
+    path: str
+    source: str | None
+    entry: Entry
+    effective: Json
+    signal: KeptSignal
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -244,6 +264,7 @@ Step: TypeAlias = (
     Entered
     | Passed
     | OpenTask
+    | TakenSignal
     | OpenWait
     | Paused
     | OpenScope

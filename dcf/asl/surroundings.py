@@ -10,21 +10,34 @@ from typing import Final
 
 from dcf.values.json_text import Json
 from dcf.values.records import record
+from dcf.values.task_tokens import task_token
 
 SECOND: Final = 1_000_000
 """Microseconds per second."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Clock:
-    """The time of one step and the seed of its random numbers; the caller fixes both.
+class KeptSignal:
+    """A signal that came before a state waited for it. Signals of a run are numbered as they come; `at` is when."""
 
-    `now` is ISO 8601 text in UTC, `micros` the same instant since the epoch.
+    number: int
+    name: str
+    payload: Json
+    at: int
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Clock:
+    """The time of one step, the seed of its random numbers and what has come by then; the caller fixes all of it.
+
+    `now` is ISO 8601 text in UTC, `micros` the same instant since the epoch. `signals` are those kept, by name and in
+    the order in which they came.
     """
 
     now: str
     micros: int
     seed: str
+    signals: Mapping[str, tuple[KeptSignal, ...]] = field(default_factory=dict)
 
 
 class Chance:
@@ -53,6 +66,24 @@ class Chance:
         return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
 
 
+class RunContext(dict[str, Json]):
+    """The part of a context object that is the same in every state of a run, and what its task tokens are made with.
+
+    The secret is no member, so no expression reads it.
+    """
+
+    __slots__ = ("secret", "workflow_id")
+
+    def __init__(self, members: Mapping[str, Json], *, workflow_id: str, secret: str) -> None:
+        super().__init__(members)
+        self.workflow_id = workflow_id
+        self.secret = secret
+
+    def task_token(self, path: str, visit: str) -> str | None:
+        """Return the token of a visit of a state; None for a run that has no secret."""
+        return task_token(self.secret, self.workflow_id, path, visit) if self.secret else None
+
+
 class Context(Mapping[str, Json]):
     """A context object that is built on first read: every state has one, and few read it."""
 
@@ -70,10 +101,6 @@ class Context(Mapping[str, Json]):
 
     def __len__(self) -> int:
         return len(self._whole())
-
-    def read_so_far(self) -> Mapping[str, Json]:
-        """Return what has been built: an empty mapping if nothing was read."""
-        return {} if self._made is None else self._made
 
     def _whole(self) -> Mapping[str, Json]:
         if self._made is None:

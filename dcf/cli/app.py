@@ -32,10 +32,12 @@ from dcf.cli import (
     lifecycle,
     opening,
     panels,
+    people,
     reference,
     retention,
     running,
     schedules,
+    signals,
     skills,
     starting,
     stub,
@@ -43,6 +45,7 @@ from dcf.cli import (
     watching,
 )
 from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.patience import patience
 from dcf.cli.termination import end_when_told
 from dcf.cli.text import json_text
 from dcf.errors import DcfError, InvalidArgument
@@ -149,7 +152,9 @@ def serve(
         int | None, typer.Option(help="Port to bind (http), 0 for a free one; default 8337.", min=0, max=65535)
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
-    profile: Annotated[str | None, typer.Option(help="Serve the tools of a worker, planner, operator, or all.")] = None,
+    profile: Annotated[
+        str | None, typer.Option(help="Serve the tools of a worker, planner, operator, person; or all.")
+    ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print {url} on standard output when ready (http).")] = False,
@@ -190,13 +195,23 @@ def worker(
         int, typer.Option(help="Lease length in seconds; it is renewed by itself.", min=1, max=3600)
     ] = 30,
     concurrency: Annotated[
-        int, typer.Option(help="States that it works on at the same time, on threads.", min=1, max=1000)
+        int,
+        typer.Option(
+            help="States that it works on at the same time: async ones on one event loop, others on threads.",
+            min=1,
+            max=1000,
+        ),
     ] = 1,
     direct: Annotated[
         bool, typer.Option("--direct", help="Call no server: the control plane is in this process.")
     ] = False,
+    grace: Annotated[
+        float, typer.Option(help="Seconds that states in hand get to finish once it is told to end.", min=0, max=3600)
+    ] = 20,
     check: Annotated[bool, typer.Option("--check", help="Only import the functions and tell which.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print {agent_id, states} on standard output first.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print {agent_id, states}, then a line for what happens to each state.")
+    ] = False,
     leash: Leash = False,
 ) -> None:
     """Serve Python functions for states: waits for events of one agent id, leases, works, writes, notifies.
@@ -207,6 +222,10 @@ def worker(
 
     A function gets the state's input and returns its output, JSON values both; raise TaskFailed(error, cause) to fail
     the state. It may be killed at any moment, and any number of copies may run: what was not completed is done again.
+    Ctrl-C and SIGTERM let it finish what it has in hand (--grace); a second one ends it at once.
+
+    --json prints lines {event, workflow_id, state}: taken, done, failed, lost; at the end stopping and stopped with
+    counts. They must be read, or it stops when the pipe is full.
 
     Example:  dcf worker workflows/order_processing.py --agent-id pricing-1 --state CalculatePricing
     """
@@ -217,9 +236,9 @@ def worker(
     check_id(agent_id, "--agent-id")
     if direct and server is not None:
         raise InvalidArgument("With --direct no server is called.", "Leave out --direct or --server.")
-    if not direct:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing needs cleaning up
     if leash:
+        if not direct:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)  # nothing needs cleaning up
         hold_leash()
     found = functions.load_functions(source, state or ())
     if as_json:
@@ -229,15 +248,16 @@ def worker(
         return
     from dcf.cli import working
 
-    working.work(
-        found,
-        agent_id,
-        opening.settings(),
+    options = working.WorkerOptions(
         server_url=server,
         direct=direct,
         lease_ttl_s=lease_ttl,
         concurrency=concurrency,
+        grace_s=grace,
+        as_json=as_json,
+        leashed=leash,
     )
+    working.work(found, agent_id, opening.settings(), options)
 
 
 @app.command(rich_help_panel=panels.SERVERS)
@@ -284,7 +304,7 @@ def show(
 
 def _shown(workflow_id: str, *, as_json: bool) -> dict[str, Json]:
     """Read what is shown of a run, and why it does not move."""
-    with opening.application() as found:
+    with opening.application() as found, patience("reading the run"):
         if as_json:
             view = found.runs.overview(workflow_id, each=_MOST_FOR_PROGRAMS, most=_MOST_FOR_PROGRAMS)
         else:
@@ -307,7 +327,7 @@ def doctor(
     """
     from dcf.cli import health
 
-    with opening.application() as found:
+    with opening.application() as found, patience("looking at Redis and all lists"):
         report = health.examine(found, repair=repair)
     if as_json:
         _print_json(report)
@@ -365,7 +385,9 @@ for part in (
     audit,
     reference,
     lifecycle,
+    people,
     retention,
+    signals,
     diagnosis,
     events,
     export,

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
@@ -18,7 +19,6 @@ from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped, say
 from dcf.core.access import KEY_CALLER
 from dcf.errors import InvalidArgument
-from dcf.values.instants import from_text
 
 if TYPE_CHECKING:
     from dcf.store.audit_trail import AuditEntry, AuditFilter, AuditTrail
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 _LONGEST = 300
 _MOST = 10_000
 _STDOUT: Final = Path("-")
-_MS: Final = 1000
-_CURSOR: Final = re.compile(r"[0-9]{1,19}-[0-9]{1,19}", re.ASCII)
 _KEY_ID: Final = re.compile(r"[0-9a-f]{12}", re.ASCII)
 
 
@@ -43,7 +41,9 @@ def audit(
     of_type: Annotated[
         str | None, typer.Option("--type", help="Only change, refusal or login, or one tool, such as json_set.")
     ] = None,
-    since: Annotated[str | None, typer.Option(help="Only from this time on, such as 2026-11-22T09:00:00Z.")] = None,
+    since: Annotated[
+        str | None, typer.Option(help="Only from then on: 2026-11-22T09:00:00Z, or how long ago, as 2h.")
+    ] = None,
     until: Annotated[str | None, typer.Option(help="Only up to this time.")] = None,
     export: Annotated[
         Path | None, typer.Option(help="Append all entries, oldest first, to this file (-: standard output).")
@@ -57,10 +57,17 @@ def audit(
     --export writes one JSON object to a line, the outcome of a change as a line of its own (`of`), and prints the id of
     the last entry; pass that as --after to go on from there.
     """
+    from dcf.core.event_query import CURSOR, check_moment
     from dcf.store.audit_trail import AuditFilter
 
-    wanted = AuditFilter(by=_author(key), type=of_type, since=_ms("--since", since) or 0, until=_ms("--until", until))
-    if after is not None and (export is None or not _CURSOR.fullmatch(after)):
+    now = time.time_ns() // 1000
+    wanted = AuditFilter(
+        by=_author(key),
+        type=of_type,
+        since=check_moment("--since", since, now) or 0,
+        until=check_moment("--until", until, now),
+    )
+    if after is not None and (export is None or not CURSOR.fullmatch(after)):
         raise InvalidArgument("--after is the id of an entry, and goes with --export.", "Pass the id printed before.")
     with opening.application() as found:
         if export is not None:
@@ -107,15 +114,6 @@ def _opened(path: Path) -> Iterator[TextIO]:
 
 def _author(key: str | None) -> str | None:
     return f"{KEY_CALLER}{key}" if key is not None and _KEY_ID.fullmatch(key) else key
-
-
-def _ms(option: str, text: str | None) -> int | None:
-    if text is None:
-        return None
-    at = from_text(text)
-    if at is None:
-        raise InvalidArgument(f"{option} is no time.", "Write it with its time zone, as 2026-11-22T09:00:00Z.")
-    return at // _MS
 
 
 def _line(entry: "AuditEntry") -> Text:

@@ -17,12 +17,13 @@ from rich.text import Text
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_line, say, status_text
 from dcf.errors import InvalidArgument, NotFound
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
-from dcf.values.spans import read_moment
+from dcf.values.spans import check_time
 
 if TYPE_CHECKING:
     from dcf.core.catalog import RunPage, RunQuery
@@ -58,6 +59,7 @@ def list_runs(
     ] = None,
     agent: Annotated[str | None, typer.Option(help="Only runs in which this agent is assigned.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only runs with this tag.")] = None,
+    parent: Annotated[str | None, typer.Option(help="Only the child runs of this run.")] = None,
     since: Annotated[str | None, typer.Option(help="Only created since: 2h, 30d, or 2026-11-22T09:00:00Z.")] = None,
     until: Annotated[str | None, typer.Option(help="Only created before.")] = None,
     stuck: Annotated[bool, typer.Option("--stuck", help="Only those that nobody takes up, or starts.")] = False,
@@ -80,6 +82,7 @@ def list_runs(
 
     if status is not None and status not in _STATUSES:
         raise InvalidArgument(f"There is no status '{status[:20]}'.", f"Statuses are: {', '.join(_STATUSES)}.")
+    now = time.time_ns() // 1000
     query = RunQuery(
         limit=limit,
         status=None if status is None else RunStatus(status),
@@ -87,12 +90,13 @@ def list_runs(
         version=version,
         agent=agent,
         tag=tag,
-        since=_moment("--since", since),
-        until=_moment("--until", until),
+        parent=parent,
+        since=check_time("--since", since, now),
+        until=check_time("--until", until, now),
         stuck=stuck,
         cursor=None if cursor == _FIRST_PAGE else read_cursor(cursor),
     )
-    with opening.run_list() as found:
+    with opening.run_list() as found, patience("reading the list"):
         begins = limit > 1 and cursor is None and not as_json and query == RunQuery(limit=limit)
         most = min(limit, _STUCK_FIRST) // 2
         first = found.list_runs(RunQuery(limit=most, stuck=True)) if begins else None
@@ -114,21 +118,12 @@ def _reasons(page: "RunPage") -> dict[str, str]:
     found: dict[str, str] = {}
     if not page.rows:
         return found
-    with opening.application() as application:
+    with opening.application() as application, patience("runs explained:", lambda: len(found), len(page.rows)):
         for row in page.rows:
             with suppress(NotFound):  # it was deleted meanwhile
                 why = application.diagnosis.first_line(row.workflow_id)
                 if why is not None:
                     found[row.workflow_id] = why
-    return found
-
-
-def _moment(option: str, text: str | None) -> int | None:
-    found = None if text is None else read_moment(text, time.time_ns() // 1000)
-    if text is not None and found is None:
-        raise InvalidArgument(
-            f"{option} is no point in time.", "Write it as 2h, 30d, or 2026-11-22T09:00:00Z, with its time zone."
-        )
     return found
 
 
@@ -170,7 +165,7 @@ def _sums(page: "RunPage", shown: int, query: "RunQuery") -> str:
 def _repeated(query: "RunQuery") -> str:
     """Return the options that the next page needs."""
     words = {"status": query.status, "workflow": query.workflow, "version": query.version, "agent": query.agent}
-    words |= {"tag": query.tag, "since": _time(query.since), "until": _time(query.until)}
+    words |= {"tag": query.tag, "parent": query.parent, "since": _time(query.since), "until": _time(query.until)}
     given = [f" --{name} {quote(clean(value))}" for name, value in words.items() if value is not None]
     return "".join(given) + (" --stuck" if query.stuck else "")
 

@@ -1,13 +1,15 @@
 """The command `dcf why`: why a run does not move, and what to do about it."""
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 from rich.text import Text
 
-from dcf.cli import opening, panels
-from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli import export, opening, panels
+from dcf.cli.arguments import JsonFlag, OptionalRun
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped, status_text
 from dcf.values.json_text import Json
@@ -23,20 +25,31 @@ def mount(app: typer.Typer) -> None:
 
 
 def why(
-    workflow_id: RunArgument,
+    workflow_id: OptionalRun = None,
     state: Annotated[str | None, typer.Argument(help="Only this state, also one that waits for others.")] = None,
+    file: Annotated[
+        Path | None, typer.Option(help="Of a run that was exported to this file: as it was then. No RUN, but STATE.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Explain why a run, or one state of it, does not move, and what helps.
 
     What is stuck comes first. Reported is what is at the root, not each state that waits for it.
     """
-    with opening.application() as found:
-        document = found.diagnosis.explain(workflow_id, state).as_json()
+    if file is not None and state is not None:
+        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    document = export.read_file(file).explanation(workflow_id) if file is not None else _explained(workflow_id, state)
     if as_json:
         typer.echo(json_text(document, indent=2))
     else:
         print_explanation(document)
+
+
+def _explained(workflow_id: str | None, state: str | None) -> dict[str, Json]:
+    if workflow_id is None:
+        raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
+    with opening.application() as found, patience("looking at the run"):
+        return found.diagnosis.explain(workflow_id, state).as_json()
 
 
 def print_explanation(document: dict[str, Json]) -> None:

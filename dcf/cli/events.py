@@ -1,10 +1,8 @@
 """The command `dcf events`: what happened in a run, by state, type and time."""
 
-import re
 import sys
 import time
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -23,8 +21,6 @@ if TYPE_CHECKING:
 
 _MOST: Final = 100_000
 _NEWEST: Final = 100
-_AGO: Final = re.compile(r"([0-9]{1,6})(s|m|min|h|d)", re.ASCII)
-_UNITS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 _WHEN = "a time such as 2026-11-22T09:00:00Z, or how long ago, such as 15m, 2h or 3d."
 
 
@@ -60,11 +56,12 @@ def events(
         raise typer.BadParameter("Name a run, or a file with --file.", param_hint="RUN")
     if newest and follow:
         raise InvalidArgument("--follow goes from the oldest event to the newest.", "Leave out --newest or --follow.")
+    now = time.time_ns() // 1000
     query = EventQuery(
         states=frozenset(state or ()),
         types=frozenset(of_type or ()),
-        since=check_moment("--since", _instant(since)),
-        until=check_moment("--until", _instant(until)),
+        since=check_moment("--since", since, now),
+        until=check_moment("--until", until, now),
         newest_first=newest,
     )
     check_cursor(cursor)
@@ -111,12 +108,3 @@ def _print_one(event: Mapping[str, Json], *, as_json: bool) -> None:
         sys.stdout.flush()
     else:
         print_event(event)
-
-
-def _instant(text: str | None) -> str | None:
-    """Return the instant that is meant, which may be given as how long ago it was."""
-    ago = None if text is None else _AGO.fullmatch(text)
-    if ago is None:
-        return text
-    moment = datetime.fromtimestamp(time.time(), UTC) - timedelta(seconds=int(ago[1]) * _UNITS[ago[2]])
-    return moment.isoformat()

@@ -1,16 +1,17 @@
 """The command `dcf export`: a run as one JSON file, or as an HTML page that needs neither network nor dcf."""
 
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
+from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO, TypeVar
 
 import typer
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import OptionalRun
+from dcf.cli.patience import patience
 from dcf.cli.text import json_text
 from dcf.cli.views import say
 from dcf.errors import InvalidArgument
@@ -18,6 +19,8 @@ from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
     from dcf.core.export import ExportedRun
+
+Part = TypeVar("Part")
 
 MOST_BYTES: Final = 1024**3
 """Bytes of an export that is read from a file."""
@@ -42,7 +45,7 @@ def export(
 ) -> None:
     """Export a run: its workflow, its documents and its history, as one JSON file or as an HTML page.
 
-    The JSON is read elsewhere with  dcf show --file FILE,  dcf events --file FILE  and  dcf export --file FILE --html.
+    The JSON is read elsewhere, without Redis: show, events, why and graph take  --file FILE,  as does export --html.
 
     Lease tokens are not exported; inputs, outputs and errors are, as the agents wrote them.
     """
@@ -88,14 +91,28 @@ def shown(file: Path) -> dict[str, Json]:
 def _export_run(workflow_id: str, output: Path, *, html: bool) -> None:
     with opening.application() as found:
         head = found.exports.head(workflow_id)
-        states = found.exports.states(workflow_id)
-        events = (one.as_json() for one in found.exports.events(workflow_id))
-        with _opened(output) as out:
+        done = [0]
+        states = _counted(found.exports.states(workflow_id), done)
+        events = _counted((one.as_json() for one in found.exports.events(workflow_id)), done)
+        with _opened(output) as out, _told_of(output, lambda: done[0]):
             if html:
                 out.write(_page_of(head, states, events))
                 return
             for part in _parts(head, states, events):
                 out.write(part)
+
+
+def _told_of(output: Path, count: Callable[[], int]) -> AbstractContextManager[None]:
+    """Show how many states and events are exported, unless they are printed."""
+    return (
+        nullcontext() if output == _STDOUT and sys.stdout.isatty() else patience("states and events exported:", count)
+    )
+
+
+def _counted(parts: Iterator[Part], done: list[int]) -> Iterator[Part]:
+    for part in parts:
+        done[0] += 1
+        yield part
 
 
 def _parts(
@@ -128,16 +145,16 @@ def _page_of(head: Mapping[str, Json], states: Iterator[tuple[str, Json]], event
 
 def _picture(head: Mapping[str, Json], states: Mapping[str, Any]) -> str:
     """Draw the workflow with the statuses of its states; nothing for a workflow that this version cannot read."""
-    from dcf.core.definition import read_definition
+    from dcf.core.export import ExportedRun
     from dcf.drawing import draw_svg
     from dcf.errors import InvalidDefinition
+    from dcf.runs.survey import survey_of_export
 
     try:
-        machine = read_definition(head.get("definition")).machine
+        drawn = survey_of_export(ExportedRun(head=head, states=states))
     except InvalidDefinition:
         return ""
-    statuses = {path: str(state.get("status")) for path, state in states.items()}
-    return draw_svg(machine, statuses, title=str(head.get("workflow_id")))
+    return draw_svg(drawn.machine, drawn.statuses, drawn.shares, title=str(head.get("workflow_id")))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import TracebackType
@@ -86,9 +87,19 @@ def _chosen(source: str, states: Sequence[str]) -> Mapping[str, TaskFunction]:
     if missing:
         known = ", ".join(map(clean, sorted(FUNCTIONS)))
         raise InvalidArgument(
-            f"{clean(source)} registers no function for the state '{clean(missing[0])}', only for: {known}.", _HOW_TO
+            f"{clean(source)} registers no function for the state '{clean(missing[0])}', only for: {known}.",
+            _mistaken(missing, states) or _HOW_TO,
         )
     return {state: FUNCTIONS[state] for state in states} if states else FUNCTIONS
+
+
+def _mistaken(missing: Sequence[str], states: Sequence[str]) -> str | None:
+    """Return the hint for a function whose name no state has, but one that lacks a function has nearly."""
+    for name in sorted(FUNCTIONS.keys() - set(states)):
+        near = get_close_matches(name, missing, 1)
+        if near:
+            return f"No Task is called '{clean(name)}': write @task(\"{clean(near[0])}\") there."
+    return None
 
 
 def _where(error: BaseException) -> str:

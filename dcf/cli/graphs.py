@@ -10,6 +10,7 @@ import typer
 
 from dcf.cli import opening, panels
 from dcf.cli.documents import InvalidDocument, parse_document, read_text
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import run_word, say
 from dcf.data import find_file
@@ -34,13 +35,14 @@ def mount(app: typer.Typer) -> None:
 
 def graph(
     what: Annotated[
-        str,
+        str | None,
         typer.Argument(
             metavar="FILE|RUN", help="Workflow document or plain ASL machine (JSON), or a run's workflow_id (`dcf ls`)."
         ),
-    ],
+    ] = None,
     form: Annotated[Format, typer.Option("--format", help="text, mermaid or svg.")] = "text",
     output: Annotated[Path | None, typer.Option(help="Write to this file instead of standard output.")] = None,
+    file: Annotated[Path | None, typer.Option(help="A run that was exported to this file (dcf export).")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print how the states stand as JSON, no picture.")] = False,
 ) -> None:
     """Draw a workflow, or a run with how its states stand: as text, as a Mermaid flowchart or as SVG.
@@ -51,13 +53,15 @@ def graph(
     --json prints {workflow_id, workflow_name, status, statuses {path: status}, maps {path: {size, done, failed}},
     left_out}; of a file workflow_id and status are null, and statuses and maps are empty.
     """
-    drawn = _file(Path(what)) if find_file(Path(what)) is not None else _run(what)
+    if (what is None) == (file is None):
+        raise typer.BadParameter("Name a workflow file or a run, or an export with --file.", param_hint="FILE|RUN")
+    drawn = _exported(file) if file is not None else _drawn(what or "")
     if drawn.left_out:
         say(f"a part of the run: {drawn.left_out} or more states inside Parallel and Map were not looked at")
     if as_json:
         picture = json_text(_document(drawn), indent=2) + "\n"
     else:
-        title = clean(drawn.meta.get("title") or drawn.meta.get("workflow_name") or what)
+        title = clean(drawn.meta.get("title") or drawn.meta.get("workflow_name") or what or file)
         picture = render(drawn.machine, drawn.statuses, drawn.shares, form=form, title=title)
     if output is None:
         typer.echo(picture, nl=False)
@@ -85,6 +89,23 @@ def render(
     return draw(machine, statuses, shares)
 
 
+def _drawn(what: str) -> "Survey":
+    return _file(Path(what)) if find_file(Path(what)) is not None else _run(what)
+
+
+def _exported(file: Path) -> "Survey":
+    """Read an exported run; of one whose workflow cannot be read there is nothing to draw."""
+    from dcf.cli.export import read_file
+    from dcf.runs.survey import survey_of_export
+
+    try:
+        drawn = survey_of_export(read_file(file))
+    except InvalidDefinition:
+        raise InvalidArgument("The workflow of the exported run cannot be read.", "Export the run again.") from None
+    title = f"{drawn.meta.get('workflow_name')}: {drawn.meta.get('workflow_id')}, {run_word(drawn.meta)}"
+    return replace(drawn, meta={**drawn.meta, "title": title})
+
+
 def _file(path: Path) -> "Survey":
     from dcf.asl.parsing import parse_machine
     from dcf.core.definition import asl_of, is_linear
@@ -109,7 +130,7 @@ def _run(what: str) -> "Survey":
     try:
         from dcf.runs.survey import MOST
 
-        with opening.application() as found:
+        with opening.application() as found, patience("reading the run"):
             drawn = found.runs.survey(what, MOST)
     except UnknownRun:
         raise NotFound(f"There is no file and no run '{what}'.", _HINT) from None

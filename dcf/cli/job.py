@@ -7,6 +7,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dcf.asl.machine import every_state
+from dcf.asl.states import Task
 from dcf.core.definition import Definition
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_id
@@ -40,6 +42,12 @@ class Job:
     def states(self) -> tuple[str, ...]:
         """The names of all Tasks that are worked on here, nested ones included."""
         return tuple(name for name in self.definition.skills if name not in self.elsewhere)
+
+    @property
+    def asking(self) -> tuple[str, ...]:
+        """The names of all Tasks that ask people, nested ones included."""
+        tasks = ((name, state) for name, state in every_state(self.definition.machine) if isinstance(state, Task))
+        return tuple(name for name, task in tasks if task.served_by.kind == "human")
 
     @property
     def agents(self) -> dict[str, list[str]]:

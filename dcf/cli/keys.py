@@ -4,10 +4,9 @@ They write to Redis directly, not through a server: a user who can reach Redis i
 """
 
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import Annotated, Final
 
 import typer
 from rich.table import Table
@@ -15,19 +14,16 @@ from rich.text import Text
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag
+from dcf.cli.authorship import recorded
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, say
-from dcf.core.access import MEANINGS, ApiKey, Scope, local_caller
+from dcf.core.access import MEANINGS, ApiKey, Scope
 from dcf.core.quotas import BOUNDS, Amount, read_quota, with_own
 from dcf.errors import InvalidArgument, StoreUnavailable, UnknownKey
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 from dcf.values.spans import read_span
-
-if TYPE_CHECKING:
-    from dcf.application import Application
-    from dcf.store.audit_trail import Recording
 
 _LONGEST_LABEL: Final = 100
 _LIFE: Final = "90d"
@@ -53,6 +49,9 @@ def create(
     ] = None,
     agent_id: Annotated[str | None, typer.Option(help="The only agent that the key may act as.")] = None,
     any_agent: Annotated[bool, typer.Option("--any-agent", help="Let the key act as any agent.")] = False,
+    group: Annotated[
+        list[str] | None, typer.Option(help="Group of people that --agent-id belongs to; may be repeated.")
+    ] = None,
     expires: Annotated[str, typer.Option(help="Life of the key, as 90d, 12h or 30m, or never.")] = _LIFE,
     quota: Annotated[
         list[str] | None,
@@ -64,23 +63,28 @@ def create(
     """Make a key and print it, this once: only its digest is stored.
 
     It acts as one agent, --agent-id, unless --any-agent is given. A worker needs read and work, a planner read, work
-    and plan; without --scope a key may only read.
+    and plan, a person who approves read and answer; without --scope a key may only read.
 
-    Example:  dcf keys create --scope work --agent-id pricing-1 --expires 90d
+    Examples:  dcf keys create --scope work --agent-id pricing-1 --expires 90d
+    dcf keys create --scope answer --agent-id alice --group finance
     """
     _check_binding(agent_id, any_agent=any_agent)
+    groups = _groups(group or [], agent_id)
     scopes = tuple(one for one in Scope if one is Scope.READ or one in (scope or ()))
     quotas = dict(map(read_quota, quota or ()))
     life_s = None if expires == _NEVER else _seconds(expires)
     about = {"scopes": ",".join(scopes), **({} if agent_id is None else {"agent_id": agent_id})}
-    with opening.application() as found, _recorded(found, "keys create", about) as recording:
-        made = found.keys.create(scopes, agent_id=agent_id, label=_label(label), life_s=life_s, quotas=quotas)
+    with opening.application() as found, recorded(found, "keys create", about) as recording:
+        made = found.keys.create(
+            scopes, agent_id=agent_id, label=_label(label), life_s=life_s, quotas=quotas, groups=groups
+        )
         recording.about["key_id"] = made.record.key_id
     if as_json:
         typer.echo(json_text({"key": made.text, **_row(made.record, made.record.created_at)}, indent=2))
         return
     typer.echo(made.text)
-    who, life = agent_id or "any agent", "for ever" if life_s is None else f"for {expires}"
+    who = " of ".join(filter(None, (agent_id or "any agent", ", ".join(groups))))
+    life = "for ever" if life_s is None else f"for {expires}"
     say(f"key {made.record.key_id} may {', '.join(scopes)} as {who}, {life}; it is shown only now.")
     say(f"its quotas are {_own(quotas) or 'those of the servers'}")
     say("callers set DCF_API_KEY to it")
@@ -133,7 +137,7 @@ def revoke(
     with opening.application() as found:
         record = found.keys.revoke(key_id)
         try:
-            with _recorded(found, "keys revoke", {"key_id": key_id}):
+            with recorded(found, "keys revoke", {"key_id": key_id}):
                 pass
         except StoreUnavailable as error:  # a key can be revoked even when Redis is full
             say(f"the audit trail does not tell of it: {error.message}")
@@ -158,14 +162,13 @@ def _check_binding(agent_id: str | None, *, any_agent: bool) -> None:
         )
 
 
-@contextmanager
-def _recorded(found: "Application", change: str, about: Mapping[str, str]) -> "Iterator[Recording]":
-    """Record a change in the audit trail, made by the user of dcf on this machine."""
-    from dcf.store.authors import authored_by
-
-    with authored_by(local_caller(operator=True).name), found.audit.recording(change, about) as recording:
-        yield recording
-        recording.outcome = "ok"
+def _groups(named: list[str], agent_id: str | None) -> tuple[str, ...]:
+    if named and agent_id is None:
+        raise InvalidArgument(
+            "A group goes with --agent-id: a key that acts as any agent names the group with each answer.",
+            "Leave --group out, or bind the key to a person.",
+        )
+    return tuple(dict.fromkeys(check_id(one, "--group") for one in named))
 
 
 def _seconds(span: str) -> int:
@@ -187,6 +190,7 @@ def _row(record: ApiKey, now: int) -> dict[str, Json]:
         "standing": record.standing(now),
         "scopes": [scope.value for scope in record.scopes],
         "agent_id": record.agent_id,
+        "groups": list(record.groups),
         "label": record.label,
         "created_at": to_text(record.created_at),
         "expires_at": None if record.expires_at is None else to_text(record.expires_at),
@@ -206,7 +210,8 @@ def _table(rows: list[dict[str, Json]]) -> Table:
 
 def _cells(row: Mapping[str, Json]) -> tuple[str, ...]:
     scopes, expires = ",".join(row["scopes"]), clean(row["expires_at"] or "never", 20)[:19].replace("T", " ")
-    who, own = row["agent_id"] or "any", _own(row["own_quotas"])
+    who = ", ".join([row["agent_id"] or "any", *(f"of {group}" for group in row["groups"])])
+    own = _own(row["own_quotas"])
     return row["key_id"], row["standing"], scopes, who, expires, own, clean(row["label"] or "")
 
 

@@ -14,6 +14,7 @@ from rich.text import Text
 from dcf.cli import exit_codes, panels
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.documents import read_given, read_text, read_workflow
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped
 from dcf.data import find_directory
@@ -96,7 +97,8 @@ def simulate(
     document = read_workflow(file)
     given = {} if run_input is None else read_given(run_input, "--input")
     answers = {} if mocks is None else read_given(mocks, "--mocks")
-    result = run_simulation(document, given, answers)
+    with patience("simulating the run"):
+        result = run_simulation(document, given, answers)
     if as_json:
         typer.echo(json_text(result, indent=2))
     else:

@@ -1,19 +1,22 @@
-"""The commands that operate a run: cancel, pause, resume, resolve, release, notify. They parse, call and print."""
+"""The commands that operate a run: cancel, pause, resume, resolve, release, notify, finalize. They call and print."""
 
-from typing import TYPE_CHECKING, Annotated, Final, NoReturn
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
+from dcf.cli.authorship import accepted, by_the_local_user, recorded
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
-from dcf.errors import ToolCallFailed
+from dcf.cli.views import say
+from dcf.cli.wording import in_commands
+from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from dcf.application import Application
     from dcf.core.operations import RunAnswer
     from dcf.runs.notifications import Target
@@ -26,18 +29,17 @@ RequestId = Annotated[
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
-_COMMANDS: Final = {
-    "resume_run": "resume",
-    "read_workflow_control_plane": "show",
-}
-"""The command that does what a tool does, for hints."""
+_FINAL: Final = ("succeeded", "failed", "partial", "cancelled")
+
+BEFORE: Final = ", by an earlier command with this --request-id"
+"""Said of a request that was applied before."""
 
 _NOBODY: Final = "no agent is assigned to it"
 
 
 def mount(app: typer.Typer) -> None:
     """Add the commands to an application."""
-    for command in (cancel, pause, resume, resolve, release, notify):
+    for command in (cancel, pause, resume, resolve, release, notify, finalize):
         app.command(rich_help_panel=panels.OPERATE)(command)
 
 
@@ -49,8 +51,10 @@ def cancel(
     It asks before; --yes skips the question. A run that is over stays as it is.
     """
     ask(f"Cancel run {clean(run)}? What its agents work on is lost.", yes=yes)
-    with opening.application() as found, _by_the_local_user():
-        _print(run, "cancelled", found.lifecycle.cancel(run, reason=reason, request_id=request_id), as_json=as_json)
+    with opening.application() as found, by_the_local_user():
+        with patience("cancelling what is open"):
+            answer = found.lifecycle.cancel(run, reason=reason, request_id=request_id)
+        _print(run, "cancelled", answer, as_json=as_json)
 
 
 def pause(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
@@ -58,14 +62,16 @@ def pause(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
 
     Timeouts, retry times and Waits go on.
     """
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, by_the_local_user():
         _print(run, "paused", found.lifecycle.pause(run, reason=reason, request_id=request_id), as_json=as_json)
 
 
 def resume(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
     """Let a paused run go on, and tell the agents of all states that can be taken."""
-    with opening.application() as found, _by_the_local_user():
-        _print(run, "resumed", found.lifecycle.resume(run, reason=reason, request_id=request_id), as_json=as_json)
+    with opening.application() as found, by_the_local_user():
+        with patience("telling the agents"):
+            answer = found.lifecycle.resume(run, reason=reason, request_id=request_id)
+        _print(run, "resumed", answer, as_json=as_json)
 
 
 def resolve(
@@ -114,8 +120,9 @@ def resolve(
     )
     if wish.how is not None:
         ask(f"End {clean(state)} of run {clean(run)}? That is not taken back.", yes=yes)
-    with opening.application() as found, _by_the_local_user():
-        answer = found.lifecycle.resolve(run, wish, reason=reason, request_id=request_id)
+    with opening.application() as found, by_the_local_user():
+        with patience("ending the state" if wish.how is not None else "assigning the state"):
+            answer = found.lifecycle.resolve(run, wish, reason=reason, request_id=request_id)
         _print(run, "resolved", answer, as_json=as_json)
 
 
@@ -126,13 +133,10 @@ def release(run: RunArgument, state: State, yes: Yes = False, as_json: JsonFlag 
     """
     from dcf.core.inspection import public_state
     from dcf.core.lease import Release
-    from dcf.values.refusal import Refusal
 
     ask(f"Take {clean(state)} of run {clean(run)} from whoever holds it?", yes=yes)
-    with opening.application() as found, _by_the_local_user():
-        answer = found.control_plane.release(run, Release(state=state, token=None, force=True))
-    if isinstance(answer, Refusal):
-        _refuse(answer, run)
+    with opening.application() as found, by_the_local_user():
+        answer = accepted(found.control_plane.release(run, Release(state=state, token=None, force=True)), run)
     if as_json:
         shown = {"workflow_id": run, "state": state, "outcome": answer.outcome, "document": public_state(answer.doc)}
         typer.echo(json_text(shown, indent=2))
@@ -148,7 +152,7 @@ def notify(
     as_json: JsonFlag = False,
 ) -> None:
     """Tell agents of work: without STATE start the run and tell who comes first; with it tell its agents again."""
-    with opening.application() as found, _by_the_local_user():
+    with opening.application() as found, by_the_local_user():
         targets = _started(found, run) if state is None else _told_again(found, run, state)
     rows = [
         {"state": one.state, "agent_id": one.agent_id, "sent": one.sent, "error": one.delivery.error}
@@ -164,12 +168,49 @@ def notify(
         typer.echo("Nobody is to be told anything now.")
 
 
-def _started(found: "Application", run: str) -> "list[Target]":
-    from dcf.values.refusal import Refusal
+def finalize(
+    run: RunArgument,
+    status: Annotated[
+        str | None, typer.Option(help=f"Its final status in place of the computed one: {', '.join(_FINAL)}.")
+    ] = None,
+    reason: Reason = None,
+    keep_agents: Annotated[
+        bool, typer.Option("--keep-agents", help="Do not delete the agents that were made for the run.")
+    ] = False,
+    keep_open: Annotated[bool, typer.Option("--keep-open", help="Leave states that are open as they are.")] = False,
+    yes: Yes = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Close a run for good: write its audit record, cancel what is open, delete the agents that were made for it.
 
-    started = found.control_plane.kick_off(run, "initial")
-    if isinstance(started, Refusal):
-        _refuse(started, run)
+    A run that is over is finalized by itself after a time (DCF_FINALIZE_AFTER_S). It asks before; --yes skips the
+    question. Repeated, it tells the first result.
+    """
+    from dcf.core.finalization import Finalize
+    from dcf.core.model import RunStatus
+    from dcf.core.operations import check_reason
+
+    if status is not None and status not in _FINAL:
+        raise InvalidArgument(f"'{status[:20]}' is no final status.", f"Use: {', '.join(_FINAL)}.")
+    ask(f"Close run {clean(run)} for good? What is open in it is cancelled.", yes=yes)
+    final = None if status is None else RunStatus(status)
+    request = Finalize(workflow_id=run, close_open_states=not keep_open, status=final, note=check_reason(reason))
+    about, doing = {"workflow_id": run}, "closing the run"
+    with opening.application() as found, recorded(found, "finalize_workflow", about), patience(doing):
+        closed = found.closing.close(request, delete_agents=not keep_agents)
+    if as_json:
+        shown = {"workflow_id": run, "audit": dict(closed.audit), "agents": [asdict(one) for one in closed.agents]}
+        typer.echo(json_text(shown | {"warnings": list(closed.warnings)}, indent=2))
+        return
+    deleted = sum(one.deleted for one in closed.agents)
+    agents = f"; {deleted} of its {len(closed.agents)} agents deleted" if closed.agents else ""
+    typer.echo(f"{clean(run)} is closed: {clean(closed.audit.get('final_status'))}{agents}.")
+    for warning in closed.warnings:
+        say(warning)
+
+
+def _started(found: "Application", run: str) -> "list[Target]":
+    accepted(found.control_plane.kick_off(run, "initial"), run)
     return found.notifications.notify_next(run, None)
 
 
@@ -182,25 +223,15 @@ def _told_again(found: "Application", run: str, state: str) -> "list[Target]":
     return [found.notifications.notify(run, state, reason="notify")]
 
 
-def _print(run: str, done: str, answer: "RunAnswer | Refusal", *, as_json: bool) -> None:
-    from dcf.values.refusal import Refusal
-
-    if isinstance(answer, Refusal):
-        _refuse(answer, run)
+def _print(run: str, done: str, given: "RunAnswer | Refusal", *, as_json: bool) -> None:
+    answer = accepted(given, run)
     told = {"workflow_id": run, **answer.answer, "repeated": answer.repeated}
     if as_json:
         typer.echo(json_text(told, indent=2))
         return
     about = f"{clean(told['state'])} of {clean(run)} is {done}" if "state" in told else f"{clean(run)} is {done}"
-    again = ", by an earlier command with this --request-id" if answer.repeated else ""
-    typer.echo(f"{about}{again}. {_in_commands(clean(told['next']), run)}")
-
-
-def _in_commands(sentence: str, run: str) -> str:
-    """Return a hint with the names of commands in place of those of tools."""
-    for tool, command in _COMMANDS.items():
-        sentence = sentence.replace(tool, f"`dcf {command} {clean(run)}`")
-    return sentence
+    again = BEFORE if answer.repeated else ""
+    typer.echo(f"{about}{again}. {in_commands(clean(told['next']), run)}")
 
 
 def _told(row: dict[str, Json]) -> str:
@@ -210,16 +241,3 @@ def _told(row: dict[str, Json]) -> str:
     if row.get("not_ready"):
         return f"{state}: nobody is told, since it cannot be taken now."
     return f"{state}: nobody is told: {clean(row['error'] or _NOBODY)}."
-
-
-def _by_the_local_user() -> "AbstractContextManager[None]":
-    """Have the history name the local user as the author of what is done in the block."""
-    from dcf.core.access import LOCAL
-    from dcf.store.authors import authored_by
-
-    return authored_by(LOCAL)
-
-
-def _refuse(refusal: "Refusal", run: str) -> NoReturn:
-    """Raise what the command prints in place of an answer."""
-    raise ToolCallFailed(refusal.code, refusal.message, _in_commands(refusal.hint, run))

@@ -14,6 +14,7 @@ _DAY_S: Final = 86_400
 _NAMED: Final = 3
 """Agents of a pool that are listed by name."""
 
+_AWAITED: Final = {"Callback": "a callback", "Human": "a person", "Signal": "a signal", "Child": "a child run"}
 _PARTS: Final = {"Parallel": ("branch", "branches"), "Map": ("iteration", "iterations")}
 
 
@@ -52,13 +53,20 @@ def note(doc: Mapping[str, Json], now: datetime) -> str:
     """Return why a state has its status."""
     status, kind = doc["status"], doc.get("type")
     if status == "running":
-        told = _wait(doc, now) if kind == "Wait" else counts(doc) if kind in _PARTS else _holder(doc, now)
+        told = _running(doc, now)
     elif status == "pending":
         is_paused = kind is not None and not doc.get("last_error")
         told = "goes on now, in the middle of a long chain" if is_paused else _pending(doc, now)
     else:
         told = doc.get("last_error") or (counts(doc) if kind in _PARTS and status == "succeeded" else "")
     return clean(told)
+
+
+def _running(doc: Mapping[str, Json], now: datetime) -> str:
+    kind = str(doc.get("type"))
+    if kind in _AWAITED:
+        return f"waits for {_AWAITED[kind]}"
+    return _wait(doc, now) if kind == "Wait" else counts(doc) if kind in _PARTS else _holder(doc, now)
 
 
 def counts(doc: Mapping[str, Json]) -> str:
@@ -156,3 +164,17 @@ def span(seconds: float) -> str:
         if whole >= size:
             return f"{whole // size} {unit} {whole % size // rest} {smaller}"
     return f"{whole} s"
+
+
+def child_of(meta: Mapping[str, Json]) -> str:
+    """Return which state of which run started this one; nothing for a run that a caller started."""
+    found = meta.get("parent")
+    return f"child of: {found.get('run')}, state {found.get('state')}" if isinstance(found, dict) else ""
+
+
+def kept_signals(meta: Mapping[str, Json]) -> str:
+    """Return the names of the signals that the run keeps for states to come."""
+    kept = meta.get("signals")
+    names = [str(one["name"]) for one in kept if isinstance(one, dict)] if isinstance(kept, list) else []
+    shown = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
+    return f"signals kept: {shown} ({len(names)})" if names else ""

@@ -5,15 +5,16 @@ from typing import Final
 RUNS: Final = "Runs"
 OPERATE: Final = "Operate"
 WORKFLOWS: Final = "Workflows"
+PEOPLE: Final = "People"
 AGENTS: Final = "Agents and keys"
 SERVERS: Final = "Servers"
 
-ORDER: Final = (RUNS, OPERATE, WORKFLOWS, AGENTS, SERVERS)
+ORDER: Final = (RUNS, OPERATE, PEOPLE, WORKFLOWS, AGENTS, SERVERS)
 """The order in which they are shown."""
 
 _OPERATING: Final = frozenset(
     {
-        *("cancel", "pause", "resume", "resolve", "release", "notify", "retry", "rerun", "why", "export"),
+        *("cancel", "pause", "resume", "resolve", "release", "notify", "retry", "rerun", "why", "export", "signal"),
         *("prune", "delete", "hold", "doctor", "audit"),
     }
 )

@@ -14,13 +14,16 @@ _ERASE: Final = "\r\x1b[K"
 
 
 @contextmanager
-def patience(doing: str, count: Callable[[], int] | None = None) -> Iterator[None]:
-    """Show what is being done, how many are done and for how long, in one line that is erased at the end."""
+def patience(doing: str, count: Callable[[], int] | None = None, of: int | None = None) -> Iterator[None]:
+    """Show what is being done, how many are done (`of` so many) and for how long, in a line that is erased at the end.
+
+    Nothing may be printed inside the block.
+    """
     if not sys.stderr.isatty():
         yield
         return
     done = threading.Event()
-    teller = threading.Thread(target=_tell, args=(doing, count, done), daemon=True)
+    teller = threading.Thread(target=_tell, args=(doing, count, of, done), daemon=True)
     teller.start()
     try:
         yield
@@ -29,11 +32,11 @@ def patience(doing: str, count: Callable[[], int] | None = None) -> Iterator[Non
         teller.join()
 
 
-def _tell(doing: str, count: Callable[[], int] | None, done: threading.Event) -> None:
+def _tell(doing: str, count: Callable[[], int] | None, of: int | None, done: threading.Event) -> None:
     began = time.monotonic()
-    line = ""
+    line, most = "", "" if of is None else f" of {of:,}"
     while not done.wait(_EVERY_S):
-        number = "" if count is None else f" {count():,}"
+        number = "" if count is None else f" {count():,}{most}"
         line = f"{_ERASE}dcf: {doing}{number}, {span(time.monotonic() - began)}"
         sys.stderr.write(line)
         sys.stderr.flush()

@@ -68,19 +68,16 @@ def _left_open(job: Job) -> Iterator[None]:
 
 
 def _begin(job: Job, planner: Planner) -> None:
-    created = planner.call(
-        "create_workflow_control_plane",
+    started = planner.call(
+        "start_run",
         workflow_json=dict(job.definition.document),
         workflow_id=job.run_id,
         input_json=dump(job.run_input),
         agents_map_json={state: ids if len(ids) > 1 else ids[0] for state, ids in job.agents.items()},
+        keep=False,
     )
-    if created.get("code") != "ok":
-        raise _refusal(created)
-    if created.get("run_status") == "running":
-        started = planner.call("notify_next_worker_agent", workflow_id=job.run_id)
-        if started.get("code") not in {"ok", "terminal"}:
-            raise _refusal(started)
+    if started.get("code") != "ok":
+        raise _refusal(started)
 
 
 def _refusal(answer: Mapping[str, Json]) -> ToolCallFailed:

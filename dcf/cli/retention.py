@@ -4,11 +4,8 @@
 and repeated.
 """
 
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -17,9 +14,12 @@ import typer
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.asking import ask
+from dcf.cli.authorship import accepted, recorded
+from dcf.cli.lifecycle import BEFORE, Reason, RequestId, Yes
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import say
-from dcf.errors import InvalidArgument, ToolCallFailed
+from dcf.errors import InvalidArgument
 from dcf.values.instants import SECOND, from_text
 from dcf.values.spans import read_span
 
@@ -29,11 +29,7 @@ if TYPE_CHECKING:
     from dcf.values.json_text import Json
 
 _PAGE: Final = 200
-_PROGRESS_S: Final = 1.0
 _ENDED: Final = ("succeeded", "failed", "cancelled", "partial")
-
-_Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-_Reason = Annotated[str | None, typer.Option("--reason", help="Why, for the audit trail.")]
 
 
 def mount(app: typer.Typer) -> None:
@@ -42,19 +38,21 @@ def mount(app: typer.Typer) -> None:
         app.command(rich_help_panel=panels.OPERATE)(command)
 
 
-def delete(workflow_id: RunArgument, reason: _Reason = None, yes: _Yes = False, as_json: JsonFlag = False) -> None:
+def delete(
+    workflow_id: RunArgument,
+    reason: Reason = None,
+    request_id: RequestId = None,
+    yes: Yes = False,
+    as_json: JsonFlag = False,
+) -> None:
     """Delete a run that is over, with its documents, outputs and history, for good.
 
     A run that is running is refused: cancel it first. It asks before; --yes skips the question.
     """
-    from dcf.values.refusal import Refusal
-
     ask(f"Delete run {clean(workflow_id)} and all that is kept of it?", yes=yes)
     about = {"workflow_id": workflow_id} | ({} if reason is None else {"reason": reason})
-    with opening.application() as found, _recorded(found, "delete_run", about):
-        answer = found.retention.delete(workflow_id, reason)
-        if isinstance(answer, Refusal):
-            raise ToolCallFailed(answer.code, answer.message, answer.hint)
+    with opening.application() as found, recorded(found, "delete_run", about), patience("deleting the run"):
+        answer = accepted(found.retention.delete(workflow_id, reason, request_id), workflow_id)
     if as_json:
         typer.echo(json_text({"workflow_id": workflow_id, "existed": answer.existed}, indent=2))
     elif answer.existed:
@@ -66,23 +64,21 @@ def delete(workflow_id: RunArgument, reason: _Reason = None, yes: _Yes = False, 
 def hold(
     workflow_id: RunArgument,
     release: Annotated[bool, typer.Option("--release", help="Release the hold.")] = False,
-    reason: _Reason = None,
+    reason: Reason = None,
+    request_id: RequestId = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Keep a run: on hold it is not deleted, not pruned and does not expire, until `dcf hold RUN --release`."""
-    from dcf.values.refusal import Refusal
-
     about = {"workflow_id": workflow_id, "hold": str(not release)} | ({} if reason is None else {"reason": reason})
-    with opening.application() as found, _recorded(found, "hold_run", about):
-        answer = found.retention.hold(workflow_id, reason, is_held=not release)
-        if isinstance(answer, Refusal):
-            raise ToolCallFailed(answer.code, answer.message, answer.hint)
+    with opening.application() as found, recorded(found, "hold_run", about):
+        answer = accepted(found.retention.hold(workflow_id, reason, request_id, is_held=not release), workflow_id)
     if as_json:
-        shown = {"workflow_id": workflow_id, "hold": answer.hold, "changed": answer.was_changed}
+        shown = {"workflow_id": workflow_id, **answer.answer, "repeated": answer.repeated}
         typer.echo(json_text(shown, indent=2))
         return
-    what = "is on hold" if answer.hold else "is not on hold"
-    typer.echo(f"{clean(workflow_id)} {what}{'' if answer.was_changed else ', as it was before'}.")
+    what = "is on hold" if answer.answer["hold"] else "is not on hold"
+    again = "" if answer.answer["changed"] else ", as it was before"
+    typer.echo(f"{clean(workflow_id)} {what}{BEFORE if answer.repeated else again}.")
 
 
 def prune(
@@ -93,7 +89,7 @@ def prune(
     workflow: Annotated[str | None, typer.Option(help="Only runs of the workflow of this name.")] = None,
     tag: Annotated[str | None, typer.Option(help="Only runs with this tag.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
-    yes: _Yes = False,
+    yes: Yes = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Delete runs that ended long ago: counts them, asks, and deletes them one by one. Runs on hold are kept.
@@ -111,7 +107,7 @@ def prune(
         if names and not dry_run:
             ask(f"Delete {'it' if len(names) == 1 else f'these {len(names):,} runs'} for good?", yes=yes)
             about = {"older_than": older_than, "status": ",".join(statuses), "found": str(len(names))}
-            with _recorded(found, "prune", about):
+            with recorded(found, "prune", about):
                 deleted = _delete_all(found, names)
             told |= {"deleted": deleted, "kept": len(names) - deleted}
     if as_json:
@@ -149,11 +145,12 @@ def _candidates(
 
     before = found.run_list.list_runs(RunQuery(limit=1)).now - span * SECOND
     names, counts = list[str](), Counter[str]()
-    for status in map(RunStatus, statuses):
-        query = RunQuery(limit=_PAGE, status=status, workflow=workflow, tag=tag, until=before)
-        own = [row.workflow_id for row in _ended_before(found, query, before)]
-        names += own
-        counts.update({status.value: len(own)} if own else {})
+    with patience("runs found:", lambda: len(names)):
+        for status in map(RunStatus, statuses):
+            query = RunQuery(limit=_PAGE, status=status, workflow=workflow, tag=tag, until=before)
+            for row in _ended_before(found, query, before):
+                names.append(row.workflow_id)
+                counts[status.value] += 1
     return names, counts
 
 
@@ -171,17 +168,15 @@ def _ended_before(found: "Application", query: "RunQuery", before: int) -> "Iter
 
 
 def _delete_all(found: "Application", names: list[str]) -> int:
-    """Delete runs one by one, and show how far it is, at most once a second. Return how many were deleted."""
+    """Delete runs one by one, and show how far it is. Return how many were deleted."""
     from dcf.values.refusal import Refusal
 
-    deleted, shown_at = 0, time.monotonic()
+    deleted = 0
     try:
-        for number, name in enumerate(names, 1):
-            answer = found.retention.delete(name, "pruned")
-            deleted += not isinstance(answer, Refusal) and answer.existed
-            if time.monotonic() - shown_at >= _PROGRESS_S and sys.stderr.isatty():
-                shown_at = time.monotonic()
-                say(f"{number:,} of {len(names):,}")
+        with patience("runs deleted:", lambda: deleted, len(names)):
+            for name in names:
+                answer = found.retention.delete(name, "pruned")
+                deleted += not isinstance(answer, Refusal) and answer.existed
     except KeyboardInterrupt:
         say(f"Stopped: {deleted:,} of {len(names):,} are deleted. The same command goes on with the rest.")
         raise
@@ -190,14 +185,3 @@ def _delete_all(found: "Application", names: list[str]) -> int:
 
 def _runs(count: int) -> str:
     return "run" if count == 1 else "runs"
-
-
-@contextmanager
-def _recorded(found: "Application", change: str, about: dict[str, str]) -> Iterator[None]:
-    """Record a change in the audit trail, made by the user of dcf on this machine."""
-    from dcf.core.access import local_caller
-    from dcf.store.authors import authored_by
-
-    with authored_by(local_caller(operator=True).name), found.audit.recording(change, about) as recording:
-        yield
-        recording.outcome = "ok"

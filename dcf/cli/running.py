@@ -113,6 +113,8 @@ def _announce(job: "Job", show: "LiveProgress") -> None:
     for state, agents in job.elsewhere.items():
         by_hand = f"`dcf resolve {job.run_id} {state} --output JSON` ends it by hand"
         show.say(f"{state} is left to {' or '.join(agents)}; {by_hand}.")
+    for name in job.asking:
+        show.say(f"{name} asks people; `dcf inbox {job.run_id}` shows what, and how to answer.")
 
 
 def _job(

@@ -11,17 +11,17 @@ import typer
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.documents import as_workflow, read_given, read_workflow
 from dcf.cli.lifecycle import Reason, RequestId
+from dcf.cli.patience import patience
 from dcf.cli.text import clean, json_text
 from dcf.data import find_file
-from dcf.errors import InvalidArgument, ToolCallFailed
+from dcf.errors import InvalidArgument
 from dcf.values.open_tasks import open_tasks_warning
-from dcf.values.refusal import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
 
     from dcf.application import Application
     from dcf.core.answers import Created
@@ -95,7 +95,7 @@ def start(
         request = None if request_id is None else request_to_start(wish, request_id)
         kept = None if document is None else found.starting.keep(definition)
         answer = kept or found.starting.start(Start(wish=wish, request=request, reason=reason))
-        tell(found, wish.workflow_id, done(answer), definition, as_json=as_json)
+        tell(found, wish.workflow_id, accepted(answer, wish.workflow_id), definition, as_json=as_json)
 
 
 def rerun(
@@ -135,7 +135,8 @@ def rerun(
         new = check_id(run_id or id_for(definition, request_id, None, workflow_id), "--id")
         agents = check_agents(assignment_of(assign or (), definition), set(definition.skills), name="--assign")
         asked = Rerun(workflow_id=new, run_input=given, from_state=from_state, agents=agents, reason=reason)
-        tell(found, new, done(found.starting.rerun(workflow_id, asked, request_id)), definition, as_json=as_json)
+        answer = accepted(found.starting.rerun(workflow_id, asked, request_id), workflow_id)
+        tell(found, new, answer, definition, as_json=as_json)
 
 
 def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None, as_json: JsonFlag = False) -> None:
@@ -146,11 +147,9 @@ def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
 
     Example:  dcf retry order-42 --reason "the rates are back"
     """
-    with opening.application() as found, by_the_local_user():
-        answer = found.retrying.retry(run, reason=reason, request_id=request_id)
+    with opening.application() as found, by_the_local_user(), patience("reading where the run came to a halt"):
+        answer = accepted(found.retrying.retry(run, reason=reason, request_id=request_id), run)
         found.clock.finish(LAST_DELIVERIES_S)
-    if isinstance(answer, Refusal):
-        raise ToolCallFailed(answer.code, answer.message, answer.hint)
     if as_json:
         typer.echo(json_text({"workflow_id": run, **answer.answer, "repeated": answer.repeated}, indent=2))
         return
@@ -158,16 +157,10 @@ def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
     typer.echo(f"{clean(run)} goes on in {states}. {clean(answer.answer['next'])}")
 
 
-def done(answer: "Created | Refusal") -> "Created":
-    """Return the answer, or raise the refusal as an error of the command."""
-    if isinstance(answer, Refusal):
-        raise ToolCallFailed(answer.code, answer.message, answer.hint)
-    return answer
-
-
 def tell(found: "Application", run: str, answer: "Created", definition: "Definition", *, as_json: bool) -> None:
     """Wait until the agents are told, and print the id of the run."""
-    found.clock.finish(LAST_DELIVERIES_S)
+    with patience("telling the agents"):
+        found.clock.finish(LAST_DELIVERIES_S)
     _warn(answer, definition)
     if not as_json:
         typer.echo(clean(run))
@@ -194,14 +187,6 @@ def _warn(answer: "Created", definition: "Definition") -> None:
     warning = open_tasks_warning([name for name in definition.skills if not assigned.get(name)], _ASSIGN)
     if warning is not None and answer.meta.get("status") == "running":
         say(warning)
-
-
-def by_the_local_user() -> "AbstractContextManager[None]":
-    """Have the history name the local user as the author of what is done in the block."""
-    from dcf.core.access import LOCAL
-    from dcf.store.authors import authored_by
-
-    return authored_by(LOCAL)
 
 
 def document_of(workflow: str) -> "Definition | None":

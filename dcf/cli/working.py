@@ -1,31 +1,72 @@
-"""Runs a worker process: Python functions that serve one agent id, over MCP or beside a control plane of their own."""
+"""Runs a worker process: Python functions that serve one agent id, over MCP or beside a control plane of their own.
 
+Told to end, it takes no more work, lets what runs finish for a while, and gives back the rest.
+"""
+
+import queue
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from dcf.cli.termination import tell_first
 from dcf.worker import TaskFunction, ToolCaller, Worker
 
 if TYPE_CHECKING:
     from dcf.settings import Settings
 
 
-def work(
-    functions: Mapping[str, TaskFunction],
-    agent_id: str,
-    settings: "Settings",
-    *,
-    server_url: str | None,
-    direct: bool,
-    lease_ttl_s: int,
-    concurrency: int,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """How a worker process works. One that is `leashed` by `dcf run` reports to nobody and ends at once."""
+
+    server_url: str | None
+    direct: bool
+    lease_ttl_s: int
+    concurrency: int
+    grace_s: float
+    as_json: bool
+    leashed: bool
+
+
+def work(functions: Mapping[str, TaskFunction], agent_id: str, settings: "Settings", options: WorkerOptions) -> None:
     """Serve the functions until told to stop."""
     sys.stderr.write(f"dcf: worker {agent_id} serves {', '.join(sorted(functions))}\n")
     sys.stderr.flush()
-    with _here(settings) if direct else _at_server(settings, server_url) as tools:
-        Worker(tools, agent_id, functions, lease_ttl_s=lease_ttl_s, concurrency=concurrency).serve()
+    ttl_s, concurrency = options.lease_ttl_s, options.concurrency
+    with _here(settings) if options.direct else _at_server(settings, options.server_url) as tools:
+        if options.leashed:
+            Worker(tools, agent_id, functions, lease_ttl_s=ttl_s, concurrency=concurrency).serve()
+            return
+        from dcf.cli.work_report import WorkReport
+
+        report = WorkReport(agent_id, as_json=options.as_json)
+        worker = Worker(tools, agent_id, functions, lease_ttl_s=ttl_s, concurrency=concurrency, witness=report)
+        told = _serve_until_told(worker)
+        report.stopping(told.name, options.grace_s)
+        report.stopped(worker.drain(options.grace_s))
+    sys.exit(128 + told)
+
+
+def _serve_until_told(worker: Worker) -> signal.Signals:
+    """Serve on a thread until a signal comes; raise what ends the worker before that, such as SystemExit."""
+    ends: queue.SimpleQueue[signal.Signals | BaseException] = queue.SimpleQueue()
+
+    def serve() -> None:
+        try:
+            worker.serve()
+        except BaseException as error:  # noqa: BLE001 - raised in the main thread; also SystemExit of a function
+            ends.put(error)
+
+    tell_first(ends.put)
+    threading.Thread(target=serve, name="dcf-worker", daemon=True).start()
+    end = ends.get()
+    if isinstance(end, BaseException):
+        raise end
+    return end
 
 
 @contextmanager

@@ -28,6 +28,7 @@ class Scope(StrEnum):
     READ = "read"
     WORK = "work"
     PLAN = "plan"
+    ANSWER = "answer"
     OPERATE = "operate"
     ADMIN = "admin"
 
@@ -36,6 +37,7 @@ MEANINGS: Mapping[Scope, str] = {
     Scope.READ: "look at runs, skills and documents; every key needs it to connect",
     Scope.WORK: "lease states, write their results, wait for events, load skills",
     Scope.PLAN: "create, start and finalize runs and their agents",
+    Scope.ANSWER: "answer tasks that ask people: approve, reject and the like",
     Scope.OPERATE: "act for others: force a release, ignore assignments, change documents by hand; read health",
     Scope.ADMIN: "write files of the server: generated manifests and stub configuration",
 }
@@ -45,12 +47,14 @@ MEANINGS: Mapping[Scope, str] = {
 class Caller:
     """Who makes a call. `name` is written into the history of runs.
 
-    A caller with an `agent_id` may act only as that agent. `account` is that of its key; the local user has none.
+    A caller with an `agent_id` may act only as that agent, and for the `groups` that its key names. `account` is that
+    of its key; the local user has none.
     """
 
     name: str
     scopes: frozenset[Scope]
     agent_id: str | None = None
+    groups: frozenset[str] = frozenset()
     local: bool = False
     account: Account | None = None
 
@@ -59,7 +63,8 @@ class Caller:
 class ApiKey:
     """The stored record of an API key: the key's digest, not the key. Times in server microseconds.
 
-    `quotas` are the key's own, in place of the server's settings.
+    `quotas` are the key's own, in place of the server's settings. `groups` are those of people that its agent belongs
+    to: tasks that ask one of them may be answered with the key.
     """
 
     key_id: str
@@ -71,6 +76,7 @@ class ApiKey:
     expires_at: int | None = None
     revoked_at: int | None = None
     quotas: Mapping[str, Amount] = field(default_factory=dict)
+    groups: tuple[str, ...] = ()
 
     def standing(self, now: int) -> str:
         """Return "active", "expired" or "revoked"."""
@@ -79,7 +85,8 @@ class ApiKey:
     def caller(self, account: Account | None = None) -> Caller:
         """Return the caller that this key stands for."""
         name = f"{KEY_CALLER}{self.key_id}"
-        return Caller(name=name, scopes=frozenset(self.scopes), agent_id=self.agent_id, account=account)
+        scopes, groups = frozenset(self.scopes), frozenset(self.groups)
+        return Caller(name=name, scopes=scopes, agent_id=self.agent_id, groups=groups, account=account)
 
 
 def standing(expires_at: int | None, revoked_at: int | None, now: int) -> str:
@@ -99,9 +106,10 @@ NOBODY = Caller(name="nobody", scopes=frozenset())
 def local_caller(*, operator: bool) -> Caller:
     """Return the user of a local server, who has every scope.
 
-    `operate` is the exception: it must be asked for (`operator`).
+    `operate` and `answer` are the exceptions, since both act for others: they must be asked for (`operator`). Who
+    starts a server over stdio is often a model, which must not approve what people are asked about.
     """
-    scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE}
+    scopes = frozenset(Scope) if operator else frozenset(Scope) - {Scope.OPERATE, Scope.ANSWER}
     return Caller(name=LOCAL, scopes=scopes, local=True)
 
 
@@ -148,6 +156,7 @@ def write_key(key: ApiKey) -> dict[str, Json]:
         "expires_at": key.expires_at,
         "revoked_at": key.revoked_at,
         "quotas": dict(key.quotas),
+        "groups": list(key.groups),
     }
 
 
@@ -163,4 +172,5 @@ def read_key(document: Mapping[str, Json]) -> ApiKey:
         expires_at=document["expires_at"],
         revoked_at=document["revoked_at"],
         quotas=document.get("quotas", {}),  # keys of older versions have none
+        groups=tuple(document.get("groups", ())),
     )

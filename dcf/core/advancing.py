@@ -27,6 +27,7 @@ def open_transition(snapshot: Snapshot, state: str, epoch: int, definition: Defi
         stateful=definition.stateful,
         revisits=definition.revisits,
         visited_before=others,
+        signals=snapshot.signals,
     )
 
 
@@ -72,7 +73,7 @@ def _bear(
     owner, index = split_scope(failed.scope)
     opened = opened_scope(snapshot, owner)
     visits: dict[str, Visit] = {**visits_of(snapshot, owner), owner: opened}
-    clock = clock_of(step.now, step.epoch)
+    clock = clock_of(step.now, step.epoch, step.signals)
     failures = snapshot.tallies.get(owner, Tally()).failed + step.writes.ended.get(owner, Tally()).failed
     if exceeds(opened.tolerance, failures, opened.size):
         return engine.fail(definition.machine, owner, visits, failed.error, failed.cause, context, clock)

@@ -19,12 +19,16 @@ class StateRefusal(Refusal):
 
 @record(frozen=True, slots=True, kw_only=True)
 class Leased:
-    """The caller holds the lease. `given` is the state's input, if it was read."""
+    """The caller holds the lease. `given` is the state's input, if it was read.
+
+    `visit` is the epoch of what entered the state; for the first state of a run, when the run was created.
+    """
 
     outcome: Literal["lease_acquired", "lease_already_held", "lease_renewed"]
     state: str
     doc: StateDoc
     given: Json = None
+    visit: int = 0
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -50,7 +54,8 @@ class AlreadyCompleted(StateRefusal):
 class Updated:
     """A holder's write took effect, now or at an earlier, identical request (`repeated`).
 
-    `next_states` are the Tasks it entered, `claims` the leases on next ones that the caller got. `owner` held it.
+    `next_states` are the Tasks it entered, `claims` the leases on next ones that the caller got. `left` are those of
+    the entered ones that the caller may take as well, and that are beyond what it asked for. `owner` held it.
     """
 
     status: Status
@@ -59,6 +64,7 @@ class Updated:
     run_status: RunStatus = RunStatus.RUNNING
     next_states: tuple[str, ...] = ()
     claims: tuple[Leased, ...] = ()
+    left: tuple[str, ...] = ()
     owner: str | None = None
     repeated: bool = False
 
@@ -93,7 +99,7 @@ class Finalized:
 
 
 Fired: TypeAlias = Literal[
-    "closed", "held", "not_due", "timed_out", "scope", "waited", "exhausted", "paused", "reminded"
+    "closed", "held", "not_due", "timed_out", "scope", "outside", "waited", "exhausted", "paused", "reminded"
 ]
 """What the clock found at an open state."""
 

@@ -5,13 +5,15 @@ when it has been ready for a while without a lease: then its agents are reminded
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from dcf.core.answers import Owed
 from dcf.core.decision import Changes, Decision, Event, Notice, Snapshot
+from dcf.core.escalation import escalate
 from dcf.core.model import Meta, RunStatus, StateDoc, Status
-from dcf.core.notices import NoticeKind, stop_notices
-from dcf.values.instants import SECOND
+from dcf.core.notices import NoticeKind, start_child, stop_notices
+from dcf.core.waiting import NO_LOOK, next_look
+from dcf.values.instants import SECOND, from_text
+from dcf.values.records import replace
 
 REMINDER_DELAY = 15 * SECOND
 """Delay before the first reminder of a ready state that was not leased; it doubles each time."""
@@ -20,7 +22,7 @@ JOIN_DELAY = 20 * SECOND
 """Interval at which the clock checks whether a Parallel or Map has ended, in case the process due to join it died."""
 
 START_DELAY = 60 * SECOND
-"""Delay before the planner is reminded of a run that it has not started; it doubles each time."""
+"""Delay before a run that nobody has started is listed as stuck and its planner reminded; it doubles each time."""
 
 MOST_REMINDERS = 10
 """After so many reminders (about half an hour) the planner is told, and further ones come once an hour."""
@@ -30,8 +32,8 @@ PAUSED_DELAY = 300 * SECOND
 STUCK_REMINDERS = 3
 """After so many reminders in vain (a minute and three quarters) the run is listed as stuck."""
 
-NEVER = 2**53
-"""A timer that never fires. It keeps a state of a run that was not started listed as open."""
+NEVER = NO_LOOK
+"""A timer that never fires."""
 
 _LONGEST_DELAY = 300 * SECOND
 _HOUR = 3600 * SECOND
@@ -54,11 +56,21 @@ def look(snapshot: Snapshot, state: str) -> Decision[Owed]:  # noqa: PLR0911 - o
         return Decision(answer=Owed(fired="not_due"), changes=Changes(timers={state: doc.attention(doc.not_before)}))
     if doc.is_scope and doc.status is Status.RUNNING:
         return Decision(answer=Owed(fired="scope"), changes=Changes(timers={state: now + JOIN_DELAY}))
+    if doc.waits_outside:
+        return _await_outside(state, doc, now)
     if doc.kind is not None:
         return Decision(answer=Owed(fired="waited", size=None if doc.scope is None else doc.scope.size))
     if doc.tries >= meta.max_attempts:
         return Decision(answer=Owed(fired="exhausted"))
     return _announce(state, doc, meta, now)
+
+
+def _await_outside(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
+    """Ask others too, if nobody has answered a human task in time; see to a child run; else wait for a timeout."""
+    if doc.escalates_at is not None and doc.escalates_at <= now:
+        return escalate(state, doc, now)
+    again = Changes(timers={state: next_look(doc, now)}, notices=start_child(state, doc))
+    return Decision(answer=Owed(fired="outside"), changes=again)
 
 
 def _close(snapshot: Snapshot, state: str, doc: StateDoc | None) -> Decision[Owed]:
@@ -76,7 +88,7 @@ def hasten(snapshot: Snapshot, state: str) -> Decision[Owed]:
     doc, meta, now = snapshot.states[state], snapshot.meta, snapshot.now
     if meta is None or meta.status is not RunStatus.RUNNING or meta.is_paused or not doc.is_claimable(now):
         return Decision(answer=Owed())
-    if meta.has_planner and not meta.is_started:
+    if not meta.is_started and (meta.has_planner or _awaits_start(doc, meta)):
         return Decision(answer=Owed())  # starting the run will announce it
     return Decision(answer=Owed(states=(state,)), changes=Changes(timers={state: now}))
 
@@ -89,19 +101,20 @@ def latest_look(doc: StateDoc, meta: Meta, now: int) -> int:
         return doc.attention(doc.not_before)
     if doc.is_scope and doc.status is Status.RUNNING:
         return now + JOIN_DELAY
+    if doc.waits_outside:
+        return next_look(doc, now)
     if meta.is_paused:
         return doc.attention(now + PAUSED_DELAY)
-    if not _waits_for_start(doc, meta):
-        return doc.attention(now + _delay(doc.reminders))
-    return doc.attention(now + _start_delay(doc.start_reminders)) if meta.has_planner else NEVER
+    waits = _awaits_start(doc, meta)
+    return doc.attention(now + (_start_delay(doc.start_reminders) if waits else _delay(doc.reminders)))
 
 
 def _announce(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
     """Tell whom it concerns that a ready state waits; nobody while the run is paused, since resuming does."""
     if meta.is_paused:
         return Decision(answer=Owed(fired="paused"), changes=Changes(timers={state: doc.attention(now + PAUSED_DELAY)}))
-    if meta.has_planner and _waits_for_start(doc, meta):
-        return _remind_planner(state, doc, now)
+    if _awaits_start(doc, meta):
+        return _remind_of_start(state, doc, meta, now)
     return _remind(state, doc, meta, now)
 
 
@@ -109,7 +122,7 @@ def stuck_mark(before: Mapping[str, StateDoc], changes: Changes) -> bool | None:
     """Return whether these changes list the run as stuck (True), take it off that list (False), or neither.
 
     A running run is stuck if the agents of one of its states were reminded `STUCK_REMINDERS` times since the state was
-    last leased, or its planner once that it waits to be started. A lease, an end of the state or the start takes the
+    last leased, or once it was found that nobody starts it. A lease, an end of the state or the start takes the
     run off; if another state is still waited for, its next reminder lists the run again. Why nobody takes a state
     stands in its document (`reminders`, `start_reminders`, the lease) and in what is known of its agents.
     """
@@ -150,24 +163,30 @@ def _remind(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
     )
 
 
-def _remind_planner(state: str, doc: StateDoc, now: int) -> Decision[Owed]:
-    """Add a reminder to the planner that the run it created waits to be started."""
+def _remind_of_start(state: str, doc: StateDoc, meta: Meta, now: int) -> Decision[Owed]:
+    """Count that the run waits to be started, which lists it as stuck, and tell its planner if it has one."""
     number = doc.start_reminders + 1
-    kind = NoticeKind.UNSTARTED.numbered(number)
+    told = Notice(type=NoticeKind.UNSTARTED.numbered(number), state=None, epoch=doc.lease.epoch, reason="not_started")
+    event = Event(type="PlannerReminded", data={"reason": "not_started", "reminders": number})
     return Decision(
         answer=Owed(fired="reminded"),
         changes=Changes(
             states={state: replace(doc, start_reminders=number)},
-            events=[Event(type="PlannerReminded", data={"reason": "not_started", "reminders": number})],
-            notices=[Notice(type=kind, state=None, epoch=doc.lease.epoch, reason="not_started")],
+            events=[event] if meta.has_planner else [],
+            notices=[told] if meta.has_planner else [],
             timers={state: doc.attention(now + _start_delay(number))},
         ),
     )
 
 
-def _waits_for_start(doc: StateDoc, meta: Meta) -> bool:
-    """Return True if the run was not started and no agent has leased the state."""
-    return not meta.is_started and doc.lease.token is None and not doc.attempts
+def _awaits_start(doc: StateDoc, meta: Meta) -> bool:
+    """Return True if the run was not started and no agent has leased the state.
+
+    Without a planner, agents may work on the run that find its states by themselves: then only its first states wait.
+    """
+    if meta.is_started or doc.lease.token is not None or doc.attempts:
+        return False
+    return meta.has_planner or doc.lease.epoch == from_text(meta.created_at)
 
 
 def _delay(number: int) -> int:

@@ -5,7 +5,7 @@ what the writes before it leave. This module decides nothing else.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import reduce
 from typing import Any
 
@@ -17,6 +17,7 @@ from dcf.core.model import Meta, RunStatus
 from dcf.core.progress import Update
 from dcf.core.scopes import fenced
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 Answers = tuple[Updated | Refusal, ...]
@@ -78,6 +79,7 @@ def _after(snapshot: Snapshot, changes: Changes) -> Snapshot:
             outputs={**snapshot.outputs, **changes.outputs},
             tallies=counted,
             receipts={**snapshot.receipts, **changes.receipts},
+            signals=changes.signals[-1] if changes.signals else snapshot.signals,
         )
     )
     return replace(found, void={**snapshot.void, **found.void})

@@ -1,8 +1,8 @@
 """Decides under what a run is listed, and which runs belong on a page of the list. Pure.
 
-The facets of a run (status, workflow, version, agents, tags) follow from its meta document. For each there is an index
-of runs by creation time (`store/catalog.py`). An entry may be stale, so a page is made from the meta documents of the
-runs that an index names, and `RunQuery.matches` leaves out those that are not wanted.
+The facets of a run (status, workflow, version, agents, tags, parent) follow from its meta document. For each there is
+an index of runs by creation time (`store/catalog.py`). An entry may be stale, so a page is made from the meta documents
+of the runs that an index names, and `RunQuery.matches` leaves out those that are not wanted.
 """
 
 import re
@@ -13,6 +13,7 @@ from typing import Final, Literal
 
 from dcf.core.codec import read_assignment
 from dcf.core.model import RunStatus
+from dcf.core.parents import read_parent
 from dcf.errors import InvalidArgument
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
@@ -28,13 +29,14 @@ _CURSOR = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63})\Z", re.AS
 
 
 class Facet(StrEnum):
-    """What a run is listed under. A run has one status and one workflow, and any number of the others."""
+    """What a run is listed under: one status and workflow, a parent at most, and any number of the others."""
 
     STATUS = "status"
     WORKFLOW = "workflow"
     VERSION = "version"
     AGENT = "agent"
     TAG = "tag"
+    PARENT = "parent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ class RunQuery:
 
     `version` is the version in the workflow document, or the first 8 or more characters of the definition's SHA-256.
     `since` and `until` bound the creation time, in server microseconds; `until` is excluded. `stuck`: only live runs
-    whose agents were reminded in vain (`attention.STUCK_REMINDERS`).
+    whose agents were reminded in vain (`attention.STUCK_REMINDERS`). `parent`: only the child runs of this run.
     """
 
     limit: int
@@ -77,6 +79,7 @@ class RunQuery:
     version: str | None = None
     agent: str | None = None
     tag: str | None = None
+    parent: str | None = None
     since: int | None = None
     until: int | None = None
     stuck: bool = False
@@ -91,6 +94,7 @@ class RunQuery:
             Facet.VERSION: None if self.version is None else _version_key(self.version),
             Facet.AGENT: self.agent,
             Facet.TAG: self.tag,
+            Facet.PARENT: self.parent,
         }
         return {facet: value for facet, value in named.items() if value is not None}
 
@@ -102,6 +106,7 @@ class RunQuery:
             and (self.version is None or row.is_of_version(self.version))
             and (self.agent is None or self.agent in row.agents)
             and (self.tag is None or self.tag in row.tags)
+            and (self.parent is None or row.parent == self.parent)
             and (not self.stuck or row.stuck)
         )
 
@@ -129,6 +134,7 @@ class RunRow:
     paused_at: str | None = None
     hold: bool = False
     stuck: bool = False
+    parent: str | None = None
 
     def is_of_version(self, version: str) -> bool:
         """Return True if the run is of this version of its workflow."""
@@ -157,6 +163,7 @@ class RunRow:
             "finished_at": self.finished_at,
             "finalized": self.finalized_at is not None,
             "hold": self.hold,
+            "parent": self.parent,
         }
 
 
@@ -205,6 +212,9 @@ def facets_of(meta: Mapping[str, Json]) -> Iterator[tuple[Facet, str]]:
     yield from ((Facet.VERSION, _version_key(value)) for value in dict.fromkeys(_texts([sha, version])))
     yield from ((Facet.AGENT, agent) for agent in agents_in(meta.get("agents")))
     tags = meta.get("tags")
+    above = read_parent(meta.get("parent"))
+    if above is not None:
+        yield Facet.PARENT, above.run
     yield from ((Facet.TAG, tag) for tag in dict.fromkeys(_texts(tags if isinstance(tags, list) else [])))
 
 
@@ -218,6 +228,7 @@ def read_row(found: Mapping[str, Json], workflow_id: str, most_states: int) -> R
     """Read the fields of a meta document that the list shows; `states` are at most one more than `most_states`."""
     status, states, tags = found.get("status"), found.get("states"), found.get("tags")
     names = tuple(_texts(states)) if isinstance(states, list) else ()
+    above = read_parent(found.get("parent"))
     return RunRow(
         workflow_id=workflow_id,
         status=RunStatus(status) if isinstance(status, str) and status in _STATUSES else "unreadable",
@@ -232,6 +243,7 @@ def read_row(found: Mapping[str, Json], workflow_id: str, most_states: int) -> R
         finalized_at=_text(found.get("finalized_at")),
         paused_at=_text(found.get("paused_at")),
         hold=found.get("hold") is True,
+        parent=None if above is None else above.run,
     )
 
 

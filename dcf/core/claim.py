@@ -3,8 +3,6 @@
 Pure. The open states of a run are read as a page, in the order in which the clock looks at them.
 """
 
-from dataclasses import replace
-
 from dcf.core.answers import Leased, NothingReady
 from dcf.core.decision import Decision, Snapshot
 from dcf.core.lease import Acquire, acquire
@@ -13,7 +11,7 @@ from dcf.core.refusals import run_closed, run_paused
 from dcf.core.scopes import with_scopes
 from dcf.core.transition import Claimant, Transition
 from dcf.values.digest import next_token
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 
@@ -49,10 +47,10 @@ def claim(snapshot: Snapshot, wish: Acquire) -> Decision[Leased | MaybeExpired |
 
 
 def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tuple[Leased, ...]:
-    """Lease other ready states of the page for a claimant whose completion enters fewer than it may take.
+    """Lease other ready states for a claimant whose completion enters fewer than it may take.
 
-    The page has the inputs of those that nobody else is about to take. A state whose lease has expired is left to a
-    claim of its own.
+    They are those of which the input was read: the caller thought that they are ready, or they are on a page, and
+    nobody else is about to take them. A state whose lease has expired is left to a claim of its own.
     """
     found: list[Leased] = []
     if step.run_status is not RunStatus.RUNNING or step.meta.is_paused or not snapshot.inputs:
@@ -60,7 +58,7 @@ def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tup
     for state in snapshot.inputs:
         if len(found) >= claimant.most:
             break
-        if not step.writes.states.keys().isdisjoint(with_scopes([state])):
+        if state not in snapshot.states or not step.writes.states.keys().isdisjoint(with_scopes([state])):
             continue  # this transaction changes it, or a scope around it
         token = next_token(claimant.token, state)
         wish = Acquire(state=state, owner=claimant.owner, token=token, ttl_s=claimant.ttl_s)
@@ -69,3 +67,8 @@ def claim_ready(step: Transition, snapshot: Snapshot, claimant: Claimant) -> tup
             step.add(taken.changes)
             found.append(taken.answer)
     return tuple(found)
+
+
+def needs_page(snapshot: Snapshot, found: int, claimant: Claimant) -> bool:
+    """Return True if states that were thought to be ready are not, so that the open states must be looked through."""
+    return not snapshot.page and found < min(len(snapshot.inputs), claimant.most)

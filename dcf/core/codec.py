@@ -6,9 +6,11 @@ kept. The writer always writes one form. Decides nothing.
 
 from collections.abc import Mapping
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
-from dcf.asl.steps import Entry, Tolerance
+from dcf.asl.steps import Tolerance
+from dcf.core.asking import read_asked, write_asked
 from dcf.core.model import (
     DEFAULT_MAX_ATTEMPTS,
     Lease,
@@ -20,6 +22,8 @@ from dcf.core.model import (
     StateDoc,
     Status,
 )
+from dcf.core.parents import read_parent
+from dcf.core.stored_values import count_of, object_of
 from dcf.values.instants import SECOND, from_text, to_text
 from dcf.values.json_text import Json, dump, load
 
@@ -27,11 +31,18 @@ _COMMON_FIELDS = frozenset(
     {"status", "attempts", "lease", "started_at", "finished_at", "last_error", "waits_for", "last"}
 )
 _RARE_FIELDS = frozenset(
-    {"type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope"}
+    {"type", "not_before", "delay_s", "deadline", "timeout_s", "heartbeat_s", "scope_epoch", "scope", "visit", "asked"}
 )
 _STATE_FIELDS = _COMMON_FIELDS | _RARE_FIELDS
 
-_COUNTERS = ("reminders", "start_reminders", "retries", "tries_from")
+_COUNTERS = ("reminders", "start_reminders", "retries", "tries_from", "logged")
+
+_rare_of = attrgetter("kind", *(_RARE_FIELDS - {"type"}))
+_NOTHING_RARE = (None,) * len(_RARE_FIELDS)
+_holder_of = attrgetter("token", "owner_agent_id", "ts", "ttl_s", "expires_at")
+_NO_HOLDER = (None,) * 5
+_last_of = attrgetter("receipt", "claim", *_COUNTERS)
+_NOTHING_LAST = (None, None, *(0 for _ in _COUNTERS))
 
 _STATUSES = {status.value: status for status in Status} | {"done": Status.SUCCEEDED}
 _RUN_STATUSES = {status.value: status for status in RunStatus}
@@ -43,12 +54,6 @@ _USUAL = {
     Operation.LOST: Status.RUNNING,
 }
 """The usual status in a receipt of each operation; it is not written."""
-
-_ITEM = 2
-"""Length of a stored Map item: its index and its value."""
-
-_LARGEST = 2**53
-"""Largest count accepted: JSON readers round larger integers."""
 
 
 def write_state(doc: StateDoc) -> dict[str, Json]:
@@ -70,7 +75,7 @@ def show_state(doc: StateDoc) -> dict[str, Json]:
     """Write a state document for readers: whole, whether the state is open or has ended, and without the receipt."""
     written = {
         **doc.extra,
-        "status": doc.status.value,
+        "status": str(doc.status),
         "attempts": doc.attempts,
         "lease": write_lease(doc.lease),
         "started_at": _text(doc.started_at),
@@ -104,7 +109,7 @@ def write_lease(lease: Lease) -> dict[str, Json]:
 
 def read_state(document: Json) -> StateDoc:
     """Read a state document from the store. Fields that an operator broke get their defaults."""
-    found = _object(document)
+    found = object_of(document)
     last, started_at, finished_at = (
         _last(found.get("last")),
         from_text(found.get("started_at")),
@@ -113,12 +118,12 @@ def read_state(document: Json) -> StateDoc:
     waits_for = found.get("waits_for") if "waits_for" in found else last.get("w")
     return StateDoc(
         status=_STATUSES.get(_string(found.get("status")) or "", Status.PENDING),
-        attempts=_count(found.get("attempts")),
+        attempts=count_of(found.get("attempts")),
         lease=_lease(found.get("lease"), last.get("epoch", started_at)),
         started_at=started_at,
         finished_at=finished_at,
         last_error=_string(found.get("last_error")),
-        waits_for={name: _count(epoch) for name, epoch in _object(waits_for).items()},
+        waits_for={name: count_of(epoch) for name, epoch in object_of(waits_for).items()},
         **_read_last(last, finished_at),
         **({} if found.keys() <= _COMMON_FIELDS else _read_rare(found)),
     )
@@ -143,18 +148,18 @@ def write_receipt(receipt: Receipt) -> dict[str, Json]:
         "out": receipt.output_written or None,
         "status": None if receipt.status is usual else receipt.status.value,
         "run_status": None if receipt.run_status is RunStatus.RUNNING else receipt.run_status.value,
-        "claimed": _one_or_all(receipt.claimed),
+        "claimed": _one_or_all(receipt.claimed) if receipt.claimed else None,
         "next": None if receipt.next_states == receipt.claimed else list(receipt.next_states),
     }
     written: dict[str, Json] = {"req": receipt.request, "at": receipt.at}
     if receipt.operation is not Operation.COMPLETE:
         written["op"] = receipt.operation.value
-    return written | {name: value for name, value in rare.items() if value is not None}
+    return written | _present(rare)
 
 
 def read_receipt(document: Json) -> Receipt | None:
     """Read a receipt; None for anything else."""
-    found = _object(document)
+    found = object_of(document)
     operation, request = _OPERATIONS.get(_string(found.get("op", "complete")) or ""), _string(found.get("req"))
     if operation is None or request is None:
         return None
@@ -162,7 +167,7 @@ def read_receipt(document: Json) -> Receipt | None:
     return Receipt(
         request=request,
         operation=operation,
-        at=_count(found.get("at")),
+        at=count_of(found.get("at")),
         status=_STATUSES.get(_string(found.get("status")) or "", _USUAL[operation]),
         content=_string(found.get("of")) or "",
         output_written=True in (found.get("out"), found.get("output")),  # the long name is that of earlier versions
@@ -172,43 +177,15 @@ def read_receipt(document: Json) -> Receipt | None:
     )
 
 
-def write_entry(entry: Entry) -> dict[str, Json]:
-    """Write what was recorded when a state was entered, for use when it is left."""
-    written: dict[str, Json] = {"raw": entry.raw, "entered_at": entry.entered_at}
-    if entry.variables:
-        written["variables"] = dict(entry.variables)
-    if entry.retries:
-        written["retries"] = list(entry.retries)
-    if entry.item is not None:
-        written["item"] = list(entry.item)
-    if entry.silent:
-        written["silent"] = entry.silent
-    return written
-
-
-def read_entry(document: Json) -> Entry:
-    """Read what `write_entry` wrote."""
-    found = _object(document)
-    item = found.get("item")
-    return Entry(
-        raw=found.get("raw"),
-        variables=_object(found.get("variables")),
-        entered_at=str(found.get("entered_at")),
-        retries=tuple(_count(number) for number in found.get("retries") or ()),
-        item=(item[0], item[1]) if isinstance(item, list) and len(item) == _ITEM else None,
-        silent=_count(found.get("silent")),
-    )
-
-
 def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = None) -> Meta:
     """Read the part of a meta document that decisions use. An unknown status counts as `partial`: not running.
 
     `agents` are assignments that were read apart from the document.
     """
-    found = _object(document)
+    found = object_of(document)
     if agents is None:
-        agents = {state: read_assignment(value) for state, value in _object(found.get("agents")).items()}
-    status = found.get("status") or RunStatus.RUNNING.value
+        agents = {state: read_assignment(value) for state, value in object_of(found.get("agents")).items()}
+    status = found.get("status") or RunStatus.RUNNING
     return Meta(
         status=_RUN_STATUSES.get(_string(status) or "", RunStatus.PARTIAL),
         definition_sha256=str(found.get("definition_sha256")),
@@ -216,10 +193,11 @@ def read_meta(document: Json, agents: Mapping[str, tuple[str, ...]] | None = Non
         is_started=found.get("started_at") is not None,
         planner_agent_id=_string(found.get("planner_agent_id")),
         created_by=_string(found.get("created_by")),
-        is_paused=found.get("paused_at") is not None and status == RunStatus.RUNNING.value,
+        is_paused=found.get("paused_at") is not None and status == RunStatus.RUNNING,
         agents=agents,
-        max_attempts=_count(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
+        max_attempts=count_of(found.get("max_attempts")) or DEFAULT_MAX_ATTEMPTS,
         clock_due_at=from_text(found.get("clock_due_at")),
+        parent=read_parent(found.get("parent")),
     )
 
 
@@ -233,8 +211,8 @@ def read_assignment(value: Json) -> tuple[str, ...]:
 
 def _lease(found: Json, epoch: Json) -> Lease:
     """Read a lease; `epoch` is that of an ended state, which is in `last`, or else the time of its start."""
-    fields = _object(found)
-    ts, ttl_s = from_text(fields.get("ts")), _count(fields.get("ttl_s")) or None
+    fields = object_of(found)
+    ts, ttl_s = from_text(fields.get("ts")), count_of(fields.get("ttl_s")) or None
     expires_at = from_text(fields.get("expires_at"))
     if expires_at is None and ts is not None and ttl_s is not None:
         expires_at = ts + ttl_s * SECOND
@@ -243,23 +221,22 @@ def _lease(found: Json, epoch: Json) -> Lease:
         owner_agent_id=_string(fields.get("owner_agent_id")),
         ts=ts,
         ttl_s=ttl_s,
-        epoch=_count(fields.get("epoch", epoch)),
+        epoch=count_of(fields.get("epoch", epoch)),
         expires_at=expires_at,
     )
 
 
 def _write_ended(doc: StateDoc) -> dict[str, Json]:
-    lease, last = write_lease(doc.lease), _write_last(doc)
-    epoch = lease.pop("epoch")
-    if epoch != (doc.started_at or 0):
-        last["epoch"] = epoch
+    last = _write_last(doc)
+    if doc.lease.epoch != (doc.started_at or 0):
+        last["epoch"] = doc.lease.epoch
     if doc.waits_for:
         last["w"] = dict(doc.waits_for)
     written: dict[str, Json] = {
         **doc.extra,
-        "status": doc.status.value,
+        "status": str(doc.status),
         "attempts": doc.attempts,
-        "lease": _present(lease),
+        "lease": {} if _holder_of(doc.lease) == _NO_HOLDER else _present({**write_lease(doc.lease), "epoch": None}),
     }
     if doc.started_at is not None:
         written["started_at"] = to_text(doc.started_at)
@@ -273,6 +250,8 @@ def _write_ended(doc: StateDoc) -> dict[str, Json]:
 
 def _write_rare(doc: StateDoc) -> dict[str, Json]:
     """Write the fields that few states have."""
+    if _rare_of(doc) == _NOTHING_RARE:
+        return {}
     rare: dict[str, Json] = {
         "type": doc.kind,
         "not_before": _text(doc.not_before),
@@ -282,6 +261,8 @@ def _write_rare(doc: StateDoc) -> dict[str, Json]:
         "heartbeat_s": doc.heartbeat_s,
         "scope_epoch": doc.scope_epoch,
         "scope": None if doc.scope is None else _write_scope(doc.scope),
+        "visit": doc.visit,
+        "asked": None if doc.asked is None else write_asked(doc.asked),
     }
     return _present(rare)
 
@@ -305,15 +286,17 @@ def _read_scope(found: Json) -> ScopeBounds | None:
     if not isinstance(found, dict):
         return None
     return ScopeBounds(
-        size=_count(found.get("size")),
-        concurrency=_count(found.get("concurrency")) or 1,
+        size=count_of(found.get("size")),
+        concurrency=count_of(found.get("concurrency")) or 1,
         tolerance=Tolerance(count=found.get("tolerated_count"), percentage=found.get("tolerated_percentage")),
-        done=tuple((_count(first), _count(last)) for first, last in found.get("done") or ()),
+        done=tuple((count_of(first), count_of(last)) for first, last in found.get("done") or ()),
     )
 
 
 def _write_last(doc: StateDoc) -> dict[str, Json]:
     """Write the last receipt (`r`) and the counters. The time of a receipt is left out where it is that of the end."""
+    if _last_of(doc) == _NOTHING_LAST:
+        return {}
     receipt = None if doc.receipt is None else write_receipt(doc.receipt)
     if receipt is not None and receipt["at"] == doc.finished_at:
         del receipt["at"]
@@ -325,6 +308,7 @@ def _write_last(doc: StateDoc) -> dict[str, Json]:
             "start_reminders": doc.start_reminders or None,
             "retries": doc.retries or None,
             "tries_from": doc.tries_from or None,
+            "logged": doc.logged or None,
         }
     )
 
@@ -333,13 +317,15 @@ def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
     """Read the fields that few states have, by field name, and keep unknown ones."""
     return {
         "not_before": from_text(found.get("not_before")),
-        "delay_s": _count(found.get("delay_s")) or None,
+        "delay_s": count_of(found.get("delay_s")) or None,
         "kind": _string(found.get("type")),
         "deadline": from_text(found.get("deadline")),
-        "timeout_s": _count(found.get("timeout_s")) or None,
-        "heartbeat_s": _count(found.get("heartbeat_s")) or None,
-        "scope_epoch": _count(found.get("scope_epoch")) or None,
+        "timeout_s": count_of(found.get("timeout_s")) or None,
+        "heartbeat_s": count_of(found.get("heartbeat_s")) or None,
+        "scope_epoch": count_of(found.get("scope_epoch")) or None,
         "scope": _read_scope(found.get("scope")),
+        "visit": count_of(found.get("visit")) or None,
+        "asked": read_asked(found.get("asked")),
         "extra": {name: value for name, value in found.items() if name not in _STATE_FIELDS},
     }
 
@@ -347,7 +333,7 @@ def _read_rare(found: dict[str, Any]) -> dict[str, Any]:
 def _last(text: Json) -> dict[str, Any]:
     """Parse the string `last`; unreadable text is empty."""
     try:
-        return _object(load(text))
+        return object_of(load(text))
     except (TypeError, ValueError):
         return {}
 
@@ -357,7 +343,7 @@ def _read_last(found: Mapping[str, Any], finished_at: int | None) -> dict[str, A
     receipt = found["r"] if "r" in found else found.get("receipt")  # the long name is that of earlier versions
     if isinstance(receipt, dict):
         receipt = {"at": finished_at, **receipt}
-    counters = {name: _count(found[name]) for name in _COUNTERS if name in found}
+    counters = {name: count_of(found[name]) for name in _COUNTERS if name in found}
     return {"receipt": read_receipt(receipt), "claim": _string(found.get("claim")), **counters}
 
 
@@ -370,18 +356,8 @@ def _one_or_more(value: Json) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(map(str, value)) if isinstance(value, list) else ()
 
 
-def _count(value: Json) -> int:
-    """Read a positive whole number, also written as `300.0`; anything else is 0."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return int(value) if is_number and 0 < value <= _LARGEST else 0
-
-
 def _string(value: Json) -> str | None:
     return value if isinstance(value, str) else None
-
-
-def _object(value: Json) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
 
 
 @lru_cache(maxsize=1024)

@@ -4,24 +4,28 @@ Pure. The start state is entered like any other, so a workflow of Pass and Choic
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dcf.asl import engine
 from dcf.asl.state_paths import join
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
 from dcf.core.answers import Created
-from dcf.core.attention import NEVER, START_DELAY
+from dcf.core.attention import START_DELAY
 from dcf.core.codec import whole_meta
 from dcf.core.context import context_of
-from dcf.core.decision import Decision, Event, Snapshot
+from dcf.core.decision import Decision, Event, Notice, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.kickoff import deadline
 from dcf.core.model import Meta, RunStatus, StateDoc
+from dcf.core.notices import NoticeKind
+from dcf.core.parents import Parent
 from dcf.core.refusals import conflict
+from dcf.core.signals import NO_SIGNALS
 from dcf.core.transition import Transition, clock_of
 from dcf.values.instants import to_text
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, byte_length
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 
@@ -46,7 +50,8 @@ class Create:
     """Request to create a run.
 
     `retention_s` is how many seconds its keys are kept after its end; None keeps them for good. `created_by` names the
-    caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says.
+    caller, `rerun_of` the run that it repeats, from its beginning or as `begin` says. `secret` is what its task tokens
+    are made with; it is kept only where the workflow has some. `parent` is the state of another run that starts it.
     """
 
     workflow_id: str
@@ -59,7 +64,13 @@ class Create:
     created_by: str | None = None
     tags: tuple[str, ...] = ()
     rerun_of: str | None = None
+    secret: str = ""
     begin: Beginning | None = None
+    parent: Parent | None = None
+
+    def size(self) -> int:
+        """Return how many bytes of the caller's it stores."""
+        return byte_length(self.definition.document) + byte_length(self.run_input)
 
 
 def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
@@ -67,7 +78,12 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
     if snapshot.meta_document is not None:
         return Decision(answer=_existing(snapshot.meta_document, request))
     definition, now, begin = request.definition, snapshot.now, request.begin
-    meta = Meta(status=RunStatus.RUNNING, definition_sha256=definition.sha256, max_attempts=request.max_attempts)
+    meta = Meta(
+        status=RunStatus.RUNNING,
+        definition_sha256=definition.sha256,
+        max_attempts=request.max_attempts,
+        parent=request.parent,
+    )
     unvisited = _unvisited(definition) | ({} if begin is None else dict(begin.states))
     step = Transition(
         now=now,
@@ -77,9 +93,11 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         revisits=definition.revisits,
         starting=True,
         visited_before=unvisited,
+        signals=NO_SIGNALS,
     )
     step.writes.events.append(_created_event(request))
-    context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now))
+    step.writes.notices.extend(_to_parent(request.parent))
+    context = context_of(request.workflow_id, definition.name, request.run_input, to_text(now), request.secret)
     step.apply(_begun(request, context, clock_of(now, now)))
     step.writes.outputs.update({} if begin is None else begin.outputs)
     document = _meta_document(request, now) | step.writes.meta
@@ -88,8 +106,9 @@ def create(snapshot: Snapshot, request: Create) -> Decision[Created | Refusal]:
         meta_document=document,
         meta={},
         definition=definition.document,
+        secret=request.secret or None,
         states=unvisited | step.writes.states,
-        timers=_first_looks(step, now + START_DELAY if request.planner_agent_id else NEVER),
+        timers=_first_looks(step, now + START_DELAY),
         listed=True,
     )
     return replace(step.decision(Created(existed=False, meta=document)), changes=seeded)
@@ -106,9 +125,19 @@ def _created_event(request: Create) -> Event:
     told: dict[str, Json] = {"definition_sha256": request.definition.sha256}
     if request.rerun_of is not None:
         told["rerun_of"] = request.rerun_of
+    if request.parent is not None:
+        told["parent"] = {"run": request.parent.run, "state": request.parent.state}
     if request.begin is not None:
         told |= {"from": request.begin.state, "kept": list(request.begin.states)}
     return Event(type="RunCreated", data=told)
+
+
+def _to_parent(parent: Parent | None) -> list[Notice]:
+    """Return what a child owes its parent from the beginning: to say that it was started."""
+    if parent is None:
+        return []
+    kind = NoticeKind.CHILD_STARTED.value
+    return [Notice(type=kind, state=None, epoch=parent.epoch, reason=kind)]
 
 
 def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
@@ -124,7 +153,7 @@ def _existing(meta: Mapping[str, Json], request: Create) -> Created | Refusal:
 
 
 def _first_looks(step: Transition, at: int) -> dict[str, int | None]:
-    """Have the clock look whether the run was started: where it has a planner, who can be told that it was not."""
+    """Have the clock look whether the run was started."""
     tasks = {path for path, doc in step.writes.states.items() if doc.kind is None}
     return {
         path: min(due, at) if due is not None and path in tasks else due for path, due in step.writes.timers.items()
@@ -177,8 +206,9 @@ def _meta_document(request: Create, now: int) -> dict[str, Json]:
 
 def _rare(request: Create) -> dict[str, Json]:
     """Return the fields that few runs have."""
-    tags: dict[str, Json] = {"tags": list(request.tags)} if request.tags else {}
-    return tags if request.rerun_of is None else {**tags, "rerun_of": request.rerun_of}
+    rare: dict[str, Json] = {"tags": list(request.tags)} if request.tags else {}
+    rare |= {} if request.rerun_of is None else {"rerun_of": request.rerun_of}
+    return rare if request.parent is None else {**rare, "parent": request.parent.as_json()}
 
 
 def _assignment(pool: tuple[str, ...]) -> Json:

@@ -6,13 +6,14 @@ one of `Snapshot`, each kind of write one field of `Changes`; the store has one 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Generic, TypeVar
 
 from dcf.asl.steps import Entry
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
+from dcf.core.signals import Signals
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 Answer_co = TypeVar("Answer_co", covariant=True)
 
@@ -43,7 +44,8 @@ class Reads:
 
     Of a Parallel or Map: `scopes` asks for its recorded entry, `items` for single items by index, `tallies` for the
     counts of ended branches. `receipts` asks for older receipts by state and request, `run_receipts` for those of
-    requests about the whole run; the snapshot has each, None if there is none.
+    requests about the whole run; the snapshot has each, None if there is none. `signals`, which are watched too, are
+    those of the run.
     """
 
     states: tuple[str, ...] = ()
@@ -60,6 +62,7 @@ class Reads:
     open_states: tuple[int, int] | None = None
     seeker: Seeker = Seeker()
     claim: str | None = None
+    signals: bool = False
     whole_meta: bool = False
     audit: bool = False
 
@@ -89,7 +92,7 @@ class Snapshot:
     `inputs` are what workers see, `entries` what was recorded when states were entered, `items` the items of Maps by
     path and index. `void` are the states that are shown as cancelled because the scope around them has ended, as they
     stand. `page` is the number of open states that were looked at, `taken` are those that others are about to take, and
-    `held` those that are leased, by when the clock looks at them.
+    `held` those that are leased, by when the clock looks at them. `signals` is None if they were not read.
     """
 
     now: int
@@ -110,6 +113,7 @@ class Snapshot:
     held: Mapping[str, int] = field(default_factory=dict)
     meta_document: Mapping[str, Json] | None = None
     audit: Mapping[str, Json] | None = None
+    signals: Signals | None = None
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -150,12 +154,13 @@ class Packed:
 class Changes:
     """Everything that one transaction writes, all or nothing. A transition fills it step by step.
 
-    `meta_document` and `definition` are set for a new run, `packed` for an ended one; `meta` sets single fields.
+    `meta_document` and `definition` are set for a new run, with `secret` if it has task tokens, `packed` for
+    an ended one; `meta` sets single fields.
     `timers` maps a state to the server time at which the clock next looks at it; None removes the timer. `sooner` only
     brings such times forward, for states that were not watched: one that has ended meanwhile gets none. `claims` maps
     the fingerprint of a claiming token to the claimed state, so that a repeated claim finds it; None removes it.
     `receipts` are older ones, by state and request; `run_receipts` those of requests about the whole run. `forgotten`
-    are states of which nothing else is kept.
+    are states of which nothing else is kept. `signals` are the run's as each step left them; the last are written.
 
     Of a Parallel or Map: `opened` resets its counts, `sizes` holds the number of branches of those opened, `items` the
     items of a Map. `ended` adds to the counts, `dropped` deletes outputs of earlier visits, and `results` are values
@@ -168,6 +173,7 @@ class Changes:
     meta_document: Mapping[str, Json] | None = None
     definition: Mapping[str, Json] | None = None
     packed: Packed | None = None
+    secret: str | None = None
     meta: dict[str, Json] = field(default_factory=dict)
     forgotten: list[str] = field(default_factory=list)
     states: dict[str, StateDoc] = field(default_factory=dict)
@@ -187,6 +193,7 @@ class Changes:
     results: dict[str, Json] = field(default_factory=dict)
     receipts: dict[tuple[str, str], Receipt] = field(default_factory=dict)
     run_receipts: dict[str, RunReceipt] = field(default_factory=dict)
+    signals: list[Signals] = field(default_factory=list)
     listed: bool = False
     assigned: tuple[str, ...] = ()
 
@@ -225,11 +232,15 @@ class Remaining:
 
 @record(frozen=True, slots=True, kw_only=True)
 class More:
-    """Returned instead of an answer if the decision needs more than was read; nothing is written."""
+    """Returned instead of an answer if the decision needs more than was read; nothing is written.
+
+    `page`: of the open states, in place of single ones that were thought to be ready and are not.
+    """
 
     scopes: tuple[str, ...] = ()
     items: tuple[tuple[str, int], ...] = ()
     receipts: tuple[tuple[str, str], ...] = ()
+    page: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True)

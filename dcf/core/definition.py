@@ -6,7 +6,7 @@ Knows nothing of runs: one definition may be run many times.
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from dcf.asl.machine import Machine, every_state
 from dcf.asl.parsing import parse_machine
@@ -34,9 +34,9 @@ class Definition:
     """A workflow that can be run, as parsed from its document.
 
     `version` is the one that its author gave it, if any. `skills` maps each Task, nested ones included, to its skill
-    ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice;
-    `sha256` leaves out the workflow id. `needed` is what `needs` worked out for writes to its states; it is thrown away
-    with the definition, or when there is too much of it.
+    ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice,
+    `takes_signals` if one waits for a signal; `sha256` leaves out the workflow id. `needed` is what `needs` worked
+    out for writes to its states; it is thrown away with the definition, or when there is too much of it.
     """
 
     document: Mapping[str, Json]
@@ -49,6 +49,7 @@ class Definition:
     skills: Mapping[str, tuple[str, ...]]
     stateful: bool
     revisits: bool
+    takes_signals: bool = False
     needed: dict[tuple[str, bool, bool, int], Reads] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -108,10 +109,26 @@ def read_definition(document: Json) -> Definition:
         schema_version=_text(document, "workflow_schema_version") or "unknown",
         version=_text(document, "version"),
         machine=machine,
-        skills={name: _skills(state) for name, state in every_state(machine) if isinstance(state, Task)},
+        skills={name: _skills(state) for name, state in every_state(machine) if _is_worked(state)},
         stateful=_is_stateful(document.get("asl")),
         revisits=_revisits(machine),
+        takes_signals=any(_takes_signal(state) for _, state in every_state(machine)),
     )
+
+
+def gives_tokens(definition: Definition) -> bool:
+    """Return True if any Task has a task token."""
+    states = every_state(definition.machine)
+    return any(isinstance(state, Task) and state.served_by.gets_token for _, state in states)
+
+
+def _is_worked(state: State) -> TypeGuard[Task]:
+    """Return True for a Task that agents work on, and not only something outside."""
+    return isinstance(state, Task) and state.served_by.is_worked
+
+
+def _takes_signal(state: State) -> bool:
+    return isinstance(state, Task) and state.served_by.kind == "signal"
 
 
 def as_workflow(document: Json, name: str = _DEFAULT_NAME) -> Json:

@@ -5,7 +5,6 @@ others is explained by them. `runs.diagnosis` reads the facts, `core.remedies` s
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from dcf.asl.state_paths import name_of, within
 from dcf.core import remedies
@@ -14,6 +13,7 @@ from dcf.core.model import RunStatus, StateDoc
 from dcf.core.run_facts import NAMED, NOT_TOLD, PATIENCE, Facts, listed, moment, ready_since, text
 from dcf.core.state_findings import about_state
 from dcf.values.instants import from_text, to_text
+from dcf.values.records import replace
 
 
 def diagnose(facts: Facts) -> tuple[RunFinding, ...]:
@@ -174,7 +174,7 @@ def _due_by_clock(path: str, doc: StateDoc, facts: Facts) -> int | None:  # noqa
     limits = [at for at in (doc.deadline, doc.heartbeat_due) if at is not None and at <= facts.now]
     if limits:
         return min(limits)
-    if doc.lease.is_live(facts.now):
+    if doc.lease.is_live(facts.now) or doc.waits_outside:
         return None
     if doc.kind is not None:
         return facts.due.get(path, facts.now)

@@ -5,10 +5,10 @@ from typing import Final
 
 from dcf.asl.state_paths import name_of
 from dcf.errors import InvalidArgument
-from dcf.values.instants import from_text
 from dcf.values.records import record
+from dcf.values.spans import check_time
 
-CURSOR: Final = re.compile(r"[0-9]{1,19}-[0-9]{1,19}", re.ASCII)
+CURSOR: Final = re.compile(r"[0-9]{1,19}-[0-9]{1,19}(\.[0-9]{1,4})?", re.ASCII)
 """An event's id, by which the next page goes on."""
 
 _MILLISECOND: Final = 1000
@@ -46,11 +46,7 @@ def check_cursor(cursor: str | None) -> str | None:
     return cursor
 
 
-def check_moment(name: str, text: str | None) -> int | None:
-    """Return the milliseconds of an instant that a caller gave; raise InvalidArgument if it is none."""
-    if text is None:
-        return None
-    at = from_text(text)
-    if at is None:
-        raise InvalidArgument(f"{name} is no time.", "Write it with its time zone, as 2026-11-22T09:00:00Z.")
-    return at // _MILLISECOND
+def check_moment(name: str, text: str | None, now: int) -> int | None:
+    """Return the milliseconds of a point in time that a caller gave; raise InvalidArgument if it is none."""
+    at = check_time(name, text, now)
+    return None if at is None else at // _MILLISECOND

@@ -46,6 +46,18 @@ class ExportedRun:
         is_tally = isinstance(tally, dict) and all(isinstance(tally.get(name), int) for name in ("done", "failed"))
         return shown | ({"tally": tally} if is_tally else {})
 
+    def explanation(self, state: str | None = None) -> dict[str, Json]:
+        """Return why the run was where it was when it was exported, or what was found about one state."""
+        found = [one for one in self.findings if state is None or one.get("state") == state]
+        return {
+            "workflow_id": self.head.get("workflow_id"),
+            "run_status": "paused" if self.meta.get("paused_at") else self.meta.get("status"),
+            "exported_at": self.head["exported_at"],
+            "stuck": any(one.get("stuck") is True for one in found),
+            "findings": found,
+            "unread_states": 0,
+        }
+
     @property
     def meta(self) -> Mapping[str, Json]:
         """The run's meta document."""

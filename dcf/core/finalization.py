@@ -5,7 +5,7 @@ Pure. Finalizing also stops all workers: each of their writes watches meta and i
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dcf.core import receipts
 from dcf.core.answers import Finalized
@@ -13,9 +13,10 @@ from dcf.core.decision import Changes, Decision, Event, Notice, Packed, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.lease import forgotten_claim
 from dcf.core.model import Lease, Receipt, RunStatus, StateDoc, Status
-from dcf.core.notices import stop_notices
+from dcf.core.notices import stop_notices, tell_parent
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 CLOSED_BY_FINALIZE = "finalized: state closed by finalize_workflow"
 
@@ -50,7 +51,7 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
         patch["left_open"] = True
     if snapshot.meta.is_paused:
         patch["paused_at"] = None
-    events = [*_closing_events(closed), Event(type="RunFinalized", data={"status": final.value})]
+    events = [*_closing_events(closed), _finalized_event(final, request)]
     return Decision(
         answer=Finalized(audit=audit),
         changes=Changes(
@@ -58,12 +59,17 @@ def finalize(snapshot: Snapshot, request: Finalize) -> Decision[Finalized]:
             states=closed,
             audit=audit,
             events=events,
-            notices=_stopping(snapshot, closed),
+            notices=_stopping(snapshot, closed) + (tell_parent(snapshot.meta, snapshot.now) if was_running else []),
             timers=dict.fromkeys(closed),
             claims=_forgotten(closed),
             listed=True,  # for the clock, which lets its keys expire
         ),
     )
+
+
+def _finalized_event(status: RunStatus, request: Finalize) -> Event:
+    reason = {} if request.note is None else {"reason": request.note}
+    return Event(type="RunFinalized", data={"status": status.value} | reason)
 
 
 def skip_unreached(snapshot: Snapshot) -> Decision[int]:

@@ -5,13 +5,14 @@ step, and the duration begins again. Nothing else changes, so this is idempotent
 timestamp of the workflow keeps that timestamp.
 """
 
-from dataclasses import replace
 from typing import Final
 
+from dcf.core.asking import Asking
 from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.model import Lease, RunStatus, StateDoc
 from dcf.values.instants import SECOND
+from dcf.values.records import replace
 
 _SLACK: Final = SECOND
 """Tolerance: clocks are adjusted by less than this all the time."""
@@ -44,10 +45,21 @@ def heal(snapshot: Snapshot, state: str, *, is_moment: bool = False) -> Decision
 def healed(doc: StateDoc, now: int, *, is_moment: bool = False) -> StateDoc:
     """Return the document with its times corrected."""
     begun = doc.not_before if is_moment else _not_before(doc, now)
-    return replace(doc, lease=_lease(doc.lease, now), not_before=begun, deadline=_deadline(doc, max(now, begun or 0)))
+    asked = None if doc.asked is None else _asked(doc.asked, now)
+    deadline = _deadline(doc, max(now, begun or 0))
+    return replace(doc, lease=_lease(doc, now), not_before=begun, deadline=deadline, asked=asked)
 
 
-def _lease(lease: Lease, now: int) -> Lease:
+def _asked(asked: Asking, now: int) -> Asking:
+    if asked.escalates_at is None or not is_ahead(asked.escalates_at, now, asked.escalate_after_s or 0):
+        return asked
+    return replace(asked, escalates_at=now + (asked.escalate_after_s or 0) * SECOND)
+
+
+def _lease(doc: StateDoc, now: int) -> Lease:
+    lease = doc.lease
+    if doc.waits_outside and lease.ts is not None and is_ahead(lease.ts, now):
+        return replace(lease, ts=now)
     if lease.token is None or lease.expires_at is None or lease.ttl_s is None:
         return lease
     if not is_ahead(lease.expires_at, now, lease.ttl_s):

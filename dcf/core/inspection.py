@@ -1,10 +1,9 @@
 """What readers may see of a run: which states are ready, and documents without secrets. Pure."""
 
-from dataclasses import replace
-
 from dcf.core.codec import show_state
 from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 HIDDEN_TOKEN = "***"  # nosec B105 # noqa: S105 - it stands for a token
 """Shown instead of a lease token to everybody but its holder."""

@@ -5,7 +5,6 @@ idempotent: only the first call finds the scope open. Pure.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from dcf.asl import engine
@@ -26,7 +25,7 @@ from dcf.core.transition import Claimant, Transition, clock_of
 from dcf.errors import StateError
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 Context = Mapping[str, Json]
@@ -221,7 +220,7 @@ def _go_on(
     doc, now = snapshot.states[path], snapshot.now
     epoch = doc.lease.next_epoch(now)
     here: Visit = _entry(snapshot, path) if doc.scope is None else opened_scope(snapshot, path)
-    advance = ask({**visits_of(snapshot, path), path: here}, clock_of(now, epoch))
+    advance = ask({**visits_of(snapshot, path), path: here}, clock_of(now, epoch, snapshot.signals))
     step = open_transition(snapshot, path, epoch, definition)
     # Before the run is started, `kick_off` announces what a Map opens, or what follows a chain of silent states.
     step.starting = doc.scope is None and snapshot.meta is not None and not snapshot.meta.is_started

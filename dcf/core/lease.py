@@ -4,17 +4,16 @@ Pure: (snapshot, request) to Decision. The token in a request is drawn by the ca
 request id, so the same call may be repeated until its outcome is known (reliability notes, section 1).
 """
 
-from dataclasses import replace
-
 from dcf.core import receipts, refusals
 from dcf.core.answers import Leased, Released
 from dcf.core.attention import REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.healing import healed
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
+from dcf.core.outside_refusals import waits_outside
 from dcf.values.digest import fingerprint
-from dcf.values.instants import SECOND
-from dcf.values.records import record
+from dcf.values.instants import SECOND, from_text
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _MINUTE = 60 * SECOND
@@ -72,6 +71,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
             state=request.state,
             doc=doc,
             given=snapshot.inputs.get(request.state),
+            visit=_visit(doc, meta),
         )
         return Decision(answer=held)
     refusal = _why_not(doc, meta, request, snapshot)
@@ -100,7 +100,7 @@ def renew(snapshot: Snapshot, request: Renew) -> Decision[Leased | Refusal]:
         answer=Leased(outcome="lease_renewed", state=request.state, doc=renewed),
         changes=Changes(
             states={request.state: renewed},
-            events=[event] if _is_worth_an_event(doc, now) else [],
+            events=[event] if is_worth_an_event(doc, now) else [],
             timers={request.state: renewed.attention(expires_at)},
         ),
     )
@@ -161,7 +161,7 @@ def acquired_event(state: str, doc: StateDoc, *, takeover: bool) -> Event:
     return Event(type="LeaseAcquired", state=state, data=data | ({"takeover": True} if takeover else {}))
 
 
-def _is_worth_an_event(doc: StateDoc, now: int) -> bool:
+def is_worth_an_event(doc: StateDoc, now: int) -> bool:
     """Return True for the first renewal of a lease, and the first after it has lasted 1, 2, 4, 8 and so on minutes.
 
     So a lease adds a few entries to the history, however often it is renewed; the state's document has the latest.
@@ -189,6 +189,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
         claim=fingerprint(request.token) if request.claims else None,
         reminders=0,
         start_reminders=0,
+        logged=0,
     )
     event = acquired_event(request.state, taken, takeover=doc.lease.token is not None)
     return Decision(
@@ -197,6 +198,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             state=request.state,
             doc=taken,
             given=snapshot.inputs.get(request.state),
+            visit=_visit(doc, _meta(snapshot)),
         ),
         changes=Changes(
             states={request.state: taken},
@@ -236,6 +238,8 @@ def _unless_open(doc: StateDoc, meta: Meta, request: Acquire, snapshot: Snapshot
 
 
 def _unless_due(doc: StateDoc, request: Acquire, now: int) -> Refusal | None:
+    if doc.waits_outside:
+        return waits_outside(request.state, doc)
     if doc.kind is not None:
         return refusals.goes_by_itself(request.state, doc)
     if not doc.is_ready:
@@ -295,6 +299,10 @@ def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, dict[re
 
 def _owner_differs(doc: StateDoc, owner: str | None) -> bool:
     return owner is not None and doc.lease.owner_agent_id is not None and owner != doc.lease.owner_agent_id
+
+
+def _visit(doc: StateDoc, meta: Meta) -> int:
+    return doc.entry_epoch or from_text(meta.created_at) or 0
 
 
 def _meta(snapshot: Snapshot) -> Meta:

@@ -8,16 +8,16 @@ retry times and Waits go on (docs/decisions/operating.md).
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from dcf.core.attention import latest_look
 from dcf.core.decision import Changes, Decision, Event, Notice, Remaining, Snapshot
 from dcf.core.model import Meta, RunStatus, StateDoc
-from dcf.core.notices import NoticeKind, ready_again
+from dcf.core.notices import NoticeKind, ready_again, tell_parent
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import run_over
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 RESUMED = "resumed"
 """Reason of the notices that a resumed run sends."""
@@ -54,7 +54,7 @@ def _cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
         changes=Changes(
             meta=patch,
             events=[Event(type="RunCancelled", data=request.told())],
-            notices=[told],
+            notices=[told, *tell_parent(meta, now)],
         ),
         remaining=Remaining(run_over=True),
     )

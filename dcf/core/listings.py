@@ -22,6 +22,7 @@ class ListKind(StrEnum):
     DOCUMENTS = "documents_of_keys"
     CHARGES = "runs_of_keys"
     CATALOG = "catalog"
+    HUMAN_TASKS = "human_tasks"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,11 @@ from dataclasses import field
 from enum import StrEnum
 from hmac import compare_digest
 
+from dcf.asl.resources import WAITING
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
+from dcf.core.asking import Asking
+from dcf.core.parents import Parent
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -25,10 +28,11 @@ class Status(StrEnum):
     SKIPPED = "skipped"
     CANCELLED = "cancelled"
 
-    @property
-    def is_terminal(self) -> bool:
-        """True if nothing more happens in this visit of the state."""
-        return self not in OPEN
+    is_terminal: bool
+    """True if nothing more happens in this visit of the state."""
+
+    def __init__(self, text: str) -> None:
+        self.is_terminal = text not in {"pending", "running"}
 
 
 OPEN = frozenset({Status.PENDING, Status.RUNNING})
@@ -136,16 +140,18 @@ class ScopeBounds:
 class StateDoc:
     """One state of a run. `waits_for` maps each state it waits for to the epoch that settled it, or 0.
 
-    `kind` is set for an open state that is not leased (a Wait, a Parallel, a Map, a Task that is to be entered again,
-    or a state of any type before which a long chain paused). `deadline` and `heartbeat_s` are a Task's timeouts. When
-    they were set, `not_before` of a retry was `delay_s` ahead, and `deadline` was `timeout_s` after that. `scope` is
-    set once a Parallel or Map has opened its branches or iterations; on states inside, `scope_epoch` is the epoch that
-    the scope's document had then.
+    `kind` is set for an open state that is not leased (a Wait, a Parallel, a Map, a Task that is to be entered again
+    or that waits for something outside, or a state of any type before which a long chain paused). `deadline` and
+    `heartbeat_s` are a Task's timeouts. When they were set, `not_before` of a retry was `delay_s` ahead, and `deadline`
+    was `timeout_s` after that. `scope` is set once a Parallel or Map has opened its branches or iterations; on states
+    inside, `scope_epoch` is the epoch that the scope's document had then.
 
     `receipt` is that of the last applied request; older ones are stored in a hash. `claim` is the fingerprint of the
     token that claimed the state. `reminders` counts the reminders to its agents since it was last leased,
     `start_reminders` those to the planner of a run that was not started. `retries` counts how often a Retrier retried
-    it; `tries_from` is the number of attempts before the last of these.
+    it; `tries_from` is the number of attempts before the last of these. `visit` is what the task token of this visit
+    names, where there is one. `asked` says whom a human task waits for. `logged` is the number of the last line that
+    the holder of the lease wrote into the history.
     """
 
     status: Status = Status.PENDING
@@ -169,6 +175,9 @@ class StateDoc:
     start_reminders: int = 0
     retries: int = 0
     tries_from: int = 0
+    visit: int | None = None
+    logged: int = 0
+    asked: Asking | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property
@@ -197,14 +206,25 @@ class StateDoc:
         return self.status is Status.RUNNING and self.scope is not None
 
     @property
+    def waits_outside(self) -> bool:
+        """True for a Task that waits for something outside, such as a callback or a person: nobody can lease it."""
+        return self.status is Status.RUNNING and self.kind in WAITING
+
+    @property
     def tries(self) -> int:
         """Number of leases since it was entered or retried. The run limits it (max attempts)."""
         return self.attempts - self.tries_from
 
     @property
+    def entry_epoch(self) -> int:
+        """Epoch of what entered it, the same for all attempts of this visit; 0 for the first state of a run."""
+        return max(self.waits_for.values(), default=0)
+
+    @property
     def heartbeat_due(self) -> int | None:
-        """Time by which its holder must renew the lease, or the heartbeat timeout passes."""
-        if self.heartbeat_s is None or self.lease.token is None or self.lease.ts is None:
+        """Time by which its holder must renew the lease, or the outside show a sign, before the heartbeat times out."""
+        is_awaited = self.lease.token is not None or self.waits_outside
+        if self.heartbeat_s is None or self.lease.ts is None or not is_awaited:
             return None
         return self.lease.ts + self.heartbeat_s * SECOND
 
@@ -217,9 +237,14 @@ class StateDoc:
 
     def attention(self, at: int) -> int:
         """Return when the clock must look at the state: `at`, or earlier if a timeout ends earlier."""
-        if self.deadline is None and self.heartbeat_s is None:
+        if self.deadline is None and self.heartbeat_s is None and self.asked is None:
             return at
-        return min(time for time in (at, self.deadline, self.heartbeat_due) if time is not None)
+        return min(time for time in (at, self.deadline, self.heartbeat_due, self.escalates_at) if time is not None)
+
+    @property
+    def escalates_at(self) -> int | None:
+        """Time from which others may answer a human task too; None if that is not to happen, or has."""
+        return None if self.asked is None or not self.waits_outside else self.asked.escalates_at
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -248,7 +273,7 @@ class Meta:
 
     `agents` has only the states that were read, by name. An empty tuple means that any agent may take the state.
     `clock_due_at` is when the clock will look at the run at the latest, None if that is not known. While the run is
-    `is_paused`, nobody gets a lease.
+    `is_paused`, nobody gets a lease. `parent` is the state of another run that started this one.
     """
 
     status: RunStatus
@@ -261,6 +286,7 @@ class Meta:
     agents: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     max_attempts: int = DEFAULT_MAX_ATTEMPTS
     clock_due_at: int | None = None
+    parent: Parent | None = None
 
     @property
     def has_planner(self) -> bool:

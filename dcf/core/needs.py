@@ -5,7 +5,6 @@ answers `More`. Pure.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import chain, islice
 from typing import Any, Final
@@ -23,6 +22,7 @@ from dcf.core.model import Status
 from dcf.core.progress import Update
 from dcf.core.scopes import with_scopes
 from dcf.values.digest import fingerprint
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _OTHERS = 8
@@ -115,7 +115,7 @@ def to_leave(
     before = chain(opened, _opened_before(definition, here), _of_next_item(definition, here, fails=fails))
     states = with_scopes([here.path, *islice(before, _MOST)])
     if not here.scope:
-        return Reads(states=states, entries=entries, outputs=outputs, agents=agents)
+        return Reads(states=states, entries=entries, outputs=outputs, agents=agents, signals=definition.takes_signals)
     owner, index = split_scope(here.scope)
     around = resolve(definition.machine, owner).state
     items: tuple[tuple[str, int], ...] = ()
@@ -133,6 +133,7 @@ def to_leave(
         scopes=scopes,
         items=items,
         tallies=(owner,) if fails and _bears_failures(around) else (),
+        signals=definition.takes_signals,
     )
 
 
@@ -180,15 +181,27 @@ def to_update_all(definition: Definition, requests: Sequence[Update]) -> Reads:
     return reduce(_both, others, first)
 
 
+def by_name(reads: Reads, known: tuple[str, ...]) -> Reads:
+    """Return the reads with these states, which are thought to be ready, in place of a page of the open states."""
+    if not known:
+        return reads
+    states = tuple(dict.fromkeys((*reads.states, *with_scopes(known))))
+    return replace(reads, open_states=None, states=states, inputs=known, agents=(*reads.agents, *known))
+
+
 def _both(reads: Reads, more: Reads) -> Reads:
     lists: dict[str, Any] = {row: tuple(dict.fromkeys((*getattr(reads, row), *getattr(more, row)))) for row in _LISTS}
     pages = [page for page in (reads.open_states, more.open_states) if page is not None]
     seeker = reads.seeker if more.open_states is None else more.seeker
-    return replace(reads, open_states=max(pages, default=None), seeker=seeker, **lists)
+    signals = reads.signals or more.signals
+    return replace(reads, open_states=max(pages, default=None), seeker=seeker, signals=signals, **lists)
 
 
 def add(reads: Reads, more: More) -> Reads:
     """Return the reads with those that `more` asks for."""
+    if more.page:
+        others = tuple(path for path in reads.states if path not in reads.inputs)
+        return replace(reads, states=others, inputs=(), open_states=(0, reads.seeker.most - 1 + _OTHERS))
     return replace(
         reads,
         scopes=tuple(dict.fromkeys((*reads.scopes, *more.scopes))),

@@ -5,9 +5,10 @@ A kind may have a number, as in `reminder-2`, so that each repetition has a new 
 
 from collections.abc import Mapping
 from enum import StrEnum
+from typing import Final
 
 from dcf.core.decision import Notice
-from dcf.core.model import StateDoc
+from dcf.core.model import Meta, StateDoc, Status
 
 
 class NoticeKind(StrEnum):
@@ -16,7 +17,10 @@ class NoticeKind(StrEnum):
     To a state's agents: it is `READY`, or can be taken `AGAIN` or by others; it was not leased yet (`REMINDER`), its
     lease was lost (`LEASE_EXPIRED`), or its holder may stop (`CANCELLED`). To the planner: the run has ended
     (`FINISHED`), was not started (`UNSTARTED`), or does not move because no agent takes a state (`UNTAKEN`) or a
-    state's agent does not exist (`UNKNOWN_AGENT`).
+    state's agent does not exist (`UNKNOWN_AGENT`). To people: a task waits for them (`ASKED`).
+
+    To another run, and so to dcf itself: a state's child is to be started or stopped (`CHILD_START`, `CHILD_STOP`); a
+    child was started or is over (`CHILD_STARTED`, `CHILD_OVER`), which its parent hears.
     """
 
     READY = "state_ready"
@@ -28,10 +32,54 @@ class NoticeKind(StrEnum):
     UNSTARTED = "unstarted"
     UNTAKEN = "untaken"
     UNKNOWN_AGENT = "unknown_agent"
+    ASKED = "human_task"
+    CHILD_START = "child_start"
+    CHILD_STOP = "child_stop"
+    CHILD_STARTED = "child_started"
+    CHILD_OVER = "child_over"
 
     def numbered(self, number: int) -> str:
         """Return the kind with this number, for a repetition."""
         return f"{self}-{number}"
+
+
+TO_RUNS: Final = frozenset(
+    {NoticeKind.CHILD_START, NoticeKind.CHILD_STOP, NoticeKind.CHILD_STARTED, NoticeKind.CHILD_OVER}
+)
+"""Kinds that no agent is told of: dcf does itself what they say."""
+
+
+def start_child(state: str, doc: StateDoc) -> list[Notice]:
+    """Return the notice that the child run of a state is to be started; none for a state that has no child."""
+    kind = NoticeKind.CHILD_START.value
+    return [Notice(type=kind, state=state, epoch=doc.lease.epoch, reason=kind)] if _awaits_child(doc) else []
+
+
+def stop_children(states: Mapping[str, StateDoc]) -> list[Notice]:
+    """Return a notice for each of these states that waits for a child run, and waits no longer."""
+    kind = NoticeKind.CHILD_STOP.value
+    return [
+        Notice(type=kind, state=state, epoch=doc.lease.epoch, reason=kind)
+        for state, doc in states.items()
+        if _awaits_child(doc)
+    ]
+
+
+def tell_parent(meta: Meta, epoch: int) -> list[Notice]:
+    """Return the notice that a child is over; none for a run whose end no other run awaits."""
+    kind = NoticeKind.CHILD_OVER.value
+    awaits = meta.parent is not None and meta.parent.awaits_end
+    return [Notice(type=kind, state=None, epoch=epoch, reason=kind)] if awaits else []
+
+
+def _awaits_child(doc: StateDoc) -> bool:
+    return doc.kind == "Child" and doc.status is Status.RUNNING
+
+
+def ready_after(state: str, epoch: int, source: str | None) -> Notice:
+    """Return the notice that a state is ready since the one before it, `source`, was done."""
+    kind = NoticeKind.READY.value
+    return Notice(type=kind, state=state, epoch=epoch, source=source, reason="upstream_done")
 
 
 def ready_again(state: str, doc: StateDoc, now: int, reason: str) -> Notice:
@@ -45,9 +93,9 @@ def ready_again(state: str, doc: StateDoc, now: int, reason: str) -> Notice:
 
 
 def stop_notices(states: Mapping[str, StateDoc]) -> list[Notice]:
-    """Return a notice to each holder of these states, whose leases end, that it may stop."""
+    """Return a notice to each holder of these states, whose leases end, that it may stop; also for child runs."""
     kind = NoticeKind.CANCELLED.value
-    return [
+    return stop_children(states) + [
         Notice(type=kind, state=state, epoch=doc.lease.epoch, reason=kind, agent_id=doc.lease.owner_agent_id)
         for state, doc in states.items()
         if doc.lease.token is not None and doc.lease.owner_agent_id is not None

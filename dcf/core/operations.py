@@ -5,7 +5,7 @@ same answer, and another request with the same id is refused. Pure; what a reque
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Final, TypeAlias
 
 from dcf.core.decision import Changes, Decision, More, Snapshot
@@ -14,13 +14,20 @@ from dcf.core.refusals import run_request_id_used
 from dcf.errors import InvalidArgument
 from dcf.values.digest import content_fingerprint, fingerprint
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 LONGEST_REASON: Final = 2000
 """Most characters of a reason; it is kept in the run's history."""
 
 LONGEST_REQUEST_ID: Final = 200
+
+
+def check_reason(reason: str | None) -> str | None:
+    """Return the reason; raise InvalidArgument if it is too long."""
+    if reason is not None and len(reason) > LONGEST_REASON:
+        raise InvalidArgument(f"The reason has more than {LONGEST_REASON} characters.", "Shorten the reason.")
+    return reason
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -39,8 +46,7 @@ class RunRequest:
     content: str = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.reason is not None and len(self.reason) > LONGEST_REASON:
-            raise InvalidArgument(f"The reason has more than {LONGEST_REASON} characters.", "Shorten the reason.")
+        check_reason(self.reason)
         if not 0 < len(self.request_id) <= LONGEST_REQUEST_ID:
             raise InvalidArgument(
                 f"The request_id has not between 1 and {LONGEST_REQUEST_ID} characters.", "Choose another request_id."

@@ -4,24 +4,28 @@ Pure: (snapshot, request, definition) to Decision. A holder's write is refused w
 """
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import field
 
 from dcf.asl import engine
+from dcf.asl.retrying import TIMEOUT
 from dcf.asl.steps import Advance
 from dcf.asl.surroundings import Clock
 from dcf.core import receipts, refusals
 from dcf.core.advancing import epoch_of, open_transition, take, visits_to_leave
 from dcf.core.answers import Leased, Updated
-from dcf.core.claim import claim_ready
+from dcf.core.claim import claim_ready, needs_page
 from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
+from dcf.core.human_tasks import take_default
 from dcf.core.lease import Release, cleared, forgotten_claim, release
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
+from dcf.core.notices import stop_children
 from dcf.core.transition import Claimant, Transition, clock_of
+from dcf.core.waiting import begun, next_look
 from dcf.values.digest import content_fingerprint, next_token
 from dcf.values.instants import from_text
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 _SETTLING = (Status.SUCCEEDED, Status.FAILED)
@@ -127,6 +131,8 @@ def time_out(
     error = doc.timed_out(snapshot.now)
     if meta is None or error is None:
         return Decision(answer=None)
+    if doc.asked is not None and doc.asked.default is not None and doc.waits_outside and error == TIMEOUT:
+        return take_default(snapshot, state, definition, context)
     return _end_by_itself(snapshot, state, definition, context, (error, None))
 
 
@@ -143,7 +149,7 @@ def can_wake(snapshot: Snapshot, state: str) -> bool:
     """Return True if an open state without a lease only waits to be continued."""
     doc, meta = _open_state(snapshot, state)
     is_due = doc.kind is not None and (doc.not_before or 0) <= snapshot.now
-    was_woken = doc.is_scope and doc.status is Status.RUNNING
+    was_woken = (doc.is_scope and doc.status is Status.RUNNING) or doc.waits_outside
     return meta is not None and is_due and not was_woken
 
 
@@ -176,7 +182,7 @@ def _end_by_itself(
     doc, now = snapshot.states[state], snapshot.now
     epoch = doc.lease.next_epoch(now)
     visits = visits_to_leave(snapshot, state)
-    clock = clock_of(now, epoch)
+    clock = clock_of(now, epoch, snapshot.signals)
     if failure is None:
         advance = engine.wake(definition.machine, state, visits, context, clock)
     else:
@@ -191,34 +197,52 @@ def _end_by_itself(
     more = take(step, snapshot, state, advance, definition, context)
     if more is not None:
         return Decision(answer=more)
+    step.writes.notices.extend(stop_children({state: doc}))
     return step.decision(step.run_status)
 
 
 def _settle(
     snapshot: Snapshot, request: Update, definition: Definition, context: Mapping[str, Json]
 ) -> Decision[Updated | Refusal | More]:
-    """Close the state and enter what follows, in one transaction."""
+    """Close the state and enter what follows, in one transaction; one that waits for a callback begins to wait."""
     state, doc = request.state, snapshot.states[request.state]
     epoch = epoch_of(snapshot, state)
-    advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch))
     step = open_transition(snapshot, state, epoch, definition)
-    step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
-    step.writes.timers[state] = None
-    step.writes.claims.update(forgotten_claim(doc))
-    if request.has_output:
-        step.writes.outputs[state] = request.output
     claimant = claimant_of(request, doc.lease.owner_agent_id)
-    more = take(step, snapshot, state, advance, definition, context, claimant)
-    if more is not None:
-        return Decision(answer=more)
+    step.writes.claims.update(forgotten_claim(doc))
+    if request.status is Status.SUCCEEDED and doc.visit is not None:
+        closed = _awaits_callback(step, doc, request)
+    else:
+        advance = _advance(snapshot, request, definition, context, clock_of(snapshot.now, epoch, snapshot.signals))
+        step.writes.states[state] = closed = _closed(doc, request, snapshot.now)
+        step.writes.timers[state] = None
+        if request.has_output:
+            step.writes.outputs[state] = request.output
+        more = take(step, snapshot, state, advance, definition, context, claimant)
+        if more is not None:
+            return Decision(answer=more)
     claims = step.claims() if step.claimed else ()
     if claimant is not None and not request.only_entered and len(claims) < claimant.most:
-        claims += claim_ready(step, snapshot, replace(claimant, most=claimant.most - len(claims)))
+        still = replace(claimant, most=claimant.most - len(claims))
+        others = claim_ready(step, snapshot, still)
+        if step.run_status is RunStatus.RUNNING and needs_page(snapshot, len(others), still):
+            return Decision(answer=More(page=True))
+        claims += others
     answer = _answer(step, request, closed, doc.lease.owner_agent_id, claims)
     mine, moved = receipts.keep(state, step.writes.states[state], _receipt(request, answer, snapshot.now))
     step.writes.states[state] = mine
     step.writes.receipts.update(moved)
     return step.decision(answer)
+
+
+def _awaits_callback(step: Transition, doc: StateDoc, request: Update) -> StateDoc:
+    """Let a state wait whose holder has handed its task token out; the holder's output is dropped, as AWS drops it."""
+    waits = begun(replace(doc, attempts=doc.attempts + request.attempts), "Callback", step.now)
+    step.writes.states[request.state] = waits
+    step.writes.timers[request.state] = next_look(waits, step.now)
+    told = {"epoch": doc.lease.epoch, "owner": doc.lease.owner_agent_id}
+    step.writes.events.append(Event(type="CallbackAwaited", state=request.state, data=told))
+    return waits
 
 
 def _advance(
@@ -262,10 +286,11 @@ def _answer(
     return Updated(
         status=doc.status,
         doc=doc,
-        output_written=request.has_output,
+        output_written=request.has_output and not doc.waits_outside,
         run_status=step.run_status,
         next_states=step.entered,
         claims=claims,
+        left=step.left,
         owner=holder,
     )
 

@@ -5,10 +5,11 @@ is counted in Redis (`store/quotas.py`), so that all servers count together.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from dcf.errors import InvalidArgument
+from dcf.values.records import replace
 
 Amount = int | float
 

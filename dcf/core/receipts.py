@@ -5,12 +5,12 @@ hash of receipts, in the same transaction. So no receipt is lost, and the usual 
 decide whether a request is accepted.
 """
 
-from dataclasses import replace
 from typing import TypeAlias
 
 from dcf.core.decision import Snapshot
 from dcf.core.model import Operation, Receipt, StateDoc, Status
 from dcf.values.digest import fingerprint
+from dcf.values.records import replace
 
 Place: TypeAlias = tuple[str, str]
 """Key of a receipt: the path of its state, and the fingerprint of its request."""

@@ -21,7 +21,8 @@
     on_hold              run_on_hold                   the run must be kept
     quota_exceeded       quota_exceeded                the caller's key holds as much as it may
 
-They are in one place so that codes stay stable and texts consistent.
+They are in one place so that codes stay stable and texts consistent; those about what waits for something outside of
+dcf are in `outside_refusals`.
 """
 
 from collections.abc import Mapping
@@ -303,7 +304,7 @@ def run_live(workflow_id: str) -> Refusal:
     return Refusal(
         code="run_live",
         message=f"Run '{workflow_id}' is running; only runs that are over are deleted.",
-        hint=f"Cancel it first (cancel_run, or `dcf cancel {workflow_id}`), or wait until it is over.",
+        hint="Cancel it first (cancel_run), or wait until it is over.",
     )
 
 
@@ -312,7 +313,7 @@ def run_on_hold(workflow_id: str) -> Refusal:
     return Refusal(
         code="on_hold",
         message=f"Run '{workflow_id}' is on hold and is kept.",
-        hint=f"An operator releases the hold: hold_run with hold=false, or `dcf hold {workflow_id} --release`.",
+        hint="An operator releases the hold: hold_run with hold=false.",
     )
 
 

@@ -4,6 +4,7 @@ The commands name a run and a state as they are; `findings.command` quotes them 
 """
 
 from dcf.asl.state_paths import name_of
+from dcf.core.asking import Asking
 from dcf.core.findings import Remedy, command
 
 
@@ -94,6 +95,30 @@ def wait(run: str, state: str) -> Remedy:
         command=command("events", run, "--state", state, "--follow"),
         tool="read_run_events",
         arguments={"workflow_id": run, "states_json": [state]},
+    )
+
+
+def await_outside(run: str, state: str) -> Remedy:
+    """Wait for whoever is outside, or end the state by hand."""
+    return Remedy(
+        sentence="Nothing is to be done while that may come; end the state by hand if it never will.",
+        command=command("resolve", run, state, "--error", "Lost", "--cause", "it never came"),
+        tool="resolve_state",
+        arguments={"workflow_id": run, "state": state, "error": "Lost", "cause": "it never came"},
+    )
+
+
+def answer(run: str, state: str, asked: Asking) -> Remedy:
+    """Answer a human task."""
+    who = next(iter(asked.to.people), "NAME")
+    groups = () if asked.to.people else ("--group", next(iter(asked.to.groups), "GROUP"))
+    choice = next(iter(asked.choices), "approve")
+    words = ("approve", run, state) if choice == "approve" else ("answer", run, state, choice)
+    return Remedy(
+        sentence="One of them answers; `dcf inbox` with the run and the state shows what is asked, and the choices.",
+        command=command(*words, "--as", who, *groups),
+        tool="answer_human_task",
+        arguments={"workflow_id": run, "state": state, "choice": choice, "agent_id": who},
     )
 
 

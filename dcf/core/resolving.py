@@ -1,36 +1,27 @@
 """Ends one state by hand, or gives it to other agents: what the planner or an operator does in place of a holder. Pure.
 
-The state is left by the same transition as after a holder's write, so what follows is entered, counted and announced as
-always. The present holder is fenced out: its lease ends here, and it is told to stop.
+How a state is left stands in `ending`: what follows is entered as after a holder's write, and the holder is fenced out.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
-from dcf.asl import engine
 from dcf.asl.state_paths import name_of
-from dcf.asl.steps import Advance
-from dcf.core import receipts, refusals
-from dcf.core.advancing import open_transition, take, visits_to_leave
-from dcf.core.decision import Changes, Decision, Event, Snapshot
+from dcf.core import refusals
+from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
-from dcf.core.lease import Release, forgotten_claim, release
-from dcf.core.model import Lease, RunStatus, StateDoc, Status
+from dcf.core.ending import End, How, end, is_task, told_of
+from dcf.core.lease import Release, release
+from dcf.core.model import RunStatus, StateDoc
 from dcf.core.notices import ready_again, stop_notices
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
-from dcf.core.transition import Transition, clock_of
+from dcf.core.outside_refusals import waits_outside
+from dcf.core.transition import Transition
 from dcf.errors import InvalidArgument
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
-
-How: TypeAlias = Literal["output", "error", "skip"]
-"""How a state is ended: with this output, with a failure, or with its input as its output."""
-
-_MOST_NAMED: Final = 20
-"""Most next states that an answer names; it is stored."""
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -122,7 +113,9 @@ def _why_not(snapshot: Snapshot, wish: Resolve) -> Refusal | None:
 def _why_not_this(wish: Resolve, doc: StateDoc) -> Refusal | None:
     if doc.is_scope:
         return refusals.is_a_scope(wish.state, doc)
-    if not _is_task(doc) and (wish.agents or wish.how == "output"):
+    if doc.waits_outside and wish.agents:
+        return waits_outside(wish.state, doc)
+    if not is_task(doc) and (wish.agents or wish.how == "output"):
         return refusals.has_no_worker(wish.state, doc)
     return None
 
@@ -131,62 +124,24 @@ def _end(
     snapshot: Snapshot, request: RunRequest, wish: Resolve, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
     """End the state and enter what follows, in one transaction."""
-    state, doc, now = wish.state, snapshot.states[wish.state], snapshot.now
-    epoch = doc.lease.next_epoch(now)
-    advance = _advance(snapshot, wish, definition, context, epoch)
-    step = open_transition(snapshot, state, epoch, definition)
-    writes = step.writes
-    writes.states[state] = _left(doc, wish, epoch, now)
-    writes.timers[state] = None
-    writes.claims.update(forgotten_claim(doc))
-    writes.receipts.update(receipts.lost(state, doc, now))
-    writes.events.append(_event(request, wish, doc, epoch))
-    writes.meta.update(_agents_patch(snapshot, wish))
-    if _is_task(doc) and wish.how != "error":
-        writes.outputs[state] = wish.output if wish.how == "output" else snapshot.entries[state].raw
-    more = take(step, snapshot, state, advance, definition, context)
-    if more is not None:
-        return Decision(answer=more)
-    writes.notices.extend(stop_notices({state: doc}))  # only now: closing a scope drops the notices of what is inside
-    answer = RunAnswer(answer=_told(step, wish), at=now)
-    done = step.decision(answer)
-    return replace(done, changes=replace(step.writes, assigned=wish.agents))
-
-
-def _advance(
-    snapshot: Snapshot, wish: Resolve, definition: Definition, context: Mapping[str, Json], epoch: int
-) -> Advance:
-    state, doc, machine = wish.state, snapshot.states[wish.state], definition.machine
-    visits, clock = visits_to_leave(snapshot, state), clock_of(snapshot.now, epoch)
-    if wish.how == "error":
-        fail = engine.fail if wish.handled and _is_task(doc) else engine.break_off
-        return fail(machine, state, visits, wish.error, wish.cause, context, clock)
-    if not _is_task(doc):
-        return engine.wake(machine, state, visits, context, clock)
-    if wish.how == "skip":
-        return engine.skip(machine, state, visits, context, clock)
-    return engine.complete(machine, state, visits, wish.output, context, clock)
-
-
-def _left(doc: StateDoc, wish: Resolve, epoch: int, now: int) -> StateDoc:
-    """Return the state without its holder. A Task that succeeds is closed here, all else by the transition."""
-    free = replace(doc, lease=Lease(epoch=epoch), claim=None, reminders=0)
-    if wish.how == "error" or not _is_task(doc):
-        return free
-    return replace(
-        free,
-        status=Status.SUCCEEDED,
-        kind=None,
-        started_at=doc.started_at or now,
-        finished_at=now,
-        not_before=None,
-        delay_s=None,
+    assert wish.how is not None, "the caller looked"
+    doc = snapshot.states[wish.state]
+    epoch = doc.lease.next_epoch(snapshot.now)
+    ending = End(
+        state=wish.state,
+        how=wish.how,
+        event=_event(request, wish, doc, epoch),
+        output=wish.output,
+        error=wish.error,
+        cause=wish.cause,
+        handled=wish.handled,
+        meta=_agents_patch(snapshot, wish),
     )
-
-
-def _is_task(doc: StateDoc) -> bool:
-    """Return True for a Task, also for one that its retry is to enter again."""
-    return doc.kind in (None, "Task")
+    step = end(snapshot, ending, epoch, definition, context)
+    if isinstance(step, More):
+        return Decision(answer=step)
+    done = step.decision(RunAnswer(answer=_told(step, wish), at=snapshot.now))
+    return replace(done, changes=replace(step.writes, assigned=wish.agents))
 
 
 def _assign(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecision:
@@ -236,17 +191,7 @@ def _event(request: RunRequest, wish: Resolve, doc: StateDoc, epoch: int) -> Eve
 
 
 def _told(step: Transition, wish: Resolve) -> dict[str, Json]:
-    doc = step.writes.states[wish.state]
-    answer: dict[str, Json] = {
-        "state": wish.state,
-        "state_status": doc.status.value,
-        "run_status": step.run_status.value,
-        "next_states": list(step.entered[:_MOST_NAMED]),
-        "next": _ENDED if step.run_status is RunStatus.RUNNING else _OVER,
-    }
-    return answer | ({"assigned": list(wish.agents)} if wish.agents else {})
+    return told_of(step, wish.state) | ({"assigned": list(wish.agents)} if wish.agents else {})
 
 
 _ASSIGNED: Final = "The agents are told, and may take the state; explain_run says why if nobody does."
-_ENDED: Final = "The run goes on with what follows; read_workflow_control_plane shows it."
-_OVER: Final = "The run is over; finalize_workflow writes its audit record."

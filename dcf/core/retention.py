@@ -11,12 +11,16 @@ from typing import Final
 
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.model import RunStatus
-from dcf.core.refusals import run_being_deleted, run_live, run_on_hold
+from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.refusals import run_being_deleted, run_live, run_on_hold, run_request_id_used
 from dcf.errors import UnknownRun
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
+
+_HELD: Final = "Release it: hold_run with hold=false."
+_RELEASED: Final = "Once it is over, delete_run deletes it."
 
 FINALIZED_BY_ITSELF: Final = "finalized by itself: nobody did after the run had ended"
 
@@ -56,46 +60,48 @@ class Deleted:
     meta: Mapping[str, Json] | None = None
 
 
-@record(frozen=True, slots=True, kw_only=True)
-class Held:
-    """The legal hold is as requested; `was_changed` is False if it was so before."""
+def delete(snapshot: Snapshot, workflow_id: str, request: RunRequest) -> Decision[Deleted | Refusal]:
+    """Mark a run as being deleted, for whoever removes its keys; refuse while it is live or on hold.
 
-    workflow_id: str
-    hold: bool
-    was_changed: bool
-
-
-def delete(snapshot: Snapshot, workflow_id: str, reason: str | None) -> Decision[Deleted | Refusal]:
-    """Mark a run as being deleted, for whoever removes its keys; refuse while it is live or on hold."""
+    Receipts go with the run: a repetition finds that there is none. Only the id of another request is refused.
+    """
     meta, document = snapshot.meta, snapshot.meta_document
     if meta is None or document is None:
         return Decision(answer=Deleted(workflow_id=workflow_id, existed=False))
     found = Deleted(workflow_id=workflow_id, existed=True, meta=document)
     if is_being_deleted(document):
         return Decision(answer=found)
+    if snapshot.run_receipts.get(request.key) is not None:
+        return Decision(answer=run_request_id_used())
     if meta.status is RunStatus.RUNNING:
         return Decision(answer=run_live(workflow_id))
     if document.get("hold") is True:
         return Decision(answer=run_on_hold(workflow_id))
-    event = Event(type="RunDeleted", data={} if reason is None else {"reason": reason})
+    event = Event(type="RunDeleted", data=request.told())
     now = to_text(snapshot.now)
     # A finalized run is closed for good: nothing brings it back while its keys are removed.
     mark: dict[str, Json] = {"deleted_at": now, "finalized_at": document.get("finalized_at") or now}
     return Decision(answer=found, changes=Changes(meta=mark, events=[event]))
 
 
-def hold(snapshot: Snapshot, workflow_id: str, reason: str | None, *, is_held: bool) -> Decision[Held | Refusal]:
+def hold(snapshot: Snapshot, workflow_id: str, request: RunRequest, *, is_held: bool) -> RunDecision:
     """Set or release the legal hold of a run, live or ended."""
+    return once(snapshot, request, lambda: _hold(snapshot, workflow_id, request, is_held=is_held))
+
+
+def _hold(snapshot: Snapshot, workflow_id: str, request: RunRequest, *, is_held: bool) -> RunDecision:
     document = snapshot.meta_document
     if document is None:
         raise UnknownRun(workflow_id)
     if is_being_deleted(document):
         return Decision(answer=run_being_deleted(workflow_id))
-    if (document.get("hold") is True) == is_held:
-        return Decision(answer=Held(workflow_id=workflow_id, hold=is_held, was_changed=False))
-    data: dict[str, Json] = {"hold": is_held} | ({} if reason is None else {"reason": reason})
-    changes = Changes(meta={"hold": is_held}, events=[Event(type="RunHeld" if is_held else "RunReleased", data=data)])
-    return Decision(answer=Held(workflow_id=workflow_id, hold=is_held, was_changed=True), changes=changes)
+    was_changed = (document.get("hold") is True) != is_held
+    told: dict[str, Json] = {"hold": is_held, "changed": was_changed, "next": _HELD if is_held else _RELEASED}
+    answer = RunAnswer(answer=told, at=snapshot.now)
+    if not was_changed:
+        return Decision(answer=answer)
+    event = Event(type="RunHeld" if is_held else "RunReleased", data=request.told(hold=is_held))
+    return Decision(answer=answer, changes=Changes(meta={"hold": is_held}, events=[event]))
 
 
 def is_being_deleted(meta: Mapping[str, Json]) -> bool:

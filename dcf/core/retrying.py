@@ -5,7 +5,6 @@ their attempts and retries. Pure; `reopening` finds out what goes on.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Final
 
 from dcf.asl import engine
@@ -23,7 +22,7 @@ from dcf.core.scopes import opened_scope
 from dcf.core.transition import Transition, clock_of
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
 RETRIED: Final = "retried"
@@ -102,6 +101,7 @@ def _retry(
         stateful=definition.stateful,
         revisits=True,
         visited_before=_before(snapshot, halt),
+        signals=snapshot.signals,
     )
     _open_scopes(step, seen, plan, reopened)
     _wait_again(step, snapshot.states, epoch)
@@ -130,7 +130,7 @@ def _enter_again(
     again = {path: replace(entry, retries=(), silent=0) for path, entry in plan.states.items()}
     fresh = [(branch.owner, branch.index) for branch in plan.fresh]
     advance = engine.reopen(
-        definition.machine, again, fresh, {**visits, **again}, context, clock_of(step.now, step.epoch)
+        definition.machine, again, fresh, {**visits, **again}, context, clock_of(step.now, step.epoch, step.signals)
     )
     return take(step, seen, "", advance, definition, context)
 

@@ -43,7 +43,8 @@ class Facts:
     `states` has the open states that were read and the Parallel and Map states around them, which `around` names;
     `unread` counts further open ones. `due` is when the clock must look at a state. `seen` says when agents last called
     a tool. `looked_at` is when any clock looked last, `patience` how long a clock may take. `refusal` says why a small
-    write was refused, `unreadable` what is wrong with the stored workflow.
+    write was refused, `unreadable` what is wrong with the stored workflow. `awaited` names the signals that states
+    wait for.
     """
 
     workflow_id: str
@@ -60,6 +61,7 @@ class Facts:
     refusal: Trouble | None = None
     platform: PlatformTrouble | None = None
     unreadable: str | None = None
+    awaited: Mapping[str, str] = field(default_factory=dict)
     unread: int = 0
 
     @property

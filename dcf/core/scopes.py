@@ -6,12 +6,12 @@ nothing about leases.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from dcf.asl.state_paths import ancestors
 from dcf.asl.steps import Advance, Closed, Entry, OpenScope, Unread, Visit
 from dcf.core.decision import More, Snapshot
 from dcf.core.model import Lease, StateDoc, Status
+from dcf.values.records import replace
 
 NOTHING_KEPT = Entry(raw=None, variables={}, entered_at="")
 """Placeholder for an entry that was not read; see `missing`."""

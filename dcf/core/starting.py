@@ -6,7 +6,7 @@ Pure. What is written is what `creation` and `kickoff` write one after the other
 import base64
 import hashlib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.answers import Created
@@ -21,6 +21,7 @@ from dcf.core.schedule_refusals import start_overdue
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_name
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 MOST_TAGS: Final = 20

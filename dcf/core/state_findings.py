@@ -6,6 +6,7 @@ from typing import Final
 from dcf.core import remedies
 from dcf.core.findings import Cause, Remedy, RunFinding
 from dcf.core.model import Operation, StateDoc
+from dcf.core.outside_findings import about_outside
 from dcf.core.run_facts import NAMED, PATIENCE, Facts, Telling, lasting, listed, moment, ready_since, sighting, text
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
@@ -24,7 +25,7 @@ _MANY_RETRIES: Final = 2
 _MANY_TRIES: Final = 3
 
 
-def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:
+def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:  # noqa: PLR0911 - a line for each case
     """Return why this open state, which waits for no other, is where it is; None if it is about to go on."""
     now = facts.now
     is_later = doc.not_before is not None and doc.not_before > now
@@ -34,6 +35,8 @@ def about_state(path: str, doc: StateDoc, facts: Facts) -> RunFinding | None:
         return _failing(path, doc, facts)
     if is_later:
         return _due_later(path, doc, facts)
+    if doc.waits_outside:
+        return about_outside(path, doc, facts)
     if doc.kind is not None:
         return None  # the clock, or the process that committed, is about to take it further
     if doc.lease.token is not None:

@@ -5,7 +5,7 @@ Used by creation, completion and failure alike. Does not decide who may write.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from dcf.asl.state_paths import ancestors, name_of, split_scope, within
@@ -29,6 +29,7 @@ from dcf.asl.steps import (
     Retried,
     Step,
     Succeeded,
+    TakenSignal,
     WriteResults,
 )
 from dcf.asl.surroundings import Clock
@@ -37,12 +38,14 @@ from dcf.core.attention import JOIN_DELAY, NEVER, REMINDER_DELAY
 from dcf.core.decision import Changes, Decision, Event, Notice, Remaining, Tally
 from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
-from dcf.core.notices import NoticeKind
+from dcf.core.notices import NoticeKind, ready_after, tell_parent
 from dcf.core.scopes import cancelled
+from dcf.core.signals import Signals
+from dcf.core.waiting import begin_waiting, limited, take_signal
 from dcf.values.digest import next_token
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
-from dcf.values.records import record
+from dcf.values.records import record, replace
 
 Answer = TypeVar("Answer")
 
@@ -68,8 +71,9 @@ class Transition:
 
     `stateful` keeps the full entry of each state, since later states may read it; `revisits` removes what is not kept,
     since a state may be entered more than once. `epoch` is the fencing number of the completion: entered states start
-    from it, so that epochs grow along every path. `visited_before` are documents of states that may be entered again,
-    and of the scopes around. While the run is `starting`, nothing is announced; `kick_off` does.
+    from it, so that epochs grow along every path. `left` are states that the claimant may take beyond its number.
+    `visited_before` are documents of states that may be entered again, and of the scopes around. While the run is
+    `starting`, nothing is announced; `kick_off` does. `signals` are those of the run, if they were read.
     """
 
     now: int
@@ -82,8 +86,10 @@ class Transition:
     writes: Changes = field(default_factory=Changes)
     remaining: Remaining = field(default_factory=Remaining)
     run_status: RunStatus = RunStatus.RUNNING
+    signals: Signals | None = None
     entered: tuple[str, ...] = ()
     claimed: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
 
     def apply(self, advance: Advance, claimant: Claimant | None = None) -> None:
         """Record the steps in order, then the end of the run if they led there."""
@@ -136,6 +142,10 @@ class Transition:
                 self._pass(step)
             case OpenTask():
                 self._enter(step, claimant)
+            case TakenSignal():
+                doc = self._opened(step.path, step.source, Status.RUNNING)
+                given = self._given(step.entry, step.effective)
+                self.signals = take_signal(self.writes, step, doc, given, self.signals)
             case OpenWait():
                 self._wait(step)
             case Paused():
@@ -223,6 +233,7 @@ class Transition:
         writes.notices[:] = [told for told in writes.notices if told.state is None or not within(told.state, owner)]
         self.entered = tuple(path for path in self.entered if not within(path, owner))
         self.claimed = tuple(path for path in self.claimed if not within(path, owner))
+        self.left = tuple(path for path in self.left if not within(path, owner))
 
     def _succeed(self, step: Ended) -> None:
         """Close a Wait, Parallel or Map that has ended. A Task is closed by its holder's write."""
@@ -242,15 +253,17 @@ class Transition:
         self._tell("StateSucceeded", step.path, {"epoch": self.epoch})
 
     def _enter(self, step: OpenTask, claimant: Claimant | None) -> None:
-        taker = claimant if claimant is not None and self._may_claim(step.path, claimant) else None
-        doc = self._opened(step.path, step.source, Status.PENDING, taker)
-        if step.timeout_s is not None or step.heartbeat_s is not None:
-            deadline = None if step.timeout_s is None else self.now + step.timeout_s * SECOND
-            doc = replace(doc, deadline=deadline, timeout_s=step.timeout_s, heartbeat_s=step.heartbeat_s)
+        taker = claimant if claimant is not None and self._may_claim(step, claimant) else None
+        if taker is not None and len(self.claimed) >= taker.most:
+            self.left, taker = (*self.left, step.path), None
+        doc = limited(self._opened(step.path, step.source, Status.PENDING, taker), step, self.now, self.epoch)
         self.entered = (*self.entered, step.path)
         self.writes.inputs[step.path] = self._given(step.entry, step.effective)
         self._tell("StateEntered", step.path, self._origin(step.source))
         self.writes.states[step.path] = doc
+        if step.waits_as is not None:
+            self.signals = begin_waiting(self.writes, step, doc, self.now, self.signals)
+            return
         if taker is not None:
             self.claimed = (*self.claimed, step.path)
             self.writes.timers[step.path] = doc.attention(self.now + taker.ttl_s * SECOND)
@@ -258,19 +271,12 @@ class Transition:
             return
         self.writes.timers[step.path] = doc.attention(NEVER if self.starting else self.now + REMINDER_DELAY)
         if not self.starting:
-            told = Notice(
-                type=NoticeKind.READY.value,
-                state=step.path,
-                epoch=self.epoch,
-                source=step.source,
-                reason="upstream_done",
-            )
-            self.writes.notices.append(told)
+            self.writes.notices.append(ready_after(step.path, self.epoch, step.source))
 
-    def _may_claim(self, path: str, claimant: Claimant) -> bool:
+    def _may_claim(self, step: OpenTask, claimant: Claimant) -> bool:
         """Return True if the claimant may lease the state. An assignment that was not read does not count as none."""
-        known = name_of(path) in self.meta.agents and not self.meta.is_paused
-        return known and len(self.claimed) < claimant.most and self.meta.may_take(path, claimant.owner)
+        known = name_of(step.path) in self.meta.agents and not self.meta.is_paused and step.waits_as is None
+        return known and self.meta.may_take(step.path, claimant.owner)
 
     def _wait(self, step: OpenWait) -> None:
         doc = self._opened(step.path, step.source, Status.RUNNING)
@@ -297,6 +303,8 @@ class Transition:
         """Set a failed state to be tried again at a later time; the clock then announces or enters it."""
         doc, task = self.current(step.path), step.task
         assert doc is not None, "only what was entered is tried again"
+        if task is not None and task.waits_as is not None:
+            task = None  # it is entered anew when its time has come, since no worker takes it
         again = replace(
             doc,
             status=Status.PENDING,
@@ -304,12 +312,13 @@ class Transition:
             not_before=step.not_before,
             delay_s=-(-(step.not_before - self.now) // SECOND),
             last_error=_last_error(step),
-            kind=None if task is not None else doc.kind or "Task",
+            kind=None if task is not None else doc.kind if doc.is_scope else "Task",
             lease=Lease(epoch=max(doc.lease.epoch, self.epoch)),
             deadline=None if task is None or task.timeout_s is None else step.not_before + task.timeout_s * SECOND,
             timeout_s=None if task is None else task.timeout_s,
             retries=doc.retries + 1,
             tries_from=doc.attempts,
+            visit=self.epoch if task is not None and task.gets_token else None,
         )
         self.writes.states[step.path] = again
         effective = step.entry.raw if task is None else task.effective
@@ -346,7 +355,7 @@ class Transition:
             self.writes.meta["paused_at"] = None
         self.writes.events.append(event)
         told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=self.epoch, reason=status.value)
-        self.writes.notices.append(told)
+        self.writes.notices.extend((told, *tell_parent(self.meta, self.epoch)))
 
     def _opened(self, state: str, source: str | None, status: Status, claimant: Claimant | None = None) -> StateDoc:
         """Return the document of a new visit, already leased if there is a claimant.
@@ -390,6 +399,6 @@ def _last_error(step: Retried | Caught | Broke) -> str:
     return ": ".join(filter(None, (step.error or "failed", step.cause)))
 
 
-def clock_of(now: int, epoch: int) -> Clock:
+def clock_of(now: int, epoch: int, signals: Signals | None = None) -> Clock:
     """Return the engine's clock for a step; the epoch seeds its random numbers, so that repeating gives the same."""
-    return Clock(now=to_text(now), micros=now, seed=str(epoch))
+    return Clock(now=to_text(now), micros=now, seed=str(epoch), signals={} if signals is None else signals.by_name)

@@ -36,6 +36,11 @@ border-radius:4px;font-size:13px}
 .cancelled,.paused,.partial{color:var(--warn)}
 .picture{overflow-x:auto;border:1px solid var(--line);border-radius:4px;padding:.5rem}
 .picture svg{max-width:100%;height:auto}summary{cursor:pointer;color:var(--soft)}
+@media(max-width:800px){body{padding:.75rem}dl{grid-template-columns:1fr}td.at,td.status{white-space:normal}
+td,th{padding-right:.4rem}}
+@media print{:root{color-scheme:light}body{max-width:none;padding:0;font-size:11px}pre{font-size:9px}
+tr,.finding{break-inside:avoid}thead{display:table-header-group}.picture{overflow:visible}
+details::details-content{content-visibility:visible;block-size:auto}}
 """
 _FACTS: Final = (
     "workflow_name", "created_at", "started_at", "finished_at", "finalized_at", "paused_at", "planner_agent_id",

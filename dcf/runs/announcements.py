@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from typing import Final
 from zlib import crc32
 
+from dcf.core.asking import Asking
 from dcf.core.decision import Snapshot
+from dcf.core.human_tasks import waits_for_person
 from dcf.core.inspection import is_ready
 from dcf.core.model import RunStatus
 from dcf.core.notices import NoticeKind
@@ -18,6 +20,9 @@ from dcf.values.json_text import Json
 
 _MOST_ASKED: Final = 10
 """Most members of a pool that are tried, one after the other, for one event."""
+
+_HUMAN: Final = "human_task"
+"""Type of the events that tell people of a task."""
 
 _ALWAYS_TRUE: Final = frozenset({NoticeKind.FINISHED.value, NoticeKind.CANCELLED.value})
 
@@ -56,13 +61,25 @@ def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     if state is None:
         return entry.type.startswith(NoticeKind.UNSTARTED) and meta.is_started
     doc = snapshot.states.get(state)
+    if entry.type == NoticeKind.ASKED:
+        return doc is None or doc.lease.epoch != entry.epoch or not waits_for_person(doc)
     if doc is None or doc.lease.epoch != entry.epoch or not is_ready(meta, doc, snapshot.now):
         return True
     return entry.state is not None and entry.number < doc.reminders  # a later reminder says the same
 
 
-def event_of(run: RunKeys, entry: OutboxEntry, now: int, payload: Json, mark: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the event to deliver, in the seed's format, with its id and the mark of who sent it."""
+def event_of(
+    run: RunKeys,
+    entry: OutboxEntry,
+    now: int,
+    payload: Json,
+    mark: Mapping[str, Json],
+    asked: Asking | None = None,
+) -> dict[str, Json]:
+    """Return the event to deliver, in the seed's format, with its id and the mark of who sent it.
+
+    `asked` is what its state says of the people that it waits for: a platform that tells them needs no more.
+    """
     event: dict[str, Json] = {
         "type": "workflow_event",
         "event_id": event_id_of(run.workflow_id, entry),
@@ -84,6 +101,8 @@ def event_of(run: RunKeys, entry: OutboxEntry, now: int, payload: Json, mark: Ma
         "input_key": run.input(entry.state),
         "output_key": run.output(entry.state),
     }
+    if entry.type == NoticeKind.ASKED:
+        event |= {"type": _HUMAN, "epoch": entry.epoch, "title": "" if asked is None else asked.title}
     return event
 
 
@@ -93,7 +112,7 @@ def entry_of(event: Mapping[str, Json]) -> OutboxEntry | None:
     parts = event_id.rsplit(":", 2) if isinstance(event_id, str) else []
     if len(parts) < 3 or not parts[1].isdecimal() or not (state is None or isinstance(state, str)):  # noqa: PLR2004
         return None
-    for_planner = event.get("type") != "workflow_event"
+    for_planner = event.get("type") not in {"workflow_event", _HUMAN}
     return OutboxEntry(
         entry_id="",
         type=parts[2],

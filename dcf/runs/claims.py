@@ -6,7 +6,7 @@ Claims at the same time pass over what others are about to take. This module dec
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
@@ -16,6 +16,7 @@ from dcf.core.decision import Decision, Reads, Seeker, Snapshot
 from dcf.core.lease import Acquire
 from dcf.runs.transactions import Transactions
 from dcf.values.digest import fingerprint
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _PAGES: Final = (32, 128)

@@ -6,7 +6,6 @@ the work that it left. States are given by name or, inside Parallel and Map, by 
 
 import secrets
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TypeAlias, TypeVar
 
@@ -26,11 +25,13 @@ from dcf.errors import UnknownState
 from dcf.ports import ItemSource, NoItems
 from dcf.runs.claims import Claims
 from dcf.runs.follow_ups import FollowUps
-from dcf.runs.transactions import Run, Transactions
+from dcf.runs.known_ready import KnownReady
+from dcf.runs.transactions import Run, Transactions, with_secret
 from dcf.store.authors import current_account
 from dcf.store.index import RunIndex
 from dcf.store.runs import Committed, RunStore
-from dcf.values.json_text import Json, byte_length
+from dcf.values.json_text import Json
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 Answer = TypeVar("Answer")
@@ -60,6 +61,7 @@ class ControlPlane:
         self.transactions = Transactions(store)
         self.follow_ups = FollowUps(self.transactions, items)
         self._claims = Claims(self.transactions, self.acquire)
+        self._known = KnownReady()
 
     def hand_over_to(self, hand_over: Callable[[str], object]) -> None:
         """From now on call this with a run's id whenever a commit owes notifications; it must return at once.
@@ -70,21 +72,10 @@ class ControlPlane:
 
     def create(self, request: creation.Create) -> Created | Refusal:
         """Create a run. Repeating the same request returns the run that exists."""
-
-        def size() -> int:
-            return byte_length(request.definition.document) + byte_length(request.run_input)
-
+        request = with_secret(request)
         decide = partial(creation.create, request=request)
-        committed = self._store.create(request.workflow_id, Reads(whole_meta=True), decide, size)
-        answer = committed.answer
-        if isinstance(answer, Created):
-            if not answer.existed:
-                self.transactions.keep(request, answer)  # replaces a cached earlier run of this name
-            self.follow_ups.after(request.workflow_id, committed)
-            is_over = answer.meta.get("status") != RunStatus.RUNNING
-            if answer.existed and is_over and answer.meta.get("finalized_at") is None:
-                self.skip_unreached(request.workflow_id)  # the process that created it may have died before this
-        return answer
+        committed = self._store.create(request.workflow_id, Reads(whole_meta=True), decide, request.size)
+        return self.follow_ups.after_creation(request, committed)
 
     def run(self, workflow_id: str) -> Run:
         """Return the fixed part of the run that exists now. Raise UnknownRun if there is none."""
@@ -176,13 +167,27 @@ class ControlPlane:
         Each is answered as if it came alone; what follow-up work brought is part of the last answer.
         """
         asked = [self._identified(workflow_id, request) for request in requests]
+        owner = asked[-1].owner or ""
+
+        def reads(run: Run) -> Reads:
+            needed = needs.to_update_all(run.definition, asked)
+            known = () if needed.open_states is None else self._known.take(workflow_id, needed.seeker)
+            return needs.by_name(needed, known)
+
+        def decide(run: Run, snapshot: Snapshot) -> Decision[Answers | More]:
+            decision = _update(asked, run, snapshot)
+            if isinstance(decision.answer, More) and decision.answer.page:
+                self._known.forget(workflow_id, owner)
+            return decision
+
         committed: Committed[Answers] = self.transactions.by_definition(
             workflow_id,
-            lambda run: needs.to_update_all(run.definition, asked),
-            partial(_update, asked),
+            reads,
+            decide,
             *(request.state for request in asked),
             ahead=lambda run, answers: needs.to_update_next(run.definition, asked, answers),
         )
+        self._known.keep(workflow_id, owner, committed.answer)
         return self._followed_up(workflow_id, asked, committed)
 
     def exhaust(self, workflow_id: str, path: str) -> None:

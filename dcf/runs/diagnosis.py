@@ -1,20 +1,22 @@
 """Explains why a run does not move: reads the facts, and lets `core.diagnosis` judge them. Never changes a run.
 
 `dcf why`, `dcf show`, `dcf ls --stuck` and the tool `explain_run` all ask here, so that they agree. At most four round
-trips to Redis, however many states a run has.
+trips to Redis, however many states a run has; one more where states wait for signals, and those of a child run.
 """
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dcf.asl.machine import Machine
 from dcf.asl.state_paths import ancestors, join
 from dcf.core import needs
+from dcf.core.decision import Reads
 from dcf.core.definition import Definition
 from dcf.core.diagnosis import diagnose, explain_state
-from dcf.core.findings import RunFinding
-from dcf.core.model import RunStatus
+from dcf.core.findings import Cause, RunFinding
+from dcf.core.model import RunStatus, StateDoc
+from dcf.core.outside_findings import with_child
 from dcf.core.run_facts import PATIENCE, Facts, Telling
 from dcf.core.scopes import fenced, with_scopes
 from dcf.errors import InvalidDefinition, NotFound, StoreUnsuitable, UnknownRun
@@ -23,8 +25,11 @@ from dcf.store.run_signs import RunSigns, RunSignsReader
 from dcf.store.told import Told
 from dcf.values.instants import SECOND, to_text
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 _INTERVALS = 3
+
+_MOST_AWAITED = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +83,7 @@ class Diagnosis:
             if meta.status is RunStatus.RUNNING and facts.refusal is None:
                 facts = self._with_states(workflow_id, facts, path)
         found = diagnose(facts) if path is None else explain_state(facts, path, self._before(workflow_id, path))
+        found = tuple(self._with_child(one) if one is _first_child(found) else one for one in found)
         return Explanation(
             workflow_id=workflow_id,
             status=meta.status,
@@ -91,6 +97,15 @@ class Diagnosis:
         """Return the first finding as one sentence, for a list of runs; None if nothing holds the run up."""
         findings = self.explain(workflow_id).findings
         return findings[0].sentence if findings else None
+
+    def _with_child(self, finding: RunFinding) -> RunFinding:
+        """Return the finding with the first one of the child run that is waited for."""
+        try:
+            child = self.explain(str(finding.evidence["run"]))
+        except NotFound:
+            return with_child(finding, "it has not been started yet.", is_stuck=False)
+        why = child.findings[0].sentence if child.findings else None
+        return with_child(finding, why, is_stuck=child.is_stuck)
 
     def _facts(self, workflow_id: str, signs: RunSigns, definition: Definition | str) -> Facts:
         meta = signs.snapshot.meta
@@ -131,7 +146,24 @@ class Diagnosis:
         still_open = [path for path, doc in states.items() if not doc.status.is_terminal]
         told = {path: _telling(one, states[path].lease.epoch) for path, one in found.told.items() if path in states}
         around = frozenset(owner for path in still_open if "/" in path for owner in ancestors(path))
-        return replace(facts, now=found.snapshot.now, states=states, around=around, telling=told, seen=found.seen)
+        return replace(
+            facts,
+            now=found.snapshot.now,
+            states=states,
+            around=around,
+            telling=told,
+            seen=found.seen,
+            awaited=self._awaited(workflow_id, states),
+        )
+
+    def _awaited(self, workflow_id: str, states: Mapping[str, StateDoc]) -> dict[str, str]:
+        """Return the names of the signals that states wait for: of some of them, since findings name few."""
+        waiting = [path for path, doc in states.items() if doc.waits_outside and doc.kind == "Signal"][:_MOST_AWAITED]
+        if not waiting:
+            return {}
+        given = self._plane.transactions.store.read(workflow_id, Reads(inputs=tuple(waiting))).inputs
+        names = {path: found.get("name") for path, found in given.items() if isinstance(found, dict)}
+        return {path: name for path, name in names.items() if isinstance(name, str)}
 
     def _before(self, workflow_id: str, path: str) -> Iterable[str]:
         """Return the states that may lead to this one: those before it, and before the scopes around it."""
@@ -141,6 +173,11 @@ class Diagnosis:
             owner = ancestors(path)[-1]
             yield owner
             yield from self._before(workflow_id, owner)
+
+
+def _first_child(findings: tuple[RunFinding, ...]) -> RunFinding | None:
+    """Return the first finding on a child run: what holds up the others is found by asking about their states."""
+    return next((one for one in findings if one.cause is Cause.WAITING_FOR_CHILD), None)
 
 
 def _known(due: Mapping[str, int], definition: Definition) -> dict[str, int]:

@@ -4,7 +4,7 @@ Of a run that is not over each page shows the run as it is when that page is rea
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dcf import __version__
 from dcf.asl.state_paths import ancestors
@@ -23,6 +23,7 @@ from dcf.store.runs import RunStore
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

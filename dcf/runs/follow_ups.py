@@ -8,7 +8,6 @@ commits that owe some. This module decides nothing.
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
@@ -17,6 +16,8 @@ from dcf.asl.reading import reader_failure
 from dcf.asl.state_paths import ancestors, join, open_scope
 from dcf.asl.steps import NeedItems
 from dcf.core import finalization, joining, needs
+from dcf.core.answers import Created
+from dcf.core.creation import Create
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.joining import NOTHING_JOINED, Completer, FollowUp, Joined
@@ -27,6 +28,8 @@ from dcf.ports import ItemSource
 from dcf.runs.transactions import Run, Transactions
 from dcf.store.runs import Committed
 from dcf.values.json_text import Json
+from dcf.values.records import replace
+from dcf.values.refusal import Refusal
 
 _log = logging.getLogger(__name__)
 
@@ -63,6 +66,18 @@ class FollowUps:
             by = None if joined.claims else by
             done += 1
         return joined
+
+    def after_creation(self, request: Create, committed: Committed[Created | Refusal]) -> Created | Refusal:
+        """Do what follows the creation of a run, or of a repetition that found the run. Return the answer."""
+        answer = committed.answer
+        if isinstance(answer, Created):
+            if not answer.existed:
+                self._transactions.keep(request, answer)  # replaces a cached earlier run of this name
+            self.after(request.workflow_id, committed)
+            is_over = answer.meta.get("status") != RunStatus.RUNNING
+            if answer.existed and is_over and answer.meta.get("finalized_at") is None:
+                self.skip_unreached(request.workflow_id)  # the process that created it may have died before this
+        return answer
 
     def look(self, workflow_id: str, path: str, by: Completer | None = None) -> Joined:
         """Do what is due about an open scope, if anything. Called by the clock."""

@@ -5,11 +5,11 @@ failover can undo its opening, and a run can be created again under the same id.
 that it was read in, identified by the time of the run's creation, the Map's epoch and the time of its start.
 """
 
-from dataclasses import replace
 from typing import TypeAlias
 
 from dcf.core.decision import More, Reads, Snapshot
 from dcf.core.model import StateDoc, StateInput
+from dcf.values.records import replace
 
 _MOST = 64
 

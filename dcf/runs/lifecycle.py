@@ -4,11 +4,10 @@ Each names what it reads and the pure decision that is made on it (`core/lifecyc
 module decides nothing and sends no Redis command.
 """
 
-import secrets
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final, TypeAlias
 
+from dcf.asl.states import Task
 from dcf.core import lifecycle, needs, resolving
 from dcf.core.decision import Decision, More, Reads, Snapshot
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest
@@ -16,10 +15,12 @@ from dcf.core.refusals import unless_full
 from dcf.core.resolving import Resolve
 from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
 from dcf.store.authors import current_account
 from dcf.store.runs import Committed
 from dcf.values.identifiers import check_agents
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _ALL: Final = 1_000_000
@@ -39,7 +40,7 @@ class Lifecycle:
 
     def cancel(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
         """End a run now: its holders are told to stop, and nothing in it changes any more."""
-        request = _request("cancel_run", reason, request_id)
+        request = run_request("cancel_run", reason, request_id)
         answer = self._on_run(workflow_id, Reads(run_receipts=(request.key,)), request, lifecycle.cancel)
         if isinstance(answer, RunAnswer):
             self._follow_ups.skip_unreached(workflow_id)  # whoever cancelled it before may have died before this
@@ -47,13 +48,13 @@ class Lifecycle:
 
     def pause(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
         """Let nobody get a lease on a state of the run from now on."""
-        request = _request("pause_run", reason, request_id)
+        request = run_request("pause_run", reason, request_id)
         reads = Reads(run_receipts=(request.key,), whole_meta=True)
         return self._on_run(workflow_id, reads, request, lifecycle.pause)
 
     def resume(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Operated:
         """Let a paused run go on."""
-        request = _request("resume_run", reason, request_id)
+        request = run_request("resume_run", reason, request_id)
         reads = Reads(run_receipts=(request.key,), open_states=(0, _ALL))
         return self._on_run(workflow_id, reads, request, lifecycle.resume)
 
@@ -69,9 +70,11 @@ class Lifecycle:
                 "Give an output, an error, skip, or agents to assign.",
             )
         if wish.agents:
-            tasks = set(self._plane.run(workflow_id).definition.skills)
+            # Of a Task that agents do not work on, the decision says so.
+            tasks = {place.name} if isinstance(place.state, Task) else set()
             check_agents({place.name: list(wish.agents)}, tasks, name="agents")
-        committed = self._resolved(workflow_id, _request("resolve_state", reason, request_id, wish), wish)
+        request = run_request("resolve_state", reason, request_id, wish.arguments())
+        committed = self._resolved(workflow_id, request, wish)
         self._follow_ups.after(workflow_id, committed)
         if isinstance(committed.answer, RunAnswer) and wish.agents and "/" in wish.state:
             self._plane.announce_again(workflow_id, (place.name,))  # the other iterations
@@ -99,13 +102,3 @@ class Lifecycle:
         self._follow_ups.after(workflow_id, committed)
         assert not isinstance(committed.answer, More), "these decisions know what they read"
         return committed.answer
-
-
-def _request(verb: str, reason: str | None, request_id: str | None, wish: Resolve | None = None) -> RunRequest:
-    """Return the request, with an id of its own if it came without one: a commit whose reply is lost is repeated."""
-    return RunRequest(
-        verb=verb,
-        request_id=secrets.token_hex(8) if request_id is None else request_id,
-        reason=reason,
-        arguments={} if wish is None else wish.arguments(),
-    )

@@ -4,18 +4,19 @@ A notification is only a hint: the lease decides who works on a state. A run sta
 stand still. Any number of copies may run at once.
 """
 
+import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dcf.asl.state_paths import inside
 from dcf.core.decision import Event, Notice, Snapshot
 from dcf.core.inspection import is_ready
-from dcf.core.notices import NoticeKind
+from dcf.core.notices import TO_RUNS, NoticeKind
 from dcf.core.provenance import mark_of_event
-from dcf.errors import NotFound, StoreUnsuitable, UnknownState
+from dcf.errors import DcfError, NotFound, StoreUnavailable, StoreUnsuitable, UnknownState
 from dcf.ports import Deliverer, Delivery, Post, Undelivered
 from dcf.runs.announcements import entry_of, event_id_of, event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
@@ -25,6 +26,9 @@ from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
 from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told, ToldRecords
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, dump
+from dcf.values.records import replace
+
+_log = logging.getLogger(__name__)
 
 STALLED_S: Final = 30.0
 """Seconds after which an outbox entry that its deliverer did not settle is taken over by another."""
@@ -40,6 +44,9 @@ _NOT_DELIVERED = Delivery()
 
 DeliverAll: TypeAlias = Callable[[Sequence[Post]], Sequence[Delivery]]
 """Delivers several events at once, each by itself."""
+
+ToRun: TypeAlias = Callable[[str, OutboxEntry], object]
+"""Does what an entry says that no agent is told of, but another run (`runs/children.py`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +72,17 @@ class Notifications:
         records: ToldRecords,
         platform: Deliverer,
         together: DeliverAll | None = None,
+        people: Deliverer | None = None,
+        *,
+        to_run: ToRun,
     ) -> None:
-        """Deliver through the platform; with `together` a page at a time, where that is one step for it."""
+        """Deliver through the platform; with `together` a page at a time, where that is one step for it.
+
+        Persons are no agents of a remote platform: what it does not know as one is told through `people`.
+        """
+        self._people = people
         self._plane = plane
+        self._to_run = to_run
         self._together = together
         self._outbox = outbox
         self._records = records
@@ -137,18 +152,37 @@ class Notifications:
         return done + len(self._settle_all(workflow_id, stalled, None))
 
     def _settle_all(self, workflow_id: str, entries: list[OutboxEntry], payload: Json) -> list[Target]:
+        entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
         if not entries:
             return []
         about = {entry.state or entry.about for entry in entries}
         snapshot = self._read(workflow_id, tuple(state for state in about if state is not None))
-        outdated = [entry for entry in entries if is_outdated(entry, snapshot)]
+        outdated, current = list[OutboxEntry](), list[OutboxEntry]()
+        for entry in entries:
+            (outdated if is_outdated(entry, snapshot) else current).append(entry)
         self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD) for entry in outdated])
-        current = [entry for entry in entries if entry not in outdated]
         if self._together is not None:
             return self._settle_together(workflow_id, current, snapshot, payload)
         return [
             target for entry in current for target in self._settle_together(workflow_id, [entry], snapshot, payload)
         ]
+
+    def _is_for_run(self, workflow_id: str, entry: OutboxEntry) -> bool:
+        """Do what an entry says that concerns another run, and remove it; return False for one to an agent.
+
+        If that fails, the entry stays for another try. Agents need not wait for that.
+        """
+        if entry.type not in TO_RUNS:
+            return False
+        try:
+            self._to_run(workflow_id, entry)
+        except StoreUnavailable:
+            raise
+        except DcfError as error:
+            _log.warning("%s of run %s: %s: %s", entry.type, workflow_id, error.code, error.message)
+            return True
+        self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD)])
+        return True
 
     def is_current(self, event: Mapping[str, Json]) -> bool:
         """Return True if an event that waited in an inbox is still true."""
@@ -239,7 +273,9 @@ class Notifications:
         assert snapshot.meta is not None, "read() raises for a run that does not exist"
         event_id = event_id_of(workflow_id, entry)
         mark = mark_of_event(current_author(), snapshot.meta)
-        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark)
+        doc = None if entry.state is None else snapshot.states.get(entry.state)
+        asked = None if doc is None else doc.asked
+        event = event_of(RunKeys(workflow_id), entry, snapshot.now, payload, mark, asked)
         for agent_id in recipients(workflow_id, entry, snapshot):
             yield Post(agent_id=agent_id, event_id=event_id, event=event)
 
@@ -252,7 +288,7 @@ class Notifications:
         """
         failed: list[tuple[str, Delivery]] = []
         for post in self._posts(workflow_id, entry, snapshot, payload):
-            delivery, first = first or self._platform.deliver(post.agent_id, post.event_id, post.event), None
+            delivery, first = first or self._deliver(entry, post), None
             if delivery.failure is None:
                 return _target(entry, post.agent_id, delivery, failed)
             failed.append((post.agent_id, delivery))
@@ -262,6 +298,13 @@ class Notifications:
             return Target(state=entry.state, agent_id=None, reason=entry.reason)
         hopeful = (one for one in failed if one[1].failure is not Undelivered.UNKNOWN_AGENT)
         return _target(entry, *next(hopeful, failed[0]), failed)
+
+    def _deliver(self, entry: OutboxEntry, post: Post) -> Delivery:
+        found = self._platform.deliver(post.agent_id, post.event_id, post.event)
+        is_person = found.failure is Undelivered.UNKNOWN_AGENT and entry.type == NoticeKind.ASKED
+        if not is_person or self._people is None:
+            return found
+        return self._people.deliver(post.agent_id, post.event_id, post.event)
 
     def _read(self, workflow_id: str, states: tuple[str, ...]) -> Snapshot:
         return self._plane.read(workflow_id, states, whole_meta=False, with_data=False)
@@ -282,6 +325,7 @@ class Notifications:
         news = {reason: one for reason, one in news.items() if reason not in known}
         missed = _missed(entry, target, snapshot.now, (*known, *news))
         is_lost = target.delivery.failure is Undelivered.UNKNOWN_AGENT and entry.state is not None
+        is_lost = is_lost and entry.type != NoticeKind.ASKED
         return TellingOutcome(
             events=(*(_failure(entry, *one) for one in news.values()), *(sent if target.sent else ())),
             notices=(_loss(entry),) if is_lost and news else (),

@@ -7,11 +7,13 @@ keys (`store/deletion.py`); both may be repeated by any process.
 from functools import partial
 
 from dcf.core import retention
-from dcf.core.decision import Reads
+from dcf.core.decision import More, Reads
 from dcf.core.finalization import Finalize
-from dcf.core.retention import KEEP_ALL, Deleted, Held, RetentionPolicy
+from dcf.core.operations import RunAnswer
+from dcf.core.retention import KEEP_ALL, Deleted, RetentionPolicy
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.requests import run_request
 from dcf.store.deletion import Deletion
 from dcf.store.outbox import Attention, Outbox
 from dcf.store.runs import RunStore
@@ -35,10 +37,12 @@ class Retention:
         self._deletion = deletion
         self._policy = policy
 
-    def delete(self, workflow_id: str, reason: str | None = None) -> Deleted | Refusal:
+    def delete(self, workflow_id: str, reason: str | None = None, request_id: str | None = None) -> Deleted | Refusal:
         """Delete a run that is over: all its keys and its entries on all lists. Repeated, it finishes what is left."""
-        decide = partial(retention.delete, workflow_id=workflow_id, reason=reason)
-        answer = self._store.transact(workflow_id, Reads(whole_meta=True), decide)
+        request = run_request("delete_run", reason, request_id)
+        decide = partial(retention.delete, workflow_id=workflow_id, request=request)
+        reads = Reads(whole_meta=True, run_receipts=(request.key,))
+        answer = self._store.transact(workflow_id, reads, decide)
         if isinstance(answer, Refusal):
             return answer
         if not answer.existed or answer.meta is None:
@@ -47,11 +51,19 @@ class Retention:
         self._deletion.remove(workflow_id, *self._paths(workflow_id), answer.meta)
         return answer
 
-    def hold(self, workflow_id: str, reason: str | None = None, *, is_held: bool = True) -> Held | Refusal:
-        """Set or release the legal hold; a run on hold is not deleted and does not expire. Raise UnknownRun."""
-        decide = partial(retention.hold, workflow_id=workflow_id, reason=reason, is_held=is_held)
-        answer = self._store.transact(workflow_id, Reads(whole_meta=True), decide)
-        if isinstance(answer, Held) and answer.hold:
+    def hold(
+        self, workflow_id: str, reason: str | None = None, request_id: str | None = None, *, is_held: bool = True
+    ) -> RunAnswer | Refusal:
+        """Set or release the legal hold; a run on hold is not deleted and does not expire. Raise UnknownRun.
+
+        A repetition of a request changes nothing, even if another has released or set the hold since.
+        """
+        request = run_request("hold_run", reason, request_id, {"hold": is_held})
+        decide = partial(retention.hold, workflow_id=workflow_id, request=request, is_held=is_held)
+        reads = Reads(whole_meta=True, run_receipts=(request.key,))
+        answer = self._store.transact(workflow_id, reads, decide)
+        assert not isinstance(answer, More), "this decision knows what it reads"
+        if isinstance(answer, RunAnswer) and is_held and not answer.repeated:
             self._outbox.keep(workflow_id, *self._paths(workflow_id))
         return answer
 

@@ -4,9 +4,8 @@ What an ended run holds is read without being watched, since nothing in it goes 
 open. If the run was retried meanwhile, it is all read again. Decides nothing.
 """
 
-import secrets
 from collections.abc import Iterable, Mapping
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
 from dcf.asl.places import machine_of
 from dcf.asl.state_paths import join, open_scope
@@ -19,9 +18,12 @@ from dcf.core.retrying import Halt
 from dcf.core.scopes import with_scopes
 from dcf.errors import Conflict, UnknownRun
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.requests import run_request
 from dcf.runs.transactions import Run
-from dcf.store.runs import Committed
 from dcf.values.refusal import Refusal
+
+if TYPE_CHECKING:
+    from dcf.store.runs import Committed
 
 _AT_ONCE: Final = 2_000
 """Documents that are read in one round trip."""
@@ -41,8 +43,7 @@ class RunRetrying:
 
     def retry(self, workflow_id: str, *, reason: str | None = None, request_id: str | None = None) -> Retried:
         """Let a run go on where it failed, timed out or was cancelled. Repeating the request gets the same answer."""
-        known_by = secrets.token_hex(8) if request_id is None else request_id
-        request = RunRequest(verb="retry_run", request_id=known_by, reason=reason)
+        request = run_request("retry_run", reason, request_id)
         for _ in range(_MOST_TRIES):
             run = self._transactions.current_run(workflow_id)
             committed = self._committed(workflow_id, run, self._halt(workflow_id, run.definition), request)
@@ -64,7 +65,7 @@ class RunRetrying:
         while True:
             found = self._transactions.on_run(workflow_id, reads, decide)
             if not isinstance(found.answer, More):
-                return Committed(answer=found.answer, remaining=found.remaining, counts=found.counts, owes=found.owes)
+                return cast("Committed[Retried | _OtherEnd]", found)
             reads = needs.add(reads, found.answer)
 
     def _halt(self, workflow_id: str, definition: Definition) -> Halt:
@@ -129,6 +130,7 @@ def _reads(halt: Halt, definition: Definition, request: RunRequest) -> Reads:
         items=items,
         whole_meta=True,
         run_receipts=(request.key,),
+        signals=definition.takes_signals,
     )
 
 

@@ -20,7 +20,7 @@ _ERROR_SHOWN: Final = 200
 """Characters of an error in a summary."""
 
 _SUMMARY: Final = ("workflow_id", "workflow_name", "status", "created_at", "started_at", "finished_at", "finalized_at")
-_MORE_OF_SUMMARY: Final = ("paused_at", "tags", "planner_agent_id", "error", "cause")
+_MORE_OF_SUMMARY: Final = ("paused_at", "tags", "parent", "signals", "planner_agent_id", "error", "cause")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,19 +4,18 @@ Names what is read and the pure decision that is made on it; decides nothing.
 """
 
 import secrets
+from dataclasses import replace
 from functools import partial
 
 from dcf.core.answers import Created
 from dcf.core.decision import Reads
 from dcf.core.definition import Definition, read_definition
-from dcf.core.model import RunStatus
 from dcf.core.repeating import Rerun, link, repeated, request_to_rerun
 from dcf.core.starting import Start, new_id, read_reference, start
 from dcf.errors import UnknownDefinition, UnknownRun
 from dcf.runs.follow_ups import FollowUps
-from dcf.runs.transactions import Transactions
+from dcf.runs.transactions import Transactions, with_secret
 from dcf.store.definitions import KeptDefinitions
-from dcf.values.json_text import byte_length
 from dcf.values.refusal import Refusal
 
 _ALL = 1_000_000
@@ -43,24 +42,13 @@ class Starting:
 
     def start(self, asked: Start) -> Created | Refusal:
         """Create a run and kick it off. Repeating the same request returns the run that exists."""
-        wish = asked.wish
-
-        def size() -> int:
-            return byte_length(wish.definition.document) + byte_length(wish.run_input)
-
+        wish = with_secret(asked.wish)
+        asked = replace(asked, wish=wish)
         known = () if asked.request is None else (asked.request.key,)
         reads = Reads(open_states=(0, _ALL), whole_meta=True, run_receipts=known)
         decide = partial(start, asked=asked)
-        committed = self._transactions.store.create(wish.workflow_id, reads, decide, size)
-        answer = committed.answer
-        if isinstance(answer, Created):
-            if not answer.existed:
-                self._transactions.keep(wish, answer)  # replaces a cached earlier run of this name
-            self._follow_ups.after(wish.workflow_id, committed)
-            is_over = answer.meta.get("status") != RunStatus.RUNNING
-            if answer.existed and is_over and answer.meta.get("finalized_at") is None:
-                self._follow_ups.skip_unreached(wish.workflow_id)  # who created it may have died before this
-        return answer
+        committed = self._transactions.store.create(wish.workflow_id, reads, decide, wish.size)
+        return self._follow_ups.after_creation(wish, committed)
 
     def rerun(self, workflow_id: str, asked: Rerun, request_id: str | None = None) -> Created | Refusal:
         """Repeat a run as a new one, and link both. A repetition that finds the new run links what is not linked."""

@@ -5,7 +5,7 @@ Open states are read first, then ended ones, outer scopes before inner ones. Wha
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
@@ -14,12 +14,14 @@ from dcf.asl.places import resolve
 from dcf.asl.state_paths import ancestors, join, open_scope, split, split_scope
 from dcf.asl.states import Map
 from dcf.core.decision import Reads, Snapshot
-from dcf.core.definition import Definition
+from dcf.core.definition import Definition, read_definition
+from dcf.core.export import ExportedRun
 from dcf.core.model import ScopeBounds, StateDoc
 from dcf.core.scopes import fenced, with_scopes
 from dcf.drawing import Share
 from dcf.store.runs import RunStore
 from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 MOST: Final = 4_000
 """Most documents that are looked for to draw one diagram."""
@@ -72,6 +74,29 @@ def survey(store: RunStore, workflow_id: str, definition: Definition, inside: It
         shares=_shares(store, workflow_id, definition.machine, docs),
         left_out=left_out,
     )
+
+
+def survey_of_export(found: ExportedRun) -> Survey:
+    """Return the status of an exported run's states. Raise InvalidDefinition if its workflow cannot be read.
+
+    States that its workflow does not have are left out: somebody may have changed the file.
+    """
+    machine = read_definition(found.head.get("definition")).machine
+    known = {path: found.state(path) for path in found.states if _is_in(machine, path)}
+    shares = {
+        path: Share(size=int(doc["scope"]["size"]), done=doc["tally"]["done"], failed=doc["tally"]["failed"])
+        for path, doc in known.items()
+        if doc.get("scope") and "tally" in doc and isinstance(resolve(machine, path).state, Map)
+    }
+    statuses = {path: str(doc["status"]) for path, doc in known.items()}
+    return Survey(machine=machine, meta=found.meta, statuses=statuses, shares=shares, left_out=0)
+
+
+def _is_in(machine: Machine, path: str) -> bool:
+    try:
+        return resolve(machine, path) is not None
+    except (KeyError, ValueError, IndexError):
+        return False
 
 
 def current(docs: Docs) -> dict[str, StateDoc]:

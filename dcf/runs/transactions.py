@@ -3,25 +3,29 @@
 Repeats a decision that asked for more documents, or that used the definition of an expired run. Decides nothing.
 """
 
+import secrets
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, TypeVar, cast
 
 from dcf.asl.places import Place
 from dcf.asl.state_paths import ancestors, join
+from dcf.asl.surroundings import RunContext
 from dcf.core import needs
 from dcf.core.answers import Created
 from dcf.core.context import context_of
 from dcf.core.creation import Create
 from dcf.core.decision import Decision, More, Reads, Snapshot
-from dcf.core.definition import Definition, read_definition
+from dcf.core.definition import Definition, gives_tokens, read_definition
 from dcf.core.model import Meta, StateDoc
 from dcf.core.scopes import fenced
 from dcf.errors import StoreUnsuitable, UnknownRun, UnknownState
 from dcf.runs.kept_scopes import KeptScopes
 from dcf.store.runs import Committed, RunStore
 from dcf.values.json_text import Json
+from dcf.values.records import replace
+from dcf.values.task_tokens import SECRET_BYTES
 
 Answer = TypeVar("Answer")
 
@@ -35,7 +39,7 @@ class Run:
     definition: Definition
     sha256: str
     created_at: str
-    context: Mapping[str, Json]
+    context: RunContext
 
     def is_that_of(self, meta: Meta) -> bool:
         """Return True if `meta` is of this very run, not of a later one created under the same name."""
@@ -47,6 +51,11 @@ ByRun: TypeAlias = Callable[[Run, Snapshot], Decision[Answer | More]]
 
 def _nothing(_: Run, __: object) -> None:
     """Read nothing ahead."""
+
+
+def with_secret(wish: Create) -> Create:
+    """Return the request with a secret for the run's task tokens, if its workflow has any."""
+    return replace(wish, secret=secrets.token_hex(SECRET_BYTES)) if gives_tokens(wish.definition) else wish
 
 
 class Transactions:
@@ -74,7 +83,7 @@ class Transactions:
 
     def keep(self, request: Create, created: Created) -> None:
         """Cache the fixed part of a run that was just created."""
-        self._add(request.workflow_id, request.definition, created.meta)
+        self._add(request.workflow_id, request.definition, {**created.meta, "secret": request.secret})
 
     def path(self, workflow_id: str, state: str) -> str:
         """Return the path that a caller means. A state's name is its path, unless the name looks like a path."""
@@ -154,7 +163,8 @@ class Transactions:
 
     def _add(self, workflow_id: str, definition: Definition, facts: Mapping[str, Json]) -> Run:
         created_at = str(facts.get("created_at") or "")
-        context = context_of(workflow_id, definition.name, facts.get("input"), created_at)
+        secret = str(facts.get("secret") or "")
+        context = context_of(workflow_id, definition.name, facts.get("input"), created_at, secret)
         sha256 = str(facts.get("definition_sha256"))
         if max(len(self._runs), len(self._definitions)) >= _CACHED_RUNS:
             self._runs.clear()

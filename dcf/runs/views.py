@@ -5,7 +5,6 @@ iterations a Map has.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -14,12 +13,16 @@ from dcf.core import codec, needs
 from dcf.core.decision import Reads
 from dcf.core.definition import Definition
 from dcf.core.scopes import fenced, with_scopes
+from dcf.core.signals import NO_SIGNALS
 from dcf.errors import InvalidArgument
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.insides import members, pick
 from dcf.runs.standing import RunView, StateView, view_of
 from dcf.store.runs import RunStore
 from dcf.store.told import NEVER_TOLD, ToldRecords
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+from dcf.values.records import replace
 
 if TYPE_CHECKING:
     from dcf.runs.survey import Survey
@@ -58,7 +61,7 @@ class RunViews:
             meta=found.meta,
             now=found.now,
             states={state: view_of(found, paths[state], doc, found.meta) for state, doc in docs.items()},
-            document=codec.whole_meta(found.meta_document or {}),
+            document=dict(codec.whole_meta(found.meta_document or {})) | self._signals(workflow_id, asked=whole_meta),
         )
 
     def overview(self, workflow_id: str, *, each: int = EACH, most: int = MOST) -> RunView:
@@ -84,9 +87,17 @@ class RunViews:
             meta=run.meta,
             now=found.now,
             states={one.path: one for one in views if "/" not in one.path or not one.doc.status.is_terminal},
-            document=codec.whole_meta(run.meta_document or {}),
+            document=dict(codec.whole_meta(run.meta_document or {})) | self._signals(workflow_id),
             more=picked.more,
         )
+
+    def _signals(self, workflow_id: str, *, asked: bool = True) -> dict[str, Json]:
+        """Return the signals that a run keeps, without their payloads; nothing where it keeps none."""
+        if not asked or not self._plane.transactions.run(workflow_id).definition.takes_signals:
+            return {}
+        kept = (self._store.read(workflow_id, Reads(signals=True)).signals or NO_SIGNALS).kept
+        shown: list[Json] = [{"number": one.number, "name": one.name, "at": to_text(one.at)} for one in kept]
+        return {"signals": shown} if shown else {}
 
     def each_state(
         self,

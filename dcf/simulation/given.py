@@ -15,13 +15,34 @@ from dcf.errors import InvalidArgument
 from dcf.values.json_text import MAX_BYTES, Json, check
 
 Answer: TypeAlias = Mapping[str, Json]
-"""The answer of a Task to one call: `{output}`, `{error, cause}`, `{timed_out}` or `{never}`."""
+"""The answer of a Task to one call: `{output}`, `{error, cause}`, `{timed_out}` or `{never}`.
+
+With `after` it comes so many seconds later, if the Task has not timed out by then.
+"""
 
 Mocks: TypeAlias = Mapping[str, Answer | Sequence[Answer]]
 """The answers of each Task by its name, call by call. An answer with an `input` is used first for that input."""
 
 _KINDS: Final = frozenset({"output", "error", "cause", "timed_out", "never"})
 _ALL_MOCKS_BYTES: Final = 64 * MAX_BYTES
+_LONGEST_S: Final = 99_999_999
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedTask:
+    """A Task that is to be answered: its name and path, its input, and which attempt of which visit this is.
+
+    `visit` is a number that grows with each visit; `at` is the virtual time in microseconds.
+    """
+
+    name: str
+    path: str
+    given: Json
+    attempt: int
+    visit: int
+    at: int
+    timeout_s: int | None = None
+    heartbeat_s: int | None = None
 
 
 class Answers:
@@ -30,8 +51,9 @@ class Answers:
     def __init__(self, mocks: Mocks) -> None:
         self._left = {name: list(answers) for name, answers in _read(mocks).items()}
 
-    def take(self, name: str, given: Json) -> Answer:
-        """Return the next answer of a Task to this input; a Task without answers returns its input."""
+    def take(self, task: AskedTask) -> Answer:
+        """Return the next answer of a Task to its input; a Task without answers returns its input."""
+        name, given = task.name, task.given
         answers = self._left.get(name, [])
         exact = next((answer for answer in answers if "input" in answer and answer["input"] == given), None)
         answer = exact or (answers[0] if answers else None)
@@ -53,11 +75,17 @@ def _read(mocks: Mocks) -> dict[str, list[Answer]]:
                 raise _wrong(f"An answer of the Task '{name[:80]}' is none.")
             if not (_is_words(answer.get("error")) and _is_words(answer.get("cause"))):
                 raise _wrong(f"The error and the cause of the Task '{name[:80]}' must be strings.")
+            if not (_is_time(answer.get("after", 0))):
+                raise _wrong(f"`after` of the Task '{name[:80]}' must be a number of seconds.")
     return found
 
 
 def _is_words(value: Json) -> bool:
     return value is None or isinstance(value, str)
+
+
+def _is_time(value: Json) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LONGEST_S
 
 
 def _wrong(message: str) -> InvalidArgument:

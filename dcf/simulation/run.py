@@ -39,7 +39,7 @@ from dcf.asl.steps import (
 )
 from dcf.asl.surroundings import SECOND, Clock
 from dcf.errors import InvalidArgument, InvalidDefinition, StateError
-from dcf.simulation.given import Answer, Answers, GivenFiles, Mocks, context_of
+from dcf.simulation.given import Answer, Answers, AskedTask, GivenFiles, Mocks, context_of
 from dcf.simulation.trace import Trace
 from dcf.values.json_text import Json, check, dump, load, parse_workflow
 
@@ -68,11 +68,38 @@ def simulate(
     `bucket/key` to the text that an ItemReader reads there. Raises InvalidDefinition with every problem found, and
     InvalidArgument for anything else that cannot be run.
     """
+    answer = Answers({} if mocks is None else mocks).take
+    played = play(definition, run_input, answer, schedule=schedule, context=context, files=files, seed=seed)
+    return {**played.end, "trace": played.trace, "task_calls": played.task_calls}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """A simulated run: its end, its trace with the seconds at which each entry happened, and the calls of tasks."""
+
+    end: Mapping[str, Json]
+    trace: list[Json]
+    times: list[float]
+    task_calls: list[Json]
+    elapsed_s: float
+
+
+def play(
+    definition: Json,
+    run_input: Json,
+    answer: Callable[[AskedTask], Answer],
+    *,
+    schedule: random.Random | None = None,
+    context: Mapping[str, Json] | None = None,
+    files: Mapping[str, str] | None = None,
+    seed: str = "simulation",
+) -> Played:
+    """Run a machine to its end as `simulate` does; `answer` is asked at each Task."""
     document = parse_workflow(definition, name="definition", max_bytes=MAX_DEFINITION)
     simulation = _Simulation(
         machine=_machine(dump(document.get("asl", document) if isinstance(document, dict) else document)),
         context=context_of(check(run_input, name="run_input"), _text(_START), {} if context is None else context),
-        answers=Answers({} if mocks is None else mocks),
+        answer=answer,
         files=files or {},
         schedule=schedule,
         seed=seed,
@@ -111,7 +138,7 @@ class _SimulatedScope:
 class _Simulation:
     machine: Machine
     context: Mapping[str, Json]
-    answers: Answers
+    answer: Callable[[AskedTask], Answer]
     files: Mapping[str, str]
     schedule: random.Random | None
     seed: str
@@ -121,13 +148,15 @@ class _Simulation:
     scopes: dict[str, _SimulatedScope] = field(default_factory=dict)
     due: list[_Due] = field(default_factory=list)
     task_calls: list[Json] = field(default_factory=list)
+    begun: dict[str, tuple[int, int]] = field(default_factory=dict)
+    times: list[float] = field(default_factory=list)
     end: dict[str, Json] | None = None
     trace: Trace = field(init=False)
 
     def __post_init__(self) -> None:
         self.trace = Trace(machine=self.machine)
 
-    def run(self, run_input: Json) -> dict[str, Any]:
+    def run(self, run_input: Json) -> Played:
         limit = self.machine.timeout_s
         deadline = None if limit is None else self.now + limit * SECOND
         self._apply(engine.start(self.machine, run_input, self.context, self._clock()))
@@ -141,7 +170,16 @@ class _Simulation:
             else:
                 self._let_pass(event.at)
                 self._happen(event)
-        return {**self.end, "trace": self.trace.events, "task_calls": self.task_calls}
+        return Played(
+            end=self.end,
+            trace=self.trace.events,
+            times=self.times,
+            task_calls=self.task_calls,
+            elapsed_s=self._elapsed(),
+        )
+
+    def _elapsed(self) -> float:
+        return (self.now - _START) / SECOND
 
     def _let_pass(self, until: int) -> None:
         if until > _END_OF_TIME:
@@ -167,7 +205,9 @@ class _Simulation:
             self._call(engine.wake, event.path)
             return
         answer = self._answer(event.task) if event.answer is None else event.answer
-        if event.answer is None and (answer.get("timed_out") or answer.get("never")):
+        if event.answer is None and answer.get("after"):
+            self._delay(event.task, answer)
+        elif event.answer is None and (answer.get("timed_out") or answer.get("never")):
             self._let_expire(event.task, answer)
         elif "output" in answer:
             self._call(engine.complete, event.path, answer["output"])
@@ -191,6 +231,7 @@ class _Simulation:
         for step in advance.steps:
             self.trace.record(step, self.visits)
             self._take(step)
+        self.times.extend([self._elapsed()] * (len(self.trace.events) - len(self.times)))
         match advance.outcome:
             case Succeeded(output=output):
                 self.end = {"status": "SUCCEEDED", "output": output}
@@ -203,6 +244,7 @@ class _Simulation:
     def _take(self, step: Step) -> None:
         match step:
             case OpenTask():
+                self.begun[step.path] = (self.calls, 0)
                 self._open_task(step, self.now)
             case OpenWait() | Paused():
                 self.visits[step.path] = step.entry
@@ -299,7 +341,29 @@ class _Simulation:
     def _answer(self, task: OpenTask) -> Answer:
         name = self.trace.name(task.path)
         self.task_calls.append({"state": name, "path": task.path, "input": task.effective})
-        return self.answers.take(name, task.effective)
+        visit, attempts = self.begun[task.path]
+        self.begun[task.path] = (visit, attempts + 1)
+        return self.answer(
+            AskedTask(
+                name=name,
+                path=task.path,
+                given=task.effective,
+                attempt=attempts + 1,
+                visit=visit,
+                at=self.now,
+                timeout_s=task.timeout_s,
+                heartbeat_s=task.heartbeat_s,
+            )
+        )
+
+    def _delay(self, task: OpenTask, answer: Answer) -> None:
+        """Let an answer come later, or the task time out before it does."""
+        limit_s = min(task.timeout_s or DEFAULT_TIMEOUT_S, task.heartbeat_s or DEFAULT_TIMEOUT_S)
+        if answer["after"] >= limit_s:
+            self._let_expire(task, {"never": True})
+        else:
+            at = self.now + round(answer["after"] * SECOND)
+            self.due.append(_Due(at=at, what="expires", path=task.path, task=task, answer=answer))
 
     def _let_expire(self, task: OpenTask, answer: Answer) -> None:
         timeout, heartbeat = task.timeout_s or DEFAULT_TIMEOUT_S, task.heartbeat_s or DEFAULT_TIMEOUT_S

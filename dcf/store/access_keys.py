@@ -6,7 +6,7 @@ once and together keep its rates.
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hmac import compare_digest
 from typing import Final
 
@@ -25,6 +25,7 @@ from dcf.core.access import (
     why_refused,
     write_key,
 )
+from dcf.core.outside_refusals import starts_nothing
 from dcf.core.quotas import DEFAULTS, Account, Amount, Quotas, with_own
 from dcf.errors import StoreUnavailable, UnknownKey
 from dcf.store import keys
@@ -32,6 +33,8 @@ from dcf.store.connection import Command, Connections
 from dcf.store.documents import Documents, Verdict, micros
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
+from dcf.values.records import replace
+from dcf.values.refusal import Refusal
 
 _ID_BYTES = 6
 _PAGE: Final = 500
@@ -99,6 +102,7 @@ class AccessKeys:
         life_s: int | None,
         remembered: bool = True,
         quotas: Mapping[str, Amount] | None = None,
+        groups: tuple[str, ...] = (),
     ) -> NewKey:
         """Generate a key and store its digest. The list entry is written first, so it may lack its record.
 
@@ -122,6 +126,7 @@ class AccessKeys:
                 label=label,
                 expires_at=None if life_s is None else now + life_s * SECOND,
                 quotas=quotas or {},
+                groups=groups,
             )
             listed = ("ZADD", keys.KEY_INDEX, now, key_id)
             return Verdict(
@@ -206,6 +211,17 @@ class AccessKeys:
             was_counted=bool(was_counted),
         )
         return record, account, micros(clock)
+
+    def account_of(self, name: str) -> Account | Refusal | None:
+        """Return the account of a caller by its name; a refusal if its key may start no runs, None if it has no key."""
+        if not name.startswith(KEY_CALLER):
+            return None
+        key_id = name.removeprefix(KEY_CALLER)
+        document, now = self._documents.read(keys.access_key(key_id))
+        record = None if document is None else read_key(document)
+        if record is None or record.standing(now) != "active" or Scope.PLAN not in record.scopes:
+            return starts_nothing(name)
+        return Account(key_id=key_id, quotas=with_own(self._quotas, record.quotas))
 
     def holds(self, caller: Caller) -> bool:
         """Return True if the key that this caller came with is still valid."""

@@ -9,7 +9,7 @@ writes.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.catalog import Counts, Cursor, RunPage, RunQuery, RunRow, read_row
@@ -19,6 +19,7 @@ from dcf.store.connection import Command, Connections, Reply, checked
 from dcf.store.documents import micros
 from dcf.store.keys import RunKeys
 from dcf.values.json_text import load
+from dcf.values.records import replace
 
 _SPARE: Final = 14
 """Entries read beyond the page, in place of stale ones."""
@@ -36,7 +37,7 @@ _STATES: Final = "$.states[0:101]"
 
 _FIELDS: Final = (
     *("$.status", "$.workflow_name", "$.workflow_version", "$.definition_sha256", "$.tags", "$.created_at"),
-    *("$.finished_at", "$.finalized_at", "$.paused_at", "$.hold", _STATES),
+    *("$.finished_at", "$.finalized_at", "$.paused_at", "$.hold", "$.parent", _STATES),
 )
 _AGENTS: Final = "$.agents"
 

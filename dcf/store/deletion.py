@@ -14,7 +14,9 @@ from dcf.core.model import RunStatus
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
 from dcf.store.index import UNLIST
+from dcf.store.key_kinds import KEY_KINDS
 from dcf.store.keys import RunKeys
+from dcf.store.people_keys import asked_in
 from dcf.store.quotas import forget_run
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
@@ -64,7 +66,7 @@ class Deletion:
         for index in (*_STATUS_LISTS, *sorted(faceted.difference(_STATUS_LISTS)), keys.STUCK, keys.LIVE, keys.RUNS):
             yield ("ZREM", index, workflow_id)
         yield ("ZREM", keys.due(workflow_id), workflow_id)
-        yield ("DEL", keys.workers(workflow_id))
+        yield ("DEL", keys.workers(workflow_id), asked_in(workflow_id))
         creator = meta.get("created_by")
         if isinstance(creator, str) and creator.startswith(KEY_CALLER):
             yield forget_run(creator.removeprefix(KEY_CALLER), workflow_id)
@@ -75,7 +77,7 @@ _STATUS_LISTS: Final = tuple(keys.runs_by("status", status) for status in RunSta
 
 def _parted(run: RunKeys, found: Sequence[str]) -> tuple[list[str], list[str]]:
     """Return the keys that the run has once, and those of its states; the former tell which of the latter there are."""
-    once = {run.of(kind) for kind, how in keys.KEY_KINDS.items() if "run" in how.per}
+    once = {run.of(kind) for kind, how in KEY_KINDS.items() if "run" in how.per}
     return [key for key in found if key in once], [key for key in found if key not in once]
 
 

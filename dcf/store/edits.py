@@ -21,7 +21,7 @@ from dcf.store.documents import micros
 from dcf.store.key_parts import encode_state
 from dcf.store.keys import RunDocument
 from dcf.store.quotas import DocumentWrite, charge, document_command, receipt_command, refusal_in
-from dcf.store.writing import due_command, event_command, facet_commands
+from dcf.store.writing import due_command, event_commands, facet_commands
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, dump, load
 from dcf.values.refusal import Refusal
@@ -190,7 +190,7 @@ class _Subject:
                 if key != self.key and around.state is not None
             ]
             if written.event is not None:
-                commands.append(event_command(self.of.run, written.event))
+                commands += event_commands(self.of.run, [written.event])
             if written.look_now and self.of.state is not None:
                 commands.append(("ZADD", self.of.run.timers, "XX", "LT", 1, encode_state(self.of.state)))
         return [*commands, ("SET", self.receipt, dump(written.receipt), "EX", written.life_s)]

@@ -1,19 +1,26 @@
 """A run's history: its event stream, read in pages. Reading never writes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
+from typing import Final
 
 from dcf.store.connection import Connections
-from dcf.store.event_fields import read_event
+from dcf.store.event_fields import read_events
 from dcf.store.keys import RunKeys
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json
 
-_MILLISECOND = 1000
+_MILLISECOND: Final = 1000
+_END: Final = "+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Happening:
-    """One entry. Its stream id gives the order, `at` is the server's time, `by` the caller (None: dcf itself)."""
+    """One event. Its id gives the order, `at` is the server's time, `by` the caller (None: dcf itself).
+
+    The id is that of its entry in the stream, with its number there (`1795393221372-0.2`) unless it is the first.
+    """
 
     event_id: str
     at: str
@@ -35,26 +42,43 @@ class History:
         self._connections = connections
 
     def after(self, workflow_id: str, event_id: str = "0", limit: int = 1000) -> list[Happening]:
-        """Return the entries after this event, oldest first."""
-        key = RunKeys(workflow_id).events
-        (found,) = self._connections.send(("XRANGE", key, f"({event_id}", "+", "COUNT", limit))
-        return [_happening(entry_id, fields) for entry_id, fields in found]
+        """Return the events after this one, oldest first: so many at most, and fewer only if there are no more."""
+        found = self._entries("XRANGE", workflow_id, event_id, _END, limit)
+        last = _place(event_id)
+        later = (one for entry in found for one in happenings(*entry) if _place(one.event_id) > last)
+        return list(islice(later, limit))
 
-    def newest_before(self, workflow_id: str, event_id: str = "+", limit: int = 1000) -> list[Happening]:
-        """Return the entries before this event, newest first."""
-        key, last = RunKeys(workflow_id).events, event_id if event_id == "+" else f"({event_id}"
-        (found,) = self._connections.send(("XREVRANGE", key, last, "-", "COUNT", limit))
-        return [_happening(entry_id, fields) for entry_id, fields in found]
+    def newest_before(self, workflow_id: str, event_id: str = _END, limit: int = 1000) -> list[Happening]:
+        """Return the events before this one, newest first: so many at most, and fewer only if there are no more."""
+        found = self._entries("XREVRANGE", workflow_id, event_id, "-", limit)
+        newest_first = (one for entry in found for one in reversed(list(happenings(*entry))))
+        if event_id == _END:
+            return list(islice(newest_first, limit))
+        first = _place(event_id)
+        return list(islice((one for one in newest_first if _place(one.event_id) < first), limit))
+
+    def _entries(
+        self, command: str, workflow_id: str, event_id: str, end: str, limit: int
+    ) -> list[tuple[bytes, list[bytes]]]:
+        """Read from the entry of an event on: one entry more, since that one may have nothing that is wanted."""
+        entry_id, key = event_id.partition(".")[0], RunKeys(workflow_id).events
+        (found,) = self._connections.send((command, key, entry_id, end, "COUNT", limit + 1))
+        return list(found)
 
 
-def _happening(entry_id: bytes, fields: list[bytes]) -> Happening:
-    event, author = read_event(dict(zip(map(bytes.decode, fields[::2]), fields[1::2], strict=True)))
-    event_id = entry_id.decode()
-    return Happening(
-        event_id=event_id,
-        at=to_text(int(event_id.partition("-")[0]) * _MILLISECOND),
-        type=event.type,
-        state=event.state,
-        data=dict(event.data),
-        by=author,
-    )
+def happenings(entry_id: bytes, fields: list[bytes]) -> Iterator[Happening]:
+    """Yield the events of an entry, in order."""
+    events, author = read_events(dict(zip(map(bytes.decode, fields[::2]), fields[1::2], strict=True)))
+    name = entry_id.decode()
+    at = to_text(int(name.partition("-")[0]) * _MILLISECOND)
+    for number, event in enumerate(events):
+        event_id = f"{name}.{number}" if number else name
+        data = dict(event.data)
+        yield Happening(event_id=event_id, at=at, type=event.type, state=event.state, data=data, by=author)
+
+
+def _place(event_id: str) -> tuple[int, int, int]:
+    """Return the place of an event in the history: the time and number of its entry, and its number there."""
+    entry_id, _, number = event_id.partition(".")
+    at, _, sequence = entry_id.partition("-")
+    return int(at), int(sequence or 0), int(number or 0)

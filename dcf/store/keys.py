@@ -4,10 +4,12 @@
 |---|---|---|---|
 | `cp:wf:<id>:meta`, `:definition`, `:state:<s>` | JSON | a run's transactions | the run's retention |
 | `dp:wf:<id>:input:<s>`, `:entry:<s>`, `:output:<s>`, `:audit:finalize` | JSON | a run's transactions | the run's retention |
+| `dp:wf:<id>:signals` | JSON | sending a signal, entering a state that waits for one: those that no state has taken | the run's retention |
 | `dp:wf:<id>:items:<s>`, `:results:<s>` | JSON | opening a Map; joining one that has a ResultWriter | the run's retention |
 | `cp:wf:<id>:join:<s>` | hash | the end of each branch or iteration: how many ended, how many failed | the run's retention |
 | `cp:wf:<id>:events`, `:outbox` | stream | a run's transactions; the outbox is trimmed by acknowledging | the run's retention |
 | `cp:wf:<id>:told` | hash | delivery of notifications: by state, what was sent last and what failed last | the run's retention |
+| `cp:wf:<id>:secret` | string | creation of a run that has task tokens: what they are made with | the run's retention |
 | `cp:wf:<id>:barrier` | string | a transaction that waits for replicas (`DCF_WAIT_REPLICAS`) | a minute |
 | `cp:wf:<id>:taking:<s>` | string | reading open states to claim one: which claim is about to take it, so that others take another | 50 ms; in no file and on no replica |
 | `cp:wf:<id>:timers` | sorted set | a run's transactions; open states by when the clock must look at them | the run's retention |
@@ -60,9 +62,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal
 from zlib import crc32
 
+from dcf.store.key_kinds import KEY_KINDS, Per
 from dcf.store.key_parts import decode_state, encode_state
 
 _RUN_KEY = re.compile(r"(?:cp|dp):wf:([A-Za-z0-9][A-Za-z0-9_.-]{0,63}):([a-z]+)(?::(.+))?\Z", re.ASCII | re.DOTALL)
@@ -208,47 +211,6 @@ def gone(agent_id: str) -> str:
     return f"cp:idx:gone:{agent_id}"
 
 
-Per: TypeAlias = Literal["run", "state", "scope", "branch"]
-"""What a kind of key exists once for: the run, each state, each scope (opened Parallel or Map), or each branch.
-
-One that is soon gone by itself is not listed for any of them.
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class KeyKind:
-    """One kind of key of a run: the text before and after its name, and what it exists once for."""
-
-    prefix: Literal["cp", "dp"]
-    per: tuple[Per, ...]
-    is_document: bool = False
-    suffix: str = ""
-
-
-KEY_KINDS: Final[Mapping[str, KeyKind]] = {
-    "meta": KeyKind("cp", ("run",), is_document=True),
-    "definition": KeyKind("cp", ("run",), is_document=True),
-    "events": KeyKind("cp", ("run",)),
-    "outbox": KeyKind("cp", ("run",)),
-    "told": KeyKind("cp", ("run",)),
-    "timers": KeyKind("cp", ("run",)),
-    "scopes": KeyKind("cp", ("run",)),
-    "claims": KeyKind("cp", ("run",)),
-    "receipts": KeyKind("cp", ("run",)),
-    "barrier": KeyKind("cp", ("run",)),
-    "taking": KeyKind("cp", ()),
-    "audit": KeyKind("dp", ("run",), is_document=True, suffix=":finalize"),
-    "state": KeyKind("cp", ("state",), is_document=True),
-    "input": KeyKind("dp", ("state",), is_document=True),
-    "entry": KeyKind("dp", ("state",), is_document=True),
-    "output": KeyKind("dp", ("state", "branch"), is_document=True),
-    "items": KeyKind("dp", ("scope",), is_document=True),
-    "results": KeyKind("dp", ("scope",), is_document=True),
-    "join": KeyKind("cp", ("scope",)),
-}
-"""All kinds of keys of a run."""
-
-
 @dataclass(frozen=True)
 class RunKeys:
     """The keys of one run, each of a kind in `KEY_KINDS`. Each is made once; `keys_of` keeps those of the latest runs."""
@@ -301,6 +263,11 @@ class RunKeys:
         return self.of("receipts")
 
     @cached_property
+    def secret(self) -> str:
+        """What the run's task tokens are made with."""
+        return self.of("secret")
+
+    @cached_property
     def barrier(self) -> str:
         """Small write before WAIT, which waits for replicas."""
         return self.of("barrier")
@@ -309,6 +276,11 @@ class RunKeys:
     def audit(self) -> str:
         """The audit record that finalizing writes."""
         return self.of("audit")
+
+    @cached_property
+    def signals(self) -> str:
+        """The signals that no state has taken yet."""
+        return self.of("signals")
 
     def state(self, path: str) -> str:
         """Return the key of a state's document."""

@@ -10,6 +10,8 @@ from functools import partial
 from typing import Final, TypeAlias
 
 from dcf.core.catalog import Facet, facets_of, listed_at
+from dcf.core.codec import read_state
+from dcf.core.human_tasks import waits_for_person
 from dcf.core.listings import ListFlaw, ListKind, dangling, lists_of_run
 from dcf.core.vitals import SweepResult, Trouble
 from dcf.store import keys
@@ -18,6 +20,7 @@ from dcf.store.connection import Command, Connection, Connections, Reply, checke
 from dcf.store.documents import micros
 from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
+from dcf.store.people_keys import ASKED, read_member
 from dcf.store.quotas import NEVER, forget_document, forget_run
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
@@ -121,15 +124,40 @@ def _removal(flaw: ListFlaw) -> Command:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _List:
-    """A kind of index: the key that each of its entries should have, and the age from which an entry is checked."""
+    """A kind of index: the key that each of its entries should have, and the age from which an entry is checked.
+
+    Where the existence of the document alone does not tell, `is_there` judges it.
+    """
 
     kind: ListKind
     key_of: Callable[[str], str]
     judged_before: Callable[[int], int] = lambda now: now - _GRACE
+    is_there: Callable[[Json], bool] | None = None
+
+    def look(self, name: str) -> Command:
+        """Return the command that asks for what an entry names."""
+        key = self.key_of(name)
+        return ("EXISTS", key) if self.is_there is None else ("JSON.MGET", key, "$")
+
+    def judge(self, reply: Reply) -> bool:
+        """Return True if what an entry names is there, by the reply to `look`."""
+        if self.is_there is None:
+            return bool(reply)
+        return reply[0] is not None and self.is_there(load(reply[0])[0])
 
 
 def _meta_of(workflow_id: str) -> str:
     return RunKeys(workflow_id).meta
+
+
+def _state_of(entry: str) -> str:
+    workflow_id, path = read_member(entry)
+    return RunKeys(workflow_id).state(path)
+
+
+def _asks(document: Json) -> bool:
+    """Return True if a state waits for a person."""
+    return waits_for_person(read_state(document))
 
 
 _AGENTS: Final = _List(kind=ListKind.AGENTS, key_of=keys.agent)
@@ -149,6 +177,7 @@ _FAMILIES: Final[Mapping[str, _List]] = {
         key_of=_meta_of,
         judged_before=lambda now: now // SECOND - _ASSIGNED_GRACE_S,
     ),
+    ASKED: _List(kind=ListKind.HUMAN_TASKS, key_of=_state_of, is_there=_asks),
     # A document is written with its entry, whose score is when it expires.
     keys.quota("", "docs"): _List(kind=ListKind.DOCUMENTS, key_of=str, judged_before=lambda _: NEVER + 1),
     keys.quota("", "runs"): _List(
@@ -171,8 +200,8 @@ def _dangling(
     clock, found = _ask(connection, [("TIME",), ("ZRANGE", index, first, last, "WITHSCORES")])
     scored = ((name.decode(), int(float(score))) for name, score in zip(found[::2], found[1::2], strict=True))
     entries = {name: score for name, score in scored if name.startswith(prefixes)}
-    replies = _ask(connection, [("EXISTS", listed.key_of(name)) for name in entries])
-    there = dict(zip(entries, map(bool, replies), strict=True))
+    replies = _ask(connection, [listed.look(name) for name in entries])
+    there = dict(zip(entries, map(listed.judge, replies), strict=True))
     now = micros(clock)
     due = now // SECOND if listed.kind is ListKind.DOCUMENTS else -1
     return tuple(dangling(listed.kind, index, entries, there, before=listed.judged_before(now), due=due))

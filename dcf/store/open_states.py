@@ -3,7 +3,6 @@
 They are ordered by when they next need attention, so claimable ones come first. The script writes nothing but marks.
 """
 
-from dataclasses import replace
 from typing import Any, Final
 
 from dcf.asl.state_paths import name_of
@@ -16,6 +15,7 @@ from dcf.store.keys import RunKeys
 from dcf.store.state_texts import read_text
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, load
+from dcf.values.records import replace
 
 # Reads a page of the open states, and the state that was claimed before, until enough ready ones are found: documents,
 # assignments and inputs of these, and the scopes around them. A claim marks what it is about to take, so that others
@@ -117,7 +117,7 @@ for i, part in ipairs(page) do
   end
   local doc = not passed[part] and document(i)
   if doc then
-    local goes_by_itself = doc:find('"kind":"', 1, true)
+    local goes_by_itself = doc:find('"type":"', 1, true)
     local is_free = doc:find('"status":"pending"', 1, true) and not goes_by_itself
     if part == claimed or (everything and not is_free) then
       show(part, doc, false, false, 0)

@@ -17,7 +17,7 @@ from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys
 from dcf.store.told import PLANNER, Announcement, FailedAnnouncement, told_command
-from dcf.store.writing import event_command, notice_command
+from dcf.store.writing import event_commands, notice_command
 from dcf.values.instants import from_text
 from dcf.values.json_text import load
 
@@ -148,7 +148,7 @@ class Outbox:
         """Set the idle time of an entry that could not be delivered, so that it is soon taken over."""
         run = RunKeys(workflow_id)
         later = ("XCLAIM", run.outbox, _GROUP, deliverer, 0, entry.entry_id, "IDLE", int(idle_s * 1000), "JUSTID")
-        self._connections.send(later, *_written(run, entry, outcome))
+        self._connections.send(later, *_written(run, [(entry, outcome)]))
 
     def settle(self, workflow_id: str, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> None:
         """Remove entries that were handled, and record the outcomes in the history, in one transaction."""
@@ -159,7 +159,7 @@ class Outbox:
             ("MULTI",),
             ("XACK", run.outbox, _GROUP, *entry_ids),
             ("XDEL", run.outbox, *entry_ids),
-            *(command for one in handled for command in _written(run, *one)),
+            *_written(run, handled),
             ("EXEC",),
         )
 
@@ -184,14 +184,14 @@ class Outbox:
         self._connections.send(("MULTI",), *commands, ("EXEC",))
 
 
-def _written(run: RunKeys, entry: OutboxEntry, outcome: TellingOutcome) -> Iterator[Command]:
-    for event in outcome.events:
-        yield event_command(run, event)
-    for notice in outcome.notices:
-        yield notice_command(run, notice)
-    for found in (outcome.told, outcome.failed):
-        if found is not None:
-            yield told_command(run, entry.state or PLANNER, found)
+def _written(run: RunKeys, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> Iterator[Command]:
+    yield from event_commands(run, [event for _, outcome in handled for event in outcome.events])
+    for entry, outcome in handled:
+        for notice in outcome.notices:
+            yield notice_command(run, notice)
+        for found in (outcome.told, outcome.failed):
+            if found is not None:
+                yield told_command(run, entry.state or PLANNER, found)
 
 
 def _entry(entry_id: bytes, fields: list[bytes]) -> OutboxEntry:

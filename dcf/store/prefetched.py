@@ -55,8 +55,9 @@ class Prefetches:
             return
         found = Prefetched(reading=reading, replies=replies, received_at=time.monotonic())
         self._kept[workflow_id, reads] = found
-        for oldest in list(self._kept)[:-_MOST]:
-            self._kept.pop(oldest, None)
+        if len(self._kept) > _MOST:
+            for oldest in list(self._kept)[:-_MOST]:
+                self._kept.pop(oldest, None)
 
     def take(self, workflow_id: str, reads: Reads) -> Prefetched | None:
         """Return what was read ahead for such a transaction, and forget it."""

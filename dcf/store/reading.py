@@ -11,11 +11,12 @@ from typing import Any, Final, TypeAlias
 
 from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry
-from dcf.core import codec
+from dcf.core import codec, entry_codec
 from dcf.core.decision import Changes, Reads, Snapshot, Tally
 from dcf.core.model import Meta, Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import read_run_receipt
 from dcf.core.scopes import with_scopes
+from dcf.core.signals import read_signals
 from dcf.store.connection import Command, Reply
 from dcf.store.guards import Unchanged
 from dcf.store.key_parts import encode_state, receipt_field
@@ -24,6 +25,7 @@ from dcf.store.open_states import add_page, assigned, page_command, ready_in, te
 from dcf.store.state_texts import read_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, load
+from dcf.values.records import replace
 
 _FEW: Final = 8
 """Most assignments that are read one by one; for more, all are read."""
@@ -42,6 +44,7 @@ _META_FIELDS: Final = {
         "created_by",
         "max_attempts",
         "clock_due_at",
+        "parent",
     )
 }
 
@@ -190,14 +193,25 @@ def _meta(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
         if reply is None:
             return None
         found = load(reply)
-        fields: dict[str, Json] = {
-            name: values[0] if (values := found.get(path)) else None for path, name in _META_FIELDS.items()
-        }
         every = found.get("$.agents")
         own = {name: assigned(every or found.get(_agent_path(name)), name) for name in names}
-        return codec.read_meta(fields, own)
+        return replace(_read_fields([found.get(path) for path in _META_FIELDS]), agents=own)
 
     return understand
+
+
+def _read_fields(found: Sequence[list[Json] | None]) -> Meta:
+    """Return the part of meta without assignments, from the replies for its paths. It seldom changes."""
+    values = [one[0] if one else None for one in found]
+    try:
+        return _fields_read(*values)
+    except TypeError:  # somebody made a list or an object of one of them
+        return _fields_read.__wrapped__(*values)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _fields_read(*values: Json) -> Meta:
+    return codec.read_meta(dict(zip(_META_FIELDS.values(), values, strict=True)), {})
 
 
 def _states(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
@@ -238,7 +252,7 @@ def _entries(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
         # No entry, or null, is stored for a state that sees its whole raw input and needs nothing else kept.
         plain = {path: _plain(given) for path, given in found.present(inputs).items()}
         kept = found.present(entries).items()
-        return plain | {path: codec.read_entry(entry) for path, entry in kept if entry is not None}
+        return plain | {path: entry_codec.read_entry(entry) for path, entry in kept if entry is not None}
 
     return understand
 
@@ -252,7 +266,9 @@ def _scopes(asked: Asked, run: RunKeys, paths: tuple[str, ...]) -> Understand:
 
     def understand(found: Replies) -> dict[str, StateInput]:
         effective: dict[str, Json] = dict.fromkeys(inputs) | found.present(inputs)
-        kept = {path: codec.read_entry(entry) for path, entry in found.present(entries).items() if entry is not None}
+        kept = {
+            path: entry_codec.read_entry(entry) for path, entry in found.present(entries).items() if entry is not None
+        }
         return {
             path: StateInput(entry=kept.get(path) or _plain(given), effective=given)
             for path, given in effective.items()
@@ -319,6 +335,13 @@ def _run_receipts(asked: Asked, run: RunKeys, requests: tuple[str, ...]) -> Unde
     return understand
 
 
+def _signals(asked: Asked, run: RunKeys, _: bool) -> Understand:
+    keys = {"signals": run.signals}
+    asked.documents(keys)
+    asked.watched.append(run.signals)
+    return lambda found: read_signals(found.present(keys).get("signals"))
+
+
 READS: Final[Mapping[str, Ask]] = {
     "states": _states,
     "inputs": _documents(RunKeys.input),
@@ -331,6 +354,7 @@ READS: Final[Mapping[str, Ask]] = {
     "tallies": _tallies,
     "receipts": _receipts,
     "run_receipts": _run_receipts,
+    "signals": _signals,
 }
 """Function for each row of `Reads` and `Snapshot`, except meta and pages of open states."""
 

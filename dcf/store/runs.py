@@ -4,19 +4,21 @@ First packet: WATCH, TIME and the reads. Second packet: index entries, MULTI, th
 Where an earlier commit has read the first along (`prefetched`), one packet is enough.
 """
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from typing import Generic, TypeVar
 
 from dcf.core import codec
 from dcf.core.decision import Decision, Reads, Remaining, Snapshot, Tally
-from dcf.errors import DcfError
+from dcf.errors import DcfError, StoreUnavailable
 from dcf.store.attempts import Attempts, Overtaken, commit, commit_if
 from dcf.store.authors import current_account
 from dcf.store.connection import Command, Connection, Connections, Reply, all_checked, exchange
 from dcf.store.guards import Unchanged, guarded
+from dcf.store.human_tasks import ended_commands
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys, keys_of
 from dcf.store.prefetched import WORTHWHILE_S, Prefetched, Prefetches, RoundTrips
@@ -24,8 +26,10 @@ from dcf.store.quotas import charge, refusal_in, reservation
 from dcf.store.reading import Reading
 from dcf.store.writing import announcements, commit_commands, read_counts
 from dcf.values.json_text import Json, load
-from dcf.values.records import record
+from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
+
+_log = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
 Answer_co = TypeVar("Answer_co", covariant=True)
@@ -35,13 +39,15 @@ Answer_co = TypeVar("Answer_co", covariant=True)
 class Committed(Generic[Answer_co]):
     """Result of a transaction: the answer, the follow-up work, and the counts after it of the scopes it added to.
 
-    `owes`: it put notifications into the outbox.
+    `owes`: it put notifications into the outbox. `outdated` are commands that take off entries of lists across runs
+    which are not true any more; whoever reads these lists knows, so that nothing depends on them.
     """
 
     answer: Answer_co
     remaining: Remaining = field(default_factory=Remaining)
     counts: Mapping[str, Tally] = field(default_factory=dict)
     owes: bool = False
+    outdated: Sequence[Command] = ()
 
 
 def nothing_ahead(_: object) -> None:
@@ -91,7 +97,17 @@ class RunStore:
         found = self._prefetches.take(workflow_id, reads)
         reading = Reading(self.keys(workflow_id), reads) if found is None else found.reading
         work = _Transaction(reading=reading, decide=decide, ahead=ahead)
-        return self._attempts.until_done(partial(self._once, work, [] if found is None else [found]))
+        done = self._attempts.until_done(partial(self._once, work, [] if found is None else [found]))
+        if done.outdated:
+            self._take_off(done.outdated)
+        return done
+
+    def _take_off(self, outdated: Sequence[Command]) -> None:
+        """Take entries off lists. What was committed stays so; where Redis does not answer, a reader takes them off."""
+        try:
+            self._connections.send(*outdated)
+        except StoreUnavailable as error:
+            _log.debug("lists: %s", error.message)
 
     def create(
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]], size: Callable[[], int]
@@ -123,18 +139,24 @@ class RunStore:
         return {decode_state(p.decode()): int(float(n)) for p, n in zip(found[::2], found[1::2], strict=True)}
 
     def definition(self, workflow_id: str) -> tuple[Json, Mapping[str, Json]] | None:
-        """Return the stored workflow and the run's fixed facts (definition_sha256, input, created_at); None: no run."""
+        """Return the stored workflow and the run's fixed facts (definition_sha256, input, created_at); None: no run.
+
+        The fact `secret` is what its task tokens are made with, if it has any.
+        """
         run = self.keys(workflow_id)
         facts = ("$.definition_sha256", "$.input", "$.created_at")
-        commands: list[Command] = [("JSON.GET", run.definition, "$"), ("JSON.GET", run.meta, *facts)]
-        found, meta = self._connections.send(*commands)
+        commands: list[Command] = [
+            ("JSON.GET", run.definition, "$"),
+            ("JSON.GET", run.meta, *facts),
+            ("GET", run.secret),
+        ]
+        found, meta, secret = self._connections.send(*commands)
         if (found is None or meta is None) and self._attempts.wait_replicas:
-            found, meta = self._attempts.surely(commands, run.barrier)
+            found, meta, secret = self._attempts.surely(commands, run.barrier)
         if found is None or meta is None:
             return None
-        return codec.whole_definition(load(found)[0]), {
-            path[2:]: values[0] for path, values in load(meta).items() if values
-        }
+        told: dict[str, Json] = {path[2:]: values[0] for path, values in load(meta).items() if values}
+        return codec.whole_definition(load(found)[0]), told | ({} if secret is None else {"secret": secret.decode()})
 
     def _timed(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with the time that a test may have set."""
@@ -212,7 +234,7 @@ class RunStore:
         announced, account = [*announcements(run, changes, snapshot), *unmarked], current_account()
         if account is not None:
             announced.append(charge(run, commands, len(changes.events), account))
-        following = self._following(run, work.ahead(decision.answer))
+        following = self._following(run, work, decision.answer)
         then = () if following is None else following[1].commands()
         if unchanged is None:
             results, read = commit(connection, commands, announced, then)
@@ -223,12 +245,19 @@ class RunStore:
             self._prefetches.keep(run.workflow_id, *following, read)
         self._attempts.confirm(connection, run.barrier)
         counts = read_counts(run, changes, commands, results) if changes.ended else {}
-        owes = bool(changes.notices)
-        return Committed(answer=decision.answer, remaining=decision.remaining, counts=counts, owes=owes)
+        return Committed(
+            answer=decision.answer,
+            remaining=decision.remaining,
+            counts=counts,
+            owes=bool(changes.notices),
+            outdated=ended_commands(run, changes, snapshot),
+        )
 
-    def _following(self, run: RunKeys, reads: Reads | None) -> tuple[Reads, Reading] | None:
-        is_worthwhile = self._trips.shortest_s >= self._one_packet_from_s and self._clock is None
-        return (reads, Reading(run, reads)) if is_worthwhile and reads is not None else None
+    def _following(self, run: RunKeys, work: "_Transaction[Answer]", answer: Answer) -> tuple[Reads, Reading] | None:
+        if self._trips.shortest_s < self._one_packet_from_s or self._clock is not None:
+            return None
+        reads = work.ahead(answer)
+        return None if reads is None else (reads, Reading(run, reads))
 
 
 @record(frozen=True, slots=True, kw_only=True)

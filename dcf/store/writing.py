@@ -9,17 +9,19 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Final, TypeAlias
 
-from dcf.core import catalog, codec
+from dcf.core import catalog, codec, entry_codec
 from dcf.core.attention import stuck_mark
 from dcf.core.decision import Changes, Event, Notice, Packed, Snapshot, Tally
 from dcf.core.model import Receipt, RunReceipt, StateDoc, StateInput
 from dcf.core.operations import write_run_receipt
+from dcf.core.signals import Signals, write_signals
 from dcf.store import keys
 from dcf.store.authors import current_author
 from dcf.store.connection import Command, Reply
-from dcf.store.event_fields import write_event
+from dcf.store.event_fields import write_events
 from dcf.store.key_parts import encode_state, receipt_field
 from dcf.store.keys import RunKeys
+from dcf.store.people_keys import opened_commands
 from dcf.store.state_texts import write_text
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, dump_bytes
@@ -71,6 +73,7 @@ def announcements(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comman
         found = getattr(changes, row)
         if found:
             commands += announce(run, found, seen.now)
+    commands += opened_commands(run.workflow_id, changes.states)
     mark = stuck_mark(seen.states, changes)
     if mark is not None:
         commands.append(_stuck_command(run, seen, is_stuck=mark))
@@ -100,9 +103,9 @@ def read_counts(run: RunKeys, changes: Changes, commands: list[Command], results
     }
 
 
-def event_command(run: RunKeys, event: Event) -> Command:
-    """Return the command that adds an entry to the run's history; its author is the caller, if there was one."""
-    return ("XADD", run.events, "*", *write_event(event, current_author()))
+def event_commands(run: RunKeys, events: Sequence[Event]) -> list[Command]:
+    """Return the commands that add events to the run's history; their author is the caller, if there was one."""
+    return [("XADD", run.events, "*", *fields) for fields in write_events(events, current_author())]
 
 
 def notice_command(run: RunKeys, notice: Notice) -> Command:
@@ -166,7 +169,7 @@ def _inputs(packet: Packet, run: RunKeys, inputs: Mapping[str, StateInput]) -> N
     for path, given in inputs.items():
         packet.documents += (run.input(path), "$", dump_bytes(given.effective))
         if given.must_keep_entry:
-            packet.documents += (run.entry(path), "$", dump_bytes(codec.write_entry(given.entry)))
+            packet.documents += (run.entry(path), "$", dump_bytes(entry_codec.write_entry(given.entry)))
         elif given.revisits:
             # The entry of an earlier visit must not count for this one; null costs no further command, unlike DEL.
             packet.documents += (run.entry(path), "$", b"null")
@@ -180,8 +183,12 @@ def _ended(packet: Packet, run: RunKeys, ended: Mapping[str, Tally]) -> None:
             packet.others.append(("HSET", run.join(path), "failure", dump([tally.error, tally.cause])))
 
 
+def _signals(packet: Packet, run: RunKeys, signals: Sequence[Signals]) -> None:
+    packet.documents += (run.signals, "$", dump_bytes(write_signals(signals[-1])))
+
+
 def _events(packet: Packet, run: RunKeys, events: Sequence[Event]) -> None:
-    packet.others += [event_command(run, event) for event in events]
+    packet.others += event_commands(run, events)
 
 
 def _notices(packet: Packet, run: RunKeys, notices: Sequence[Notice]) -> None:
@@ -263,6 +270,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "forgotten": _forgotten,
     "meta_document": _document(lambda run: run.meta),
     "definition": _document(lambda run: run.definition),
+    "secret": lambda packet, run, secret: packet.others.append(("SET", run.secret, secret)),
     "packed": _packed,
     "meta": _meta,
     "states": _states,
@@ -280,6 +288,7 @@ WRITES: Final[Mapping[str, Writer]] = {
     "sizes": _sizes,
     "receipts": _receipts,
     "run_receipts": _run_receipts,
+    "signals": _signals,
 }
 """Writer of each row of `Changes`, in the order of writing."""
 

@@ -9,14 +9,13 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.core.catalog import RunQuery, read_cursor
 from dcf.core.model import RunStatus
-from dcf.errors import InvalidArgument
 from dcf.tools.paging import Limit
 from dcf.tools.registry import Answer, Arguments, tool
-from dcf.values.spans import read_moment
+from dcf.values.spans import check_time
 
 
 class ListRuns(Arguments):
-    """Find runs, newest first: by status, workflow, version, agent, tag, time, or those that are stuck.
+    """Find runs, newest first: by status, workflow, version, agent, tag, parent, time, or those that are stuck.
 
     Filters that are given must all be met. Begin with stuck=true to see what needs help. `counts` has all runs by
     status. A page may be short, even empty, and go on: call again with next_cursor until it is null.
@@ -36,6 +35,7 @@ class ListRuns(Arguments):
     )
     agent: str | None = Field(default=None, min_length=1, max_length=64, description="Assigned to a state of the run.")
     tag: str | None = Field(default=None, min_length=1, max_length=100, description="Given to the run at its start.")
+    parent: str | None = Field(default=None, min_length=1, max_length=64, description="Only child runs of this run.")
     since: str | None = Field(
         default=None, min_length=2, max_length=40, description="Created since: 2h, 30d, or 2026-11-22T09:00:00Z."
     )
@@ -68,6 +68,7 @@ class RunsListed(Answer):
 )
 def list_runs(app: Application, args: ListRuns) -> RunsListed:
     """List runs."""
+    now = time.time_ns() // 1000
     page = app.run_list.list_runs(
         RunQuery(
             limit=args.limit,
@@ -76,18 +77,12 @@ def list_runs(app: Application, args: ListRuns) -> RunsListed:
             version=args.version,
             agent=args.agent,
             tag=args.tag,
-            since=_moment("since", args.since),
-            until=_moment("until", args.until),
+            parent=args.parent,
+            since=check_time("since", args.since, now),
+            until=check_time("until", args.until, now),
             stuck=args.stuck,
             cursor=read_cursor(args.cursor),
         )
     )
     of = "" if page.matching is None else f" of {max(page.matching, len(page.rows))}"
     return RunsListed(status=f"{len(page.rows)}{of} runs.", **page.as_json())
-
-
-def _moment(name: str, text: str | None) -> int | None:
-    found = None if text is None else read_moment(text, time.time_ns() // 1000)
-    if text is not None and found is None:
-        raise InvalidArgument(f"{name} is no point in time.", "Write it as 2h, 30d, or 2026-11-22T09:00:00Z.")
-    return found

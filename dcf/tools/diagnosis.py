@@ -1,5 +1,6 @@
 """The tools that tell why a run does not move and what happened in it. They parse arguments, call, and show."""
 
+import time
 from typing import Any
 
 from pydantic import Field
@@ -78,7 +79,7 @@ class ReadRunEvents(Arguments):
     types_json: JsonArray | None = Field(
         default=None, description='Only these types: ["LeaseAcquired", "StateFailed"].'
     )
-    since: str | None = Field(default=None, max_length=40, description="Only from this time on (ISO 8601, with zone).")
+    since: str | None = Field(default=None, max_length=40, description="Only from then on: 2h, or ISO 8601 with zone.")
     until: str | None = Field(default=None, max_length=40, description="Only up to this time.")
     newest_first: bool = Field(default=False, description="Begin with the latest event.")
     cursor: Cursor = None
@@ -104,11 +105,12 @@ class RunEventsRead(Answer):
 )
 def read_run_events(app: Application, args: ReadRunEvents) -> RunEventsRead:
     """Read a page of a run's history."""
+    now = time.time_ns() // 1000
     query = EventQuery(
         states=frozenset(() if args.states_json is None else read_names(args.states_json, name="states_json")),
         types=frozenset(() if args.types_json is None else read_names(args.types_json, name="types_json")),
-        since=check_moment("since", args.since),
-        until=check_moment("until", args.until),
+        since=check_moment("since", args.since, now),
+        until=check_moment("until", args.until, now),
         newest_first=args.newest_first,
     )
     room, cursor = Room(app.settings.max_result_bytes), check_cursor(args.cursor)

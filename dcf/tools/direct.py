@@ -36,6 +36,7 @@ class ControlPlaneHere:
         self._application = application
         self._portal = portal
         self._specs: Mapping[str, ToolSpec] = {spec.name: spec for spec in select_tools((), read_only=False)}
+        self._awaited_tools = frozenset(name for name, spec in self._specs.items() if waits(spec))
         self._caller = local_caller(operator=application.settings.allow_operator)
         self._meter = meter_of(application.settings)
         self._waiting: set[Future[Reply]] = set()
@@ -53,7 +54,7 @@ class ControlPlaneHere:
         spec = self._specs.get(tool)
         if spec is None:
             raise ToolCallFailed("error", f"There is no tool '{tool}'.", "Check its name.")
-        reply = self._awaited(spec, arguments) if waits(spec) else self._run(spec, arguments)
+        reply = self._awaited(spec, arguments) if tool in self._awaited_tools else self._run(spec, arguments)
         if reply.broken:
             raise failure_of(reply.payload)
         return dict(reply.payload)

@@ -10,7 +10,7 @@ from dcf.core.access import Scope
 from dcf.core.answers import AlreadyCompleted, Updated
 from dcf.core.codec import write_lease
 from dcf.core.inspection import public_state
-from dcf.core.model import RunStatus, Status
+from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
 from dcf.core.provenance import mark_of_input, marked
 from dcf.errors import InvalidArgument
@@ -282,12 +282,21 @@ def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answe
             "state": state,
             "lease": write_lease(doc.lease),
             "attempts": doc.attempts,
+            "visit": doc.entry_epoch,
+            **_timeouts_shown(doc),
             "provenance": mark_of_input(state, doc),
             "input": given,
         }
         for state, (doc, given) in docs.items()
         if agent_id in {None, doc.lease.owner_agent_id}
     ]
+
+
+def _timeouts_shown(doc: StateDoc) -> dict[str, Json]:
+    """Return the timeouts of a state that its holder must know of; usually there are none."""
+    if doc.deadline is None and doc.heartbeat_s is None:
+        return {}
+    return {"deadline": None if doc.deadline is None else to_text(doc.deadline), "heartbeat_s": doc.heartbeat_s}
 
 
 def _output(app: Application, args: UpdateWorkflowControlPlane) -> Json:

@@ -227,7 +227,7 @@ def _granted(answer: Leased, workflow_id: str) -> LeaseGranted:
         state=answer.state,
         ready=True,
         lease=write_lease(answer.doc.lease),
-        updated_state=holder_state(answer.doc),
+        updated_state=holder_state(answer.doc) | {"visit": answer.visit},
         provenance=mark_of_input(answer.state, answer.doc),
         input=answer.given,
     )

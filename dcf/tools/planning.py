@@ -1,6 +1,7 @@
 """Tools of the planner: create a run and finalize it. They only parse arguments, call, and format the answer."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, Final, Literal
 
 from pydantic import Field
@@ -12,7 +13,7 @@ from dcf.core.creation import Create
 from dcf.core.definition import Definition, read_definition
 from dcf.core.finalization import Finalize
 from dcf.core.model import RunStatus
-from dcf.errors import DcfError, InvalidArgument
+from dcf.errors import InvalidArgument
 from dcf.tools.callers import current_caller, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
 from dcf.values.identifiers import check_agents, check_id
@@ -41,7 +42,8 @@ class CreateWorkflowControlPlane(Arguments):
     input_json: Any = Field(default=None, description="Input of the run: any JSON value, or JSON text; default {}.")
     agents_map_json: JsonObject | None = Field(
         default=None,
-        description='Who does what: {"State": "agent-id"} or {"State": ["agent-1", "agent-2"]} for a pool.',
+        description='Who does what: {"State": "agent-id"} or {"State": ["agent-1", "agent-2"]} for a pool; '
+        '"*" is every other Task.',
     )
     planner_agent_id: AgentId | None = Field(
         default=None, description="Agent that is told when the run ends; usually your own id."
@@ -134,7 +136,9 @@ class FinalizeWorkflow(Arguments):
     overall_status: Literal["succeeded", "failed", "partial", "cancelled"] | None = Field(
         default=None, description="Final status instead of the computed one."
     )
-    finalize_note: str | None = Field(default=None, max_length=2000, description="Free text for the audit record.")
+    finalize_note: str | None = Field(
+        default=None, max_length=2000, description="Why, for the audit record and the history."
+    )
     delete_worker_agents: bool = Field(
         default=True, description="Delete the agents that create_worker_agents made for this run, and no others."
     )
@@ -169,32 +173,16 @@ def finalize_workflow(app: Application, args: FinalizeWorkflow) -> WorkflowFinal
         status=None if args.overall_status is None else RunStatus(args.overall_status),
         note=args.finalize_note,
     )
-    answer = app.control_plane.finalize(args.workflow_id, request)
-    audit = dict(answer.audit)
-    warnings = ["The run was finalized before; this is the first result."] if answer.repeated else []
-    agents = _delete_workers(app, args, warnings) if args.delete_worker_agents else []
+    closed = app.closing.close(request, delete_agents=args.delete_worker_agents, preserve_planner=args.preserve_planner)
+    audit, agents = dict(closed.audit), [asdict(one) for one in closed.agents]
     return WorkflowFinalized(
         status="finalized",
         workflow_id=args.workflow_id,
         summary=_summary(audit, agents),
         agents=agents,
-        warnings=warnings,
+        warnings=list(closed.warnings),
         audit=audit,
     )
-
-
-def _delete_workers(app: Application, args: FinalizeWorkflow, warnings: list[str]) -> list[dict[str, Json]]:
-    """Delete the run's own agents; a failure becomes a warning, since the run is closed and it can be repeated."""
-    planner = app.runs.read(args.workflow_id).planner_agent_id
-    spare = (planner,) if args.preserve_planner and planner is not None else ()
-    try:
-        results = app.workers.delete_workers(args.workflow_id, spare)
-    except DcfError as error:
-        warnings.append(f"The run's agents could not be deleted: {error.message} Repeat the call to delete them.")
-        return []
-    return [
-        {"state": one.state, "agent_id": one.agent_id, "deleted": one.deleted, "error": one.error} for one in results
-    ]
 
 
 def _summary(audit: dict[str, Json], agents: list[dict[str, Json]]) -> dict[str, Json]:

@@ -21,12 +21,15 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     leases,
     lifecycle,
     notification,
+    people,
     planning,
     redis_json,
     retention,
     schedules,
+    signals,
     skills,
     starting,
+    task_log,
     validation,
 )
 from dcf.tools.registry import TOOLS, Profile, Toolset, ToolSpec

@@ -37,10 +37,11 @@ Toolset = Literal[
     "files",
     "operations",
     "schedules",
+    "people",
 ]
 """The subjects of tools, in the order in which clients see them."""
 
-Profile = Literal["worker", "planner", "operator"]
+Profile = Literal["worker", "planner", "operator", "person"]
 """The callers that tools are offered to."""
 
 WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.", examples=["order-42"])]

@@ -8,6 +8,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.errors import UnknownRun
 from dcf.tools.callers import require, require_planner
+from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.registry import Answer, Arguments, WorkflowId, refused, tool
 from dcf.values.refusal import Refusal
 
@@ -15,12 +16,13 @@ from dcf.values.refusal import Refusal
 class DeleteRun(Arguments):
     """Delete a run that is over, with its documents, outputs and history, for good.
 
-    A running run is refused (run_live): cancel it first. A run on hold is refused (on_hold). Repeated, it finds that
-    the run is gone.
+    A running run is refused (run_live): cancel it first. A run on hold is refused (on_hold). Repeated, with or without
+    a request_id, it finds that the run is gone.
     """
 
     workflow_id: WorkflowId
-    reason: str | None = Field(default=None, max_length=2000, description="Why, for the audit trail.")
+    reason: Reason = None
+    request_id: RequestId = None
 
 
 class RunDeleted(Answer):
@@ -44,7 +46,7 @@ def delete_run(app: Application, args: DeleteRun) -> RunDeleted:
     """Delete a run; one that is gone already is no error."""
     with suppress(UnknownRun):  # the deletion takes what is left of a run that is gone off the lists
         require_planner(app, args.workflow_id)
-    answer = app.retention.delete(args.workflow_id, args.reason)
+    answer = app.retention.delete(args.workflow_id, args.reason, args.request_id)
     if isinstance(answer, Refusal):
         return refused(RunDeleted, answer, workflow_id=args.workflow_id)
     return RunDeleted(
@@ -63,15 +65,17 @@ class HoldRun(Arguments):
 
     workflow_id: WorkflowId
     hold: bool = Field(default=True, description="False releases the hold.")
-    reason: str | None = Field(default=None, max_length=2000, description="Why, for the run's history.")
+    reason: Reason = None
+    request_id: RequestId = None
 
 
 class RunHeld(Answer):
-    """The run is on hold, or released; `changed` is false if it was so before."""
+    """The run is on hold, or released; `changed` is false if it was so before. `repeated`: it is an earlier answer."""
 
     workflow_id: str | None = None
     hold: bool | None = None
     changed: bool | None = None
+    repeated: bool | None = None
     next: str | None = None
 
 
@@ -87,13 +91,12 @@ def hold_run(app: Application, args: HoldRun) -> RunHeld:
     """Set or release the legal hold, which is an operator's."""
     app.runs.read(args.workflow_id)  # raises for a run that does not exist, before anybody is sent for a right
     require(Scope.OPERATE, "A hold")
-    answer = app.retention.hold(args.workflow_id, args.reason, is_held=args.hold)
+    answer = app.retention.hold(args.workflow_id, args.reason, args.request_id, is_held=args.hold)
     if isinstance(answer, Refusal):
         return refused(RunHeld, answer, workflow_id=args.workflow_id)
     return RunHeld(
-        status="on hold" if answer.hold else "released",
+        status="on hold" if answer.answer["hold"] else "released",
         workflow_id=args.workflow_id,
-        hold=answer.hold,
-        changed=answer.was_changed,
-        next="Release it with hold=false." if answer.hold else "Once it is over, delete_run deletes it.",
+        repeated=answer.repeated,
+        **answer.answer,
     )

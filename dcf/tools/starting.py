@@ -46,7 +46,8 @@ class StartRun(Arguments):
     workflow_id: WorkflowId | None = Field(default=None, description="Id of the run; default: a new one.")
     input_json: Any = Field(default=None, description="Input of the run: any JSON value, or JSON text; default {}.")
     agents_map_json: JsonObject | None = Field(
-        default=None, description='Who does what: {"State": "agent-id"}, or a list of ids for a pool.'
+        default=None,
+        description='Who does what: {"State": "agent-id"}, or a list of ids for a pool; "*" is every other Task.',
     )
     planner_agent_id: AgentId | None = Field(
         default=None, description="Agent that is told when the run ends; default: the agent of your key."
@@ -56,6 +57,7 @@ class StartRun(Arguments):
         default=None, ge=1, le=31_536_000, description="Seconds that the run's keys outlive its finalization."
     )
     max_attempts: int = Field(default=10, ge=1, le=1000, description="Leases of one state before the run fails.")
+    keep: bool = Field(default=True, description="Keep the document, to be started again by its name.")
     request_id: RequestId = None
     reason: Reason = None
 
@@ -86,7 +88,7 @@ def start_run(app: Application, args: StartRun) -> RunStarted:
     workflow_id = args.workflow_id or id_for(definition, args.request_id, _caller())
     wish = wish_for(definition, workflow_id)
     request = None if args.request_id is None else request_to_start(wish, args.request_id)
-    refusal = app.starting.keep(definition) if args.definition is None else None
+    refusal = app.starting.keep(definition) if args.definition is None and args.keep else None
     answer = refusal or app.starting.start(Start(wish=wish, request=request, reason=args.reason, bound_to=bound_to()))
     if isinstance(answer, Refusal):
         return refused(RunStarted, answer, workflow_id=workflow_id)

@@ -8,8 +8,16 @@ from dcf.values.names import escaped, hidden_in
 
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
 
+EVERY_OTHER = "*"
+"""Stands for all Tasks that are not named where agents are assigned, unless a state is called so."""
+
 MAX_STATE_PATH = 400
 """Longest path of a state, in characters: a few nested names of at most 80 characters each."""
+
+
+def is_id(value: str) -> bool:
+    """Return True if the value has the form of an id."""
+    return _ID.match(value) is not None
 
 
 def check_id(value: str, name: str) -> str:
@@ -49,15 +57,21 @@ def check_state(value: str, name: str = "state") -> str:
 def check_agents(agents: Json, states: set[str], *, name: str = "agents_map_json") -> dict[str, tuple[str, ...]]:
     """Return a map from Task states to pools of agent ids; raise InvalidArgument if it is malformed.
 
-    `agents` maps the name of a Task state to one agent id or a list of them; `states` holds the Task states.
+    `agents` maps the name of a Task state, or `*` for all others, to one agent id or a list of them; `states` holds the
+    Task states.
     """
     if not isinstance(agents, dict):
         raise InvalidArgument(f"{name} is not an object.", 'Send {"State": "agent-id"} or a list of ids.')
+    if EVERY_OTHER in agents and EVERY_OTHER not in states:
+        others = states - set(agents)
+        agents = {name: pool for name, pool in agents.items() if name != EVERY_OTHER} | dict.fromkeys(
+            others, agents[EVERY_OTHER]
+        )
     unknown = sorted(set(agents) - states)
     if unknown:
         raise InvalidArgument(
-            f"{name} names '{unknown[0][:80]}', which is no Task state of the workflow.",
-            "Use the names of Task states only.",
+            f"{name} names '{unknown[0][:80]}', which is no Task state of the workflow that agents work on.",
+            "Use the names of Task states only; a callback, a person, a signal or a child run needs no agent.",
         )
     return {state: _pool(f"{name}['{state[:80]}']", value) for state, value in agents.items()}
 

@@ -3,6 +3,7 @@
 import re
 from typing import Final
 
+from dcf.errors import InvalidArgument
 from dcf.values.instants import SECOND, from_text
 
 _SPAN = re.compile(r"([0-9]{1,9})([smhd])", re.ASCII)
@@ -23,3 +24,13 @@ def read_moment(text: str, now: int) -> int | None:
     """Return a point in time: ISO 8601 text with a time zone, or a length of time before `now`; None for others."""
     span = read_span(text)
     return from_text(text) if span is None else now - span * SECOND
+
+
+def check_time(name: str, text: str | None, now: int) -> int | None:
+    """Return the point in time that a caller gave, as `read_moment` reads it; raise InvalidArgument if it is none."""
+    found = None if text is None else read_moment(text, now)
+    if text is not None and found is None:
+        raise InvalidArgument(
+            f"{name} is no point in time.", "Write it as 2h, 30d, or 2026-11-22T09:00:00Z, with its time zone."
+        )
+    return found

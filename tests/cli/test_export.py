@@ -5,6 +5,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -21,6 +22,10 @@ HOSTILE = f"{TAG}\x1b[31m\u202e"
 NOWHERE = "redis://127.0.0.1:1"
 
 
+CELLS = {"td", "th"}
+VOID = {"meta", "br"}
+
+
 class Page(HTMLParser):
     """What a page holds: its tags, what they refer to, and its text."""
 
@@ -29,11 +34,30 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
         self.text = ""
+        self.open: list[str] = []
+        self.wrong: list[str] = []
         self.feed(text)
+        self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
         self.attributes += attrs
+        if len({name for name, _ in attrs}) < len(attrs):
+            self.wrong.append(f"an attribute twice in {self.get_starttag_text()}")
+        if self.open and self.open[-1] in CELLS and tag in CELLS:
+            self.open.pop()  # a cell ends with the next
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag: str) -> None:
+        if self.open and self.open[-1] in CELLS and tag == "tr":
+            self.open.pop()
+        if not self.open or self.open.pop() != tag:
+            self.wrong.append(f"</{tag}> in line {self.getpos()[0]} closes nothing")
 
     def handle_data(self, data: str) -> None:
         self.text += data
@@ -87,6 +111,17 @@ def test_an_exported_run_is_shown_without_redis(dcf: Dcf, run: str, tmp_path: Pa
     assert re.sub(r"\d+ s", "", there).split("\n")[:5] == re.sub(r"\d+ s", "", here).split("\n")[:5]
     assert "held by l-1" in there
     assert "\x1b" not in there
+    for picture in ("text", "mermaid"):
+        drawn = dcf("graph", "--file", file, "--format", picture, REDIS_URL=NOWHERE).stdout
+        assert drawn == dcf("graph", run, "--format", picture).stdout != ""
+    assert json.loads(dcf("graph", "--file", file, "--json", REDIS_URL=NOWHERE).stdout)["maps"]["Each"] == {
+        "size": 3, "done": 3, "failed": 1,
+    }  # fmt: skip
+    why = json.loads(dcf("why", run, "--json").stdout)
+    told = json.loads(dcf("why", "--file", file, "--json", REDIS_URL=NOWHERE).stdout)
+    assert [one["cause"] for one in told["findings"]] == [one["cause"] for one in why["findings"]]
+    assert [one["state"] for one in told["findings"]] == [one["state"] for one in why["findings"]] != []
+    assert "held" in dcf("why", "--file", file, "Both/0/L", REDIS_URL=NOWHERE).stdout
     events = dcf("events", run, "--json").stdout
     assert dcf("events", "--file", file, "--json", REDIS_URL=NOWHERE).stdout == events
     some = ("--state", "S", "--type", "StateFailed", "--newest")
@@ -110,6 +145,13 @@ def test_the_page_fetches_nothing_runs_nothing_and_shows_everything(
     assert "\u202e" not in text
     assert "\x1b" not in text
     assert found.tags.count("svg") == 1
+    assert (found.wrong, found.open) == ([], []), "every tag is closed where it belongs"
+    ids = [value for name, value in found.attributes if name == "id"]
+    assert len(ids) == len(set(ids))
+    assert {ET.fromstring(one).tag for one in re.findall(r"<svg.*?</svg>", text, re.DOTALL)}
+    assert "@media print" in text
+    assert "url(" not in text
+    assert "@import" not in text
     for shown in (run, "Each/1/S", "Both/0/L", "Broken", "LeaseAcquired", "onerror=alert(1)", "lease_held"):
         assert shown in found.text, shown
 
@@ -136,7 +178,7 @@ def test_a_run_of_many_states_is_exported_whole_and_its_page_says_what_it_leaves
 def test_a_file_that_is_no_export_is_refused(dcf: Dcf, tmp_path: Path, broken: str) -> None:
     file = tmp_path / "broken.json"
     file.write_text(broken)
-    for command in (("show",), ("events",), ("export", "--html")):
+    for command in (("show",), ("events",), ("why",), ("graph",), ("export", "--html")):
         assert dcf(*command, "--file", file, REDIS_URL=NOWHERE).exit_code == 2
 
 
@@ -148,8 +190,21 @@ def test_an_export_that_somebody_changed_by_hand_is_shown_as_far_as_it_goes(dcf:
     found["events"].append({"type": None})
     found["definition"] = {"asl": 1}
     file.write_text(json.dumps(found))
-    for command in (("show",), ("export", "--html")):
+    for command in (("show",), ("why",), ("export", "--html")):
         assert dcf(*command, "--file", file, REDIS_URL=NOWHERE).exit_code == 0
+    assert dcf("graph", "--file", file, REDIS_URL=NOWHERE).exit_code == 2
+
+
+def test_an_export_is_read_on_another_machine_with_an_empty_data_directory(
+    dcf: Dcf, run: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, elsewhere = tmp_path / "run.json", tmp_path / "elsewhere"
+    exported(dcf, run, file)
+    monkeypatch.delenv("REDIS_URL")
+    for command in (("show",), ("events",), ("why",), ("graph",), ("export", "--html")):
+        read = dcf(*command, "--file", file, DCF_DATA_DIR=str(elsewhere))
+        assert (read.exit_code, read.stdout != "") == (0, True)
+    assert not elsewhere.exists(), "no Redis was started"
 
 
 def test_export_wants_one_thing_to_export(dcf: Dcf, run: str, tmp_path: Path) -> None:

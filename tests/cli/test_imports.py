@@ -115,3 +115,25 @@ def test_a_worker_imports_its_client_without_the_sdk_and_nothing_of_the_control_
     checked = imported(hello.parent, "worker", str(hello.with_suffix(".py")), "--agent-id", "me", "--check")
     assert of_these(checked, *SDK, *LIBRARIES, *FOR_COMMANDS) == set()
     assert "dcf.settings" not in checked
+
+
+@pytest.mark.parametrize(
+    ("code", "allowed"),
+    [
+        ("import dcf", {"dcf"}),
+        ("from dcf.client import Client, RunDetails", {"dcf", "orjson"}),
+        ("import dcf; dcf.connect('http://127.0.0.1:1/mcp').close()", {"dcf", "orjson", "httpx2", "anyio"}),
+    ],
+    ids=["the package", "the client", "a client of a server"],
+)
+def test_a_program_imports_what_it_uses_of_dcf_and_nothing_else(code: str, allowed: set[str]) -> None:
+    """Whoever imports dcf waits for it: tools, pydantic and Redis come only with what needs them."""
+    command = [sys.executable, "-c", f"{code}; import json, sys; print(json.dumps(sorted(sys.modules)))"]
+    found = set(json.loads(subprocess.run(command, capture_output=True, check=True, cwd=ROOT).stdout))
+    if code == "import dcf":
+        assert {name for name in found if name.startswith("dcf")} == {"dcf"}
+        assert not found & {"asyncio", "inspect", "dataclasses"}
+    assert of_these(found, *SDK, *LIBRARIES, "pydantic", "redis", "typer", "rich") == set()
+    rooms = ("asl", "core", "runs", "store", "cli", "application", "settings")
+    assert not [name for name in found if name.split(".")[:2] in [["dcf", room] for room in rooms]]
+    assert allowed <= {name.split(".")[0] for name in found}

@@ -217,7 +217,7 @@ def test_the_trail_is_filtered_by_key_type_and_time(dcf_alone: Dcf) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--since", "yesterday"], "--since is no time"),
+        (["--since", "yesterday"], "--since is no point in time"),
         (["--after", "1-1"], "goes with --export"),
         (["--export", "-", "--after", "last"], "--after is the id of an entry"),
         (["--export", "/"], "cannot be written"),

@@ -131,3 +131,27 @@ def test_whoever_follows_a_run_is_told_when_it_is_paused_and_resumed(capsys: pyt
             tell({"meta": found, "states": {}, "more": {}})
     told = [line.partition(",")[0] for line in capsys.readouterr().err.splitlines()[1:]]
     assert told == ["dcf: run paused", "dcf: run resumed", "dcf: run cancelled"]
+
+
+def test_a_run_is_closed_for_good_and_repeated_it_tells_the_first_result(dcf: Dcf, seed: Seed, world: World) -> None:
+    run = seed(agent="agent-1")
+    assert dcf("finalize", run).exit_code == 2
+    told = dcf("finalize", run, "--yes", "--reason", "not wanted")
+    assert (told.exit_code, told.stdout) == (0, f"{run} is closed: cancelled.\n")
+    assert world.events(run)[-1].data == {"status": "cancelled", "reason": "not wanted"}
+    assert (world.events(run)[-1].by, world.meta(run)["finalize_note"]) == ("local", "not wanted")
+    again = dcf("finalize", run, "--yes", "--status", "succeeded", "--json")
+    assert json.loads(again.stdout)["audit"]["final_status"] == "cancelled"
+    assert json.loads(again.stdout)["warnings"] == ["The run was finalized before; this is the first result."]
+    assert dcf("finalize", run, "--yes", "--status", "running").exit_code == 2
+    assert dcf("finalize", "no-such-run", "--yes").exit_code == 3
+
+
+def test_hints_name_commands_and_not_tools(dcf: Dcf, seed: Seed) -> None:
+    run = seed(agent="agent-1")
+    told = dcf("cancel", run, "--yes").stdout
+    assert f"`dcf finalize {run}`" in " ".join(told.split())
+    held = dcf("hold", run)
+    assert held.exit_code == 0
+    refused = " ".join(dcf("delete", run, "--yes").stderr.split())
+    assert (f"`dcf hold {run} --release`" in refused, "hold_run" in refused) == (True, False)

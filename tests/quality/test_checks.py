@@ -13,6 +13,7 @@ CHECKS = {
     "ruff finds nothing to complain about": [BIN / "ruff", "check", "--no-cache", "."],
     "the code is formatted": [BIN / "ruff", "format", "--no-cache", "--check", "."],
     "every type is right": [BIN / "mypy", "--cache-dir", "/dev/null"],
+    "editors see the types of the public API": [BIN / "pyright", "-p", "tests/python", "--pythonpath", sys.executable],
     "imports go downwards only": [BIN / "lint-imports", "--no-cache"],
 }
 

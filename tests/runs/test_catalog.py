@@ -74,6 +74,7 @@ def test_a_run_is_listed_with_its_status_workflow_version_and_progress(real: Wor
         "finished_at": None,
         "finalized": False,
         "hold": False,
+        "parent": None,
     }
 
 
@@ -325,6 +326,17 @@ def test_a_run_that_its_planner_does_not_start_is_stuck_until_it_does(real: Worl
     run = real.create(named(mine), agents={"A": "a"}, planner="boss")
     reminded(real, run, "A", 1)
     assert stuck(real, mine) == [run]
+    real.plane.kick_off(run, "go")
+    assert stuck(real, mine) == []
+
+
+def test_a_run_that_nobody_starts_is_stuck_until_somebody_does(real: World, mine: str) -> None:
+    run = real.create(named(mine), agents={"A": "a"})
+    real.notifications.pulse()
+    assert stuck(real, mine) == []
+    reminded(real, run, "A", 1)
+    assert stuck(real, mine) == [run]
+    assert "StateReminded" not in real.event_types(run)
     real.plane.kick_off(run, "go")
     assert stuck(real, mine) == []
 

@@ -121,6 +121,7 @@ def test_a_run_that_was_listed_long_ago_and_is_created_now_keeps_its_clock(world
     name = world.name()
     world.ask("ZADD", keys.LIVE, 1, name)
     world.plane.create(world.wish(chain("A"), name, agents={"A": "a"}))
+    world.plane.kick_off(name, "go")
     world.make_due(name, "A")
     world.notifications.pulse()
     assert targets(world, name, "a") == ["A"]

@@ -112,5 +112,6 @@ def test_what_is_no_run_no_cursor_and_no_time_is_refused(world: World) -> None:
             check_cursor(wrong)
     for wrong in ("yesterday", "2026-11-22T09:00:00"):
         with pytest.raises(InvalidArgument):
-            check_moment("since", wrong)
-    assert check_moment("since", "1970-01-01T00:00:01Z") == 1000
+            check_moment("since", wrong, 0)
+    assert check_moment("since", "1970-01-01T00:00:01Z", 0) == 1000
+    assert check_moment("since", "2s", 3_000_000) == 1000

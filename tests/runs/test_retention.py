@@ -3,14 +3,16 @@
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 
 from dcf.core.access import Scope
 from dcf.core.catalog import RunQuery
 from dcf.core.model import RunStatus
+from dcf.core.operations import RunAnswer
 from dcf.core.quotas import Account, Quotas
-from dcf.core.retention import Deleted, Held, RetentionPolicy
+from dcf.core.retention import Deleted, RetentionPolicy
 from dcf.errors import UnknownRun
 from dcf.store import keys
 from dcf.store.access_keys import AccessKeys
@@ -168,9 +170,40 @@ def test_what_a_key_held_of_a_run_is_given_back(real: World) -> None:
 # Legal hold
 
 
+def held(world: World, run: str, reason: str | None = None, request_id: str | None = None) -> tuple[Any, ...]:
+    """Hold a run: whether it is on hold, whether that was changed, and whether it is an earlier answer."""
+    answer = world.retention.hold(run, reason, request_id)
+    assert isinstance(answer, RunAnswer)
+    return answer.answer["hold"], answer.answer["changed"], answer.repeated
+
+
+def test_a_repeated_hold_does_not_undo_a_release_that_came_between(real: World, ended: str) -> None:
+    assert held(real, ended, "court", "r1") == (True, True, False)
+    real.retention.hold(ended, is_held=False)
+    assert held(real, ended, "court, again", "r1") == (True, True, True)
+    assert not real.meta(ended)["hold"]
+    used = real.retention.hold(ended, request_id="r1", is_held=False)
+    assert isinstance(used, Refusal)
+    assert used.code == "conflict"
+    assert [event.type for event in real.events(ended)][-2:] == ["RunHeld", "RunReleased"]
+
+
+def test_a_run_is_not_deleted_by_the_id_of_another_request(real: World, ended: str) -> None:
+    held(real, ended, request_id="r1")
+    real.retention.hold(ended, is_held=False)
+    refused = real.retention.delete(ended, request_id="r1")
+    assert isinstance(refused, Refusal)
+    assert refused.code == "conflict"
+    for existed in (True, False):
+        assert real.retention.delete(ended, request_id="r2") == Deleted(
+            workflow_id=ended, existed=existed, meta=ANY if existed else None
+        )
+    assert left(real, ended) == []
+
+
 def test_a_run_on_hold_is_not_deleted_until_it_is_released(real: World, ended: str) -> None:
-    assert real.retention.hold(ended, "court") == Held(workflow_id=ended, hold=True, was_changed=True)
-    assert real.retention.hold(ended) == Held(workflow_id=ended, hold=True, was_changed=False)
+    assert held(real, ended, "court") == (True, True, False)
+    assert held(real, ended) == (True, False, False)
     refused = real.retention.delete(ended)
     assert isinstance(refused, Refusal)
     assert refused.code == "on_hold"

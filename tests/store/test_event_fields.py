@@ -1,4 +1,4 @@
-"""Entries of a history: short in the stream, full for readers, and those of earlier versions are read as well."""
+"""Entries of a history: of a commit together, full for readers, and those of earlier versions are read as well."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dcf.core.decision import Event
-from dcf.store.event_fields import read_event, write_event
+from dcf.store.event_fields import MOST_TOGETHER, read_events, write_events
 from dcf.values.json_text import dump
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
@@ -21,23 +21,36 @@ events = st.builds(
 )
 
 
-def stored(event: Event, author: str | None) -> dict[str, bytes]:
+def stored(fields: list[str | bytes]) -> dict[str, bytes]:
     """Return the fields of an entry as Redis gives them back."""
-    fields = write_event(event, author)
-    return {str(name): str(value).encode() for name, value in zip(fields[::2], fields[1::2], strict=True)}
+    texts = [part if isinstance(part, bytes) else part.encode() for part in fields]
+    return {name.decode(): value for name, value in zip(texts[::2], texts[1::2], strict=True)}
 
 
 @settings(max_examples=100)
-@given(event=events, author=st.none() | texts)
-def test_an_event_comes_back_as_it_was_written(event: Event, author: str | None) -> None:
-    assert read_event(stored(event, author)) == (event, author)
+@given(written=st.lists(events, min_size=1, max_size=5), author=st.none() | texts)
+def test_the_events_of_a_commit_come_back_from_one_entry_as_they_were_written(
+    written: list[Event], author: str | None
+) -> None:
+    (entry,) = write_events(written, author)
+    assert read_events(stored(entry)) == (written, author)
+
+
+def test_very_many_events_are_several_entries() -> None:
+    many = [Event(type="StateEntered", state=f"S{number}") for number in range(2 * MOST_TOGETHER + 1)]
+    entries = [stored(entry) for entry in write_events(many, None)]
+    assert len(entries) == 3
+    assert [event for entry in entries for event in read_events(entry)[0]] == many
+    assert not list(write_events([], None))
 
 
 def test_all_entries_without_an_author_have_the_same_fields() -> None:
     """Redis stores the names of fields once for a row of entries that agree in them."""
     entered = Event(type="StateEntered", state="B", data={"epoch": 7, "source": "A"})
-    assert write_event(entered, None) == ["t", "E", "s", "B", "e", 7, "d", '{"f":"A"}']
-    assert write_event(Event(type="RunStarted"), None) == ["t", "RunStarted", "s", "", "e", "", "d", ""]
+    leased = Event(type="LeaseAcquired", state="B", data={"epoch": 9})
+    started = Event(type="RunStarted")
+    (fields,) = write_events([entered, started, leased], None)
+    assert fields == ["v", b'[["E","B",7,{"f":"A"}],["RunStarted","",null],["L","B",2]]']
 
 
 @pytest.mark.parametrize("author", [None, "ann"])
@@ -45,5 +58,8 @@ def test_an_entry_of_an_earlier_version_reads_the_same(author: str | None) -> No
     event = Event(type="LeaseAcquired", state="A", data={"epoch": 7, "owner": "w", "attempt": 1})
     full = {"type": b"LeaseAcquired", "state": b"A", "data": dump(dict(event.data)).encode()}
     told = full if author is None else full | {"by": author.encode()}
-    assert read_event(told) == (event, author)
-    assert read_event({"type": b"RunSucceeded"}) == (Event(type="RunSucceeded"), None)
+    assert read_events(told) == ([event], author)
+    assert read_events({"type": b"RunSucceeded"}) == ([Event(type="RunSucceeded")], None)
+    short = {"t": b"L", "s": b"A", "e": b"7", "d": b'{"o":"w","n":1}'}
+    assert read_events(short if author is None else short | {"b": author.encode()}) == ([event], author)
+    assert read_events({"t": b"RunStarted", "s": b"", "e": b"", "d": b""}) == ([Event(type="RunStarted")], None)

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 
 from dcf.asl.state_paths import path_of
 from dcf.core.answers import Leased, NothingReady
+from dcf.store.key_kinds import KEY_KINDS
 from dcf.store.key_parts import decode_state, encode_state
-from dcf.store.keys import KEY_KINDS, RunKeys
+from dcf.store.keys import RunKeys
 from tests.support.machines import chain
 from tests.support.world import World
 

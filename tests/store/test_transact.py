@@ -39,10 +39,10 @@ COMMITS = {
     "renew": ["MULTI", "JSON.MSET", "XADD", "ZADD", "EXEC"],
     "release": ["MULTI", "JSON.MSET", "XADD", "ZADD", "EXEC"],
     "update": ["MULTI", "JSON.MSET", "XADD", "EXEC"],
-    # state, next state, input and output in one JSON.MSET; two events; one notification
-    "complete": ["MULTI", "JSON.MSET", "XADD", "XADD", "XADD", "ZREM", "ZADD", "EXEC"],
-    # the next state is leased at once: one event more, no notification
-    "complete_and_claim": ["MULTI", "JSON.MSET", "XADD", "XADD", "XADD", "ZREM", "ZADD", "EXEC"],
+    # state, next state, input and output in one JSON.MSET; the events in one entry; one notification
+    "complete": ["MULTI", "JSON.MSET", "XADD", "XADD", "ZREM", "ZADD", "EXEC"],
+    # the next state is leased at once, so there is no notification
+    "complete_and_claim": ["MULTI", "JSON.MSET", "XADD", "ZREM", "ZADD", "EXEC"],
     # a script compares the claimed state with what was read
     "claim": ["MULTI", "EVAL", "EXEC"],
 }

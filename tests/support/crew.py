@@ -14,6 +14,7 @@ from dcf.core.answers import Created, Leased, Owed, Updated
 from dcf.core.creation import Create
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus, Status
+from dcf.core.outside import Conclusion
 from dcf.values.refusal import Refusal
 from tests.support import ahead
 from tests.support.mocks import Answer, Mocks
@@ -102,6 +103,8 @@ class Crew:
         if self.held:
             self.answer(self.held.pop())
             return True
+        if self.answer_from_outside():
+            return True
         return self.world.run_status(self.run) is RunStatus.RUNNING and self.let_time_run()
 
     # Working
@@ -149,6 +152,30 @@ class Crew:
             self.mocks.give_back(held.name, answer)
             self.task_calls.pop()
             self.lost.append(held)
+
+    def answer_from_outside(self) -> bool:
+        """Answer for what one state waits for that no agent works on; whether there was one that anybody answers."""
+        for path, doc in self.world.docs(self.run).items():
+            if not doc.waits_outside:
+                continue
+            given = self.world.given(self.run, path)
+            name = split(path)[1]
+            answer = self.mocks.take(name, given)
+            self.task_calls.append({"state": name, "path": path, "input": given})
+            if "output" not in answer and (answer.get("timed_out") or answer.get("never")):
+                return False  # its time will run out
+            wish = Conclusion(
+                state=path,
+                epoch=doc.lease.epoch,
+                by="outside",
+                failed="output" not in answer,
+                output=answer.get("output"),
+                error=answer.get("error"),
+                cause=answer.get("cause"),
+            )
+            self.world.outside.conclude(self.run, wish)
+            return True
+        return False
 
     def go_on(self, before: Held, told: Updated | Refusal) -> None:
         """Hold what the completion leased as well."""

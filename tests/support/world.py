@@ -21,6 +21,8 @@ from dcf.core.retention import KEEP_ALL, RetentionPolicy
 from dcf.core.schedules import Schedule, ScheduleWish, tag_of
 from dcf.errors import DcfError
 from dcf.ports import Deliverer
+from dcf.runs.callbacks import Callbacks
+from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
@@ -28,9 +30,12 @@ from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.outside import Outside
+from dcf.runs.people import People
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import ScheduleMade, Schedules
+from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.views import RunViews
 from dcf.store import key_parts, keys
@@ -42,6 +47,7 @@ from dcf.store.deletion import Deletion
 from dcf.store.documents import Documents
 from dcf.store.due import DueRuns
 from dcf.store.history import Happening, History
+from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Outbox
@@ -63,7 +69,7 @@ class Relay(Notifications):
 
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
         together = platform.deliver_all if isinstance(platform, Mailbox) else None
-        super().__init__(world.plane, world.outbox, world.told, platform, together)
+        super().__init__(world.plane, world.outbox, world.told, platform, together, to_run=world.children.handle)
         self.deliveries = DeliveryThreads(self.deliver_all, threads)
         time = ServerTime(world.connections)
         lists = (world.index, world.due, world.outbox)
@@ -105,6 +111,8 @@ class World:
         reader: dict[str, Any] = {} if self.items is None else {"items": self.items}
         self.plane = ControlPlane(self.store, self.index, **reader)
         self.lifecycle = Lifecycle(self.plane)
+        self.outside = Outside(self.plane)
+        self.callbacks = Callbacks(self.plane)
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.access = AccessKeys(self.connections)
@@ -113,10 +121,13 @@ class World:
             self.starting,
             self.access,
         )
+        self.signals = SignalSending(self.plane)
+        self.children = Children(self.plane, self.starting)
         self.outbox = Outbox(self.connections)
         self.retention = Retention(self.plane, self.store, self.outbox, Deletion(self.connections), self.policy)
         self.told = ToldRecords(self.connections)
         self.history = History(self.connections)
+        self.people = People(self.plane, self.history, HumanTasks(self.connections))
         self.views = RunViews(self.plane, self.store, self.told)
         self.histories = Histories(self.plane, self.history)
         self.diagnosis = Diagnosis(self.plane, RunSignsReader(self.connections), 1.0)

@@ -12,7 +12,7 @@ import redis
 
 from dcf.application import Application
 from dcf.asl import parsing, pausing
-from dcf.core import schedules, ticks
+from dcf.core import parents, schedules, signals, ticks
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.settings import Settings
@@ -20,7 +20,7 @@ from dcf.store import audit_trail, inbox, keys, run_signs
 from dcf.tools import notification
 from dcf.tools.registry import TOOLS
 from dcf.values import json_text
-from tests.runs import test_diagnosis_reads, test_histories, test_long_chains
+from tests.runs import test_children, test_diagnosis_reads, test_histories, test_long_chains, test_signals
 from tests.store import test_audit_trail, test_fair_inbox
 from tests.tools import (
     test_bodies,
@@ -180,6 +180,18 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "unread events of runs of one creator in an inbox": (
         inbox.MOST_UNREAD,
         test_fair_inbox.test_one_creator_has_only_so_many_unread_events_and_others_still_have_room,
+    ),
+    "signals that a run keeps for states to come": (
+        signals.MOST_KEPT,
+        test_signals.test_a_run_keeps_only_so_many_signals,
+    ),
+    "bytes of their payloads": (
+        signals.MOST_KEPT_BYTES,
+        test_signals.test_payloads_that_are_kept_are_bounded_together,
+    ),
+    "levels of child runs below a run": (
+        parents.MOST_DEPTH,
+        test_children.test_children_of_children_go_only_so_deep,
     ),
     "entries of one key in the audit trail, two for a change": (
         audit_trail.KEPT,

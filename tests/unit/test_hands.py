@@ -94,7 +94,7 @@ def test_results_say_what_failed_and_how() -> None:
         raise ValueError("no good")
 
     serve(server, fail)
-    assert {one["error_name"] for one in server.done} == {"States.TaskFailed"}
+    assert {one["error_name"] for one in server.done} == {"ValueError"}
     assert not [one for one in server.done if "new_status" in one]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
-from dcf.task_context import TaskContext
+from dcf.task_context import TaskContext, idempotency_key_of
 from dcf.worker import FUNCTIONS, Worker, task
 from tests.support.worker_tools import RUN, TIMEOUT, Answer, FakeTools, Inbox, claimed, event, message, serve, worker
 
@@ -64,13 +64,14 @@ def test_a_function_that_asks_for_it_is_told_which_call_it_is() -> None:
         seen.append(context)
         return given
 
-    granted = {"input": 1, "lease": {"epoch": 41}, "updated_state": {"attempts": 2}}
-    claims: list[Answer] = [{"claimed": claimed("B") | {"lease": {"token": "t", "epoch": 42}, "attempts": 3}}, {}]
+    granted = {"input": 1, "lease": {"epoch": 41}, "updated_state": {"attempts": 2, "visit": 7}}
+    next_lease: Answer = {"lease": {"token": "t", "epoch": 42}, "attempts": 3, "visit": 8}
+    claims: list[Answer] = [{"claimed": claimed("B") | next_lease}, {}]
     tools = FakeTools(acquire_state_lease=granted, update_workflow_control_plane=lambda **_: claims.pop(0))
     worker(tools, {"A": work, "B": work}).handle(event())
     assert seen == [
-        TaskContext(workflow_id=RUN, state="A", attempt=2, epoch=41),
-        TaskContext(workflow_id=RUN, state="B", attempt=3, epoch=42),
+        TaskContext(workflow_id=RUN, state="A", attempt=2, epoch=41, idempotency_key=idempotency_key_of(RUN, "A", 7)),
+        TaskContext(workflow_id=RUN, state="B", attempt=3, epoch=42, idempotency_key=idempotency_key_of(RUN, "B", 8)),
     ]
 
 
@@ -80,6 +81,16 @@ def test_a_function_that_does_not_ask_for_it_gets_the_input_alone(function: Any)
     worker(tools, {"A": function}).handle(event())
     written = tools.arguments("update_workflow_control_plane")[0]
     assert written["output_json"] == ("null" if function is print else "[1,7]")
+
+
+def test_an_object_without_a_hash_may_be_the_function_of_a_state() -> None:
+    class Doubling(list[int]):
+        def __call__(self, given: int, context: TaskContext) -> list[int]:
+            return [2 * given, context.epoch]
+
+    tools = FakeTools(acquire_state_lease={"input": 4, "lease": {"epoch": 41}})
+    worker(tools, {"A": Doubling()}).handle(event())
+    assert tools.arguments("update_workflow_control_plane")[0]["output_json"] == "[8,41]"
 
 
 # The next state's lease, brought along by a completion

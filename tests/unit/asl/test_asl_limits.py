@@ -1,18 +1,19 @@
 """How much data a run may hold, and what a state pays for what it does not look at."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from dcf.asl import engine
-from dcf.asl.entering import surroundings
+from dcf.asl.entering import STAND_IN, surroundings
 from dcf.asl.limits import MAX_VARIABLES_BYTES
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import resolve
 from dcf.asl.steps import Entry, OpenTask
-from dcf.asl.surroundings import Clock, Context
+from dcf.asl.surroundings import Clock, Context, RunContext
 from dcf.simulation import simulate
 from dcf.values.json_text import MAX_BYTES
 
@@ -99,37 +100,44 @@ def test_a_context_object_is_made_once_and_only_when_it_is_read() -> None:
 
     context = Context(make)
     assert not made
-    assert context.read_so_far() == {}
     assert (context["a"], dict(context), len(context), context.get("b")) == (1, {"a": 1}, 1, None)
     assert made == [1]
-    assert context.read_so_far() == {"a": 1}
 
 
-def test_a_task_token_is_the_same_however_often_a_step_is_decided() -> None:
-    machine, _ = parse_machine({"StartAt": "T", "States": {"T": {"Type": "Task", "End": True}}})
+RUN = RunContext({}, workflow_id="r", secret="s")
+
+
+def test_a_task_token_is_that_of_the_visit_however_often_a_step_is_decided() -> None:
+    states = {"T": {"Type": "Task", "Resource": "dcf:callback.waitForTaskToken", "End": True}}
+    machine, _ = parse_machine({"StartAt": "T", "States": states})
     assert machine is not None
     entry = Entry(raw={}, variables={}, entered_at=CLOCK.now)
     here = resolve(machine, "T")
-    tokens = [surroundings(here, entry, {}, CLOCK, turn).context["Task"]["Token"] for turn in (0, 0, 1)]
-    assert tokens[0] == tokens[1] != tokens[2]
-    assert "Task" in surroundings(here, entry, {"Task": {"Token": "given"}}, CLOCK, 0).context
+    tokens = {surroundings(here, entry, RUN, CLOCK, turn).context["Task"]["Token"] for turn in (0, 0, 1)}
+    assert tokens == {RUN.task_token("T", CLOCK.seed)}
     assert surroundings(here, entry, {"Task": {"Token": "given"}}, CLOCK, 0).context["Task"] == {"Token": "given"}
+    other = replace(CLOCK, seed="another visit")
+    assert surroundings(here, entry, RUN, other, 0).context["Task"]["Token"] not in tokens
 
 
-def test_a_task_is_opened_with_the_token_that_its_input_holds() -> None:
-    def opened(**fields: Any) -> OpenTask:
+def test_only_a_task_that_waits_for_a_callback_has_a_token() -> None:
+    def opened(context: RunContext = RUN, **fields: Any) -> OpenTask:
         machine, _ = parse_machine({"StartAt": "T", "States": {"T": {"Type": "Task", **fields, "End": True}}})
         assert machine is not None
-        (step,) = engine.start(machine, {"a": 1}, {}, CLOCK).steps
+        (step,) = engine.start(machine, {"a": 1}, context, CLOCK).steps
         assert isinstance(step, OpenTask)
         return step
 
-    by_path = opened(Parameters={"token.$": "$$.Task.Token"})
-    by_query = opened(QueryLanguage="JSONata", Arguments={"token": "{% $states.context.Task.Token %}"})
-    whole = opened(Parameters={"all.$": "$$"})
-    assert by_path.token == by_path.effective["token"] == by_query.effective["token"] == by_query.token
-    assert whole.effective["all"]["Task"]["Token"] == whole.token == by_path.token
-    assert opened(Parameters={"a.$": "$.a"}).token == ""
+    calls: dict[str, Any] = {"Resource": "mail.waitForTaskToken"}
+    by_path = opened(**calls, Parameters={"token.$": "$$.Task.Token"})
+    by_query = opened(**calls, QueryLanguage="JSONata", Arguments={"token": "{% $states.context.Task.Token %}"})
+    whole = opened(**calls, Parameters={"all.$": "$$"})
+    token = RUN.task_token("T", CLOCK.seed)
+    assert by_path.effective["token"] == by_query.effective["token"] == whole.effective["all"]["Task"]["Token"] == token
+    assert "secret" not in str(whole.effective)
+    assert [step.gets_token for step in (by_path, opened(**calls), opened())] == [True, True, False]
+    simulated = opened(RunContext({}, workflow_id="r", secret=""), **calls, Parameters={"token.$": "$$.Task.Token"})
+    assert simulated.effective == {"token": STAND_IN}
 
 
 @pytest.mark.parametrize(

@@ -210,7 +210,9 @@ class MemoryRun:
         return self.commit(finalization.skip_unreached(self.snapshot()))
 
     def _context(self) -> Mapping[str, Any]:
-        return context_of("w1", self.definition.name, (self.meta_document or {}).get("input"), "2026-01-01T00:00:00Z")
+        return context_of(
+            "w1", self.definition.name, (self.meta_document or {}).get("input"), "2026-01-01T00:00:00Z", "secret"
+        )
 
 
 def wish(known: Definition, **more: Any) -> creation.Create:

@@ -3,13 +3,13 @@
 import pytest
 
 from dcf.core.answers import Owed
-from dcf.core.attention import MOST_REMINDERS, NEVER, REMINDER_DELAY, hasten, look
+from dcf.core.attention import MOST_REMINDERS, REMINDER_DELAY, hasten, look, stuck_mark
 from dcf.core.codec import read_state
 from dcf.core.decision import Changes, Snapshot
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.values.instants import SECOND
 from dcf.values.json_text import dump
-from tests.unit.core.build import NOW, TTL, held, meta, run, snapshot
+from tests.unit.core.build import A_THEN_B, NOW, TTL, held, meta, run, snapshot
 
 EXPIRY = NOW + TTL * SECOND
 
@@ -49,9 +49,10 @@ def test_used_up_attempts_are_told_and_left_to_who_can_fail_the_state() -> None:
 
 def test_a_ready_state_that_nobody_took_is_announced_again() -> None:
     made = run()
+    made.kick_off()
     made.now = made.timers["A"]
     assert made.look("A") == Owed(states=("A",), fired="reminded")
-    (notice,) = made.notices
+    _, notice = made.notices
     assert (notice.type, notice.state, notice.epoch, notice.reason) == ("reminder-1", "A", NOW, "reminder")
     assert made.types()[-1] == "StateReminded A"
 
@@ -185,8 +186,24 @@ def test_the_planner_is_not_reminded_of_a_run_that_goes_on(how: str) -> None:
     assert [notice.state for notice in made.notices if notice.reason != "initial"] == ["A"]
 
 
-def test_a_run_that_was_not_started_is_not_announced_by_the_clock() -> None:
+def test_a_run_that_was_not_started_is_not_announced_by_the_clock_and_found_stuck() -> None:
     made = run()
-    assert made.timers["A"] == NEVER
-    made.now += 10**12
-    assert made.look("A").fired == "not_due"
+    before = len(made.events)
+    delays = []
+    for _ in range(3):
+        delays.append(made.timers["A"] - made.now)
+        made.look_in_time("A")
+    assert [delay // SECOND for delay in delays] == [60, 120, 240]
+    assert (made.notices, made.events[before:]) == ([], [])
+    assert stuck_mark({}, Changes(states=made.states)) is True
+    made.kick_off()
+    made.look_in_time("A")
+    assert [notice.type for notice in made.notices] == ["state_ready", "reminder-1"]
+
+
+def test_a_state_that_follows_in_a_run_that_agents_take_by_themselves_is_announced() -> None:
+    made = run(A_THEN_B)
+    made.acquire("A", "t1")
+    made.update("A", "t1", status=Status.SUCCEEDED)
+    made.look_in_time("B")
+    assert [notice.type for notice in made.notices if notice.state == "B"][-1] == "reminder-1"

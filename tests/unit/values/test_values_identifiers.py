@@ -44,6 +44,12 @@ def test_agents_are_one_id_or_a_pool_for_each_task() -> None:
     assert check_agents({}, {"A"}) == {}
 
 
+def test_a_star_assigns_all_tasks_that_are_not_named_unless_a_state_is_called_so() -> None:
+    assert check_agents({"*": ["x", "y"], "A": "ann"}, {"A", "B"}) == {"A": ("ann",), "B": ("x", "y")}
+    assert check_agents({"*": "x"}, {"A", "B"}) == {"A": ("x",), "B": ("x",)}
+    assert check_agents({"*": "x"}, {"*", "B"}) == {"*": ("x",)}
+
+
 @pytest.mark.parametrize(
     "agents",
     [[], "ann", None, {"Z": "ann"}, {"A": ""}, {"A": []}, {"A": None}, {"A": 5}, {"A": ["ann", 5]}, {"A": "a:b"},

@@ -1,0 +1,72 @@
+"""What a Task that starts a child run asks for: its input, read when the state is entered. Pure.
+
+As on AWS: `StateMachineArn` names the definition, `Input` is the child's input, `Name` a name for it. `Agents` is dcf's
+own: who does the child's Tasks.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from dcf.asl.retrying import RUNTIME
+from dcf.errors import InvalidArgument, StateError
+from dcf.values.json_text import Json, parse
+from dcf.values.records import record
+
+_FIELDS: Final = frozenset({"StateMachineArn", "Input", "Name", "Agents", "TraceHeader"})
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}\Z", re.ASCII)
+_ARN: Final = re.compile(r"arn:[^:]*:states:[^:]*:[^:]*:stateMachine:([^:]+)(?::([^:]+))?\Z")
+_LONGEST_REFERENCE: Final = 300
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class ChildInput:
+    """What to start: a kept definition by `reference` (`name@version`, name or hash), with an input.
+
+    `name` becomes a tag of the child. `agents` maps its Tasks to agents, as callers write it.
+    """
+
+    reference: str
+    run_input: Json
+    name: str | None = None
+    agents: Mapping[str, Json] | None = None
+
+
+def read_child_input(effective: Json) -> ChildInput:
+    """Read the input of a state that starts a child run; raise StateError for one that says nothing sensible."""
+    found: dict[str, Any] = effective if isinstance(effective, dict) else {}
+    unknown = sorted(found.keys() - _FIELDS)
+    if unknown:
+        raise _wrong(f"'{unknown[0][:80]}' is no field of it; it takes {', '.join(sorted(_FIELDS))}")
+    reference, name, agents = found.get("StateMachineArn"), found.get("Name"), found.get("Agents")
+    if not isinstance(reference, str) or not 0 < len(reference) <= _LONGEST_REFERENCE:
+        raise _wrong("StateMachineArn names no definition: 'name@version', 'name' (the newest) or its hash")
+    if name is not None and not (isinstance(name, str) and _NAME.match(name)):
+        raise _wrong("Name has not 1 to 64 letters, digits or _ . -, beginning with a letter or digit")
+    if agents is not None and not isinstance(agents, dict):
+        raise _wrong('Agents is not an object, as in {"State": "agent-id"}')
+    return ChildInput(
+        reference=_reference(reference), run_input=_run_input(found.get("Input", {})), name=name, agents=agents
+    )
+
+
+def _reference(text: str) -> str:
+    """Return the name in an ARN of AWS, with its version if it has one; any other text as it is."""
+    found = _ARN.match(text)
+    if found is None:
+        return text
+    return found[1] if found[2] is None else f"{found[1]}@{found[2]}"
+
+
+def _run_input(given: Json) -> Json:
+    """Return the input of the child. As on AWS, text is JSON text."""
+    if not isinstance(given, str):
+        return given
+    try:
+        return parse(given, name="Input")
+    except InvalidArgument as error:
+        raise StateError("StepFunctions.InvalidExecutionInputException", error.message) from None
+
+
+def _wrong(what: str) -> StateError:
+    return StateError(RUNTIME, f"The input of a state that starts a child run is wrong: {what}.")

@@ -1,0 +1,65 @@
+"""Reads a Task's Resource: who ends the Task, an agent with a lease or something outside of dcf.
+
+Every other module asks here and never looks at the text of a Resource itself. Pure.
+"""
+
+from functools import lru_cache
+from typing import Final, Literal, TypeAlias
+
+from dcf.values.records import record
+
+Kind: TypeAlias = Literal["work", "callback", "human", "signal", "child"]
+
+FOR_CALLBACK: Final = ".waitForTaskToken"
+CALLBACK: Final = f"dcf:callback{FOR_CALLBACK}"
+HUMAN: Final = "dcf:human"
+SIGNAL: Final = "dcf:signal"
+CHILD: Final = "arn:aws:states:::states:startExecution"
+
+WAITING: Final = frozenset({"Callback", "Human", "Signal", "Child"})
+"""What the document of a state says as its type while it waits for something outside."""
+
+_WAITS_AS: Final[dict[Kind, str]] = {"callback": "Callback", "human": "Human", "signal": "Signal", "child": "Child"}
+_SUFFIXES: Final = ("", ".sync", ".sync:2", FOR_CALLBACK)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Resource:
+    """What a Resource says. `kind` is who ends the Task: the agent that holds its lease ("work"), or what is outside.
+
+    `is_worked`: an agent takes a lease first. `waits_as` is the type that the state's document has while it waits; None
+    if it never does. `gets_token`: the context object has a task token. `suffix` is that of a child run: "", ".sync",
+    ".sync:2" or ".waitForTaskToken".
+    """
+
+    kind: Kind
+    is_worked: bool
+    waits_as: str | None
+    gets_token: bool
+    suffix: str = ""
+
+
+WORK: Final = Resource(kind="work", is_worked=True, waits_as=None, gets_token=False)
+"""An agent takes the lease, and ends the Task with its output."""
+
+
+@lru_cache(maxsize=1024)
+def read_resource(text: str | None) -> Resource:
+    """Read a Resource; what is not known here is work for an agent, as is a Task without one."""
+    if text is None:
+        return WORK
+    if text == HUMAN:
+        return _outside("human")
+    if text == SIGNAL:
+        return _outside("signal")
+    suffix = text.removeprefix(CHILD)
+    if text.startswith(CHILD) and suffix in _SUFFIXES:
+        return _outside("child", suffix=suffix)
+    if text.endswith(FOR_CALLBACK):
+        return _outside("callback", is_worked=text != CALLBACK, suffix=FOR_CALLBACK)
+    return WORK
+
+
+def _outside(kind: Kind, *, is_worked: bool = False, suffix: str = "") -> Resource:
+    gets_token = suffix == FOR_CALLBACK
+    return Resource(kind=kind, is_worked=is_worked, waits_as=_WAITS_AS[kind], gets_token=gets_token, suffix=suffix)

@@ -1,0 +1,231 @@
+"""The commands with which people see what waits for them, and answer: inbox, approve, reject, answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag, OptionalRun, RunArgument
+from dcf.cli.text import clean, json_text
+from dcf.cli.views import console, print_wrapped, say
+from dcf.errors import InvalidArgument, ToolCallFailed
+from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.core.human_tasks import Answerer
+
+_LONGEST: Final = 10_000
+_FIRST_PAGE: Final = "0"
+
+State = Annotated[str, typer.Argument(metavar="STATE", help="Name of the state, or its path, as in Each/17/Check.")]
+Comment = Annotated[str | None, typer.Option("--comment", "-m", help="Why; some choices need it.")]
+Given = Annotated[
+    str | None, typer.Option("--answer", help="What the task's schema asks for: JSON text, a file, or -.")
+]
+As = Annotated[str | None, typer.Option("--as", help="Who answers; your user name on this machine if left out.")]
+Group = Annotated[str | None, typer.Option("--group", help="The group that you answer for.")]
+Epoch = Annotated[
+    int | None, typer.Option("--epoch", help="Only if the state still has this epoch, as `dcf inbox --json` tells it.")
+]
+RequestId = Annotated[
+    str | None, typer.Option("--request-id", help="An id of your own: repeated with it, the command is applied once.")
+]
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the commands to an application."""
+    for command in (inbox, approve, reject, answer):
+        app.command(rich_help_panel=panels.PEOPLE)(command)
+
+
+def inbox(
+    run: OptionalRun = None,
+    state: Annotated[str | None, typer.Argument(metavar="STATE", help="Only this state of the run, whole.")] = None,
+    person: Annotated[str | None, typer.Option("--for", help="Only what this person may answer.")] = None,
+    group: Annotated[str | None, typer.Option("--group", help="Only what this group may answer.")] = None,
+    limit: Annotated[int, typer.Option(help="How many, oldest first.", min=1, max=1000)] = 20,
+    cursor: Annotated[str | None, typer.Option(help="Go on here: printed below each page; 0 begins.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """List what waits for people, oldest first; with RUN what waits in it, with STATE one task and how to answer it.
+
+    --json prints an array of tasks; with --cursor (0 for the first page) an object {tasks, next_cursor}.
+
+    Example:  dcf inbox --for alice --group finance
+    """
+    from dcf.core.human_list import HumanTaskQuery, read_place
+
+    with opening.application() as found:
+        path = None if state is None or run is None else found.control_plane.place(run, state).path
+        query = HumanTaskQuery(
+            limit=limit,
+            person=person,
+            groups=() if group is None else (group,),
+            run=run,
+            state=path,
+            place=None if cursor == _FIRST_PAGE else read_place(cursor),
+        )
+        page = found.people.list_human_tasks(query)
+    rows = [row.as_json(whole=as_json or state is not None) for row in page.rows]
+    ends_at = None if page.next_place is None else str(page.next_place)
+    if as_json:
+        document: Json = rows if cursor is None else {"tasks": rows, "next_cursor": ends_at}
+        typer.echo(json_text(document, indent=2))
+    elif state is not None and rows:
+        _print_task(rows[0])
+    elif rows:
+        _print_tasks(rows)
+        if ends_at is not None:
+            say(f"There may be more: the same command with --cursor {clean(ends_at, _LONGEST)}")
+    else:
+        typer.echo("Nothing waits for a person here." if run or person or group else "Nothing waits for a person.")
+
+
+def approve(
+    run: RunArgument,
+    state: State,
+    comment: Comment = None,
+    given: Given = None,
+    person: As = None,
+    group: Group = None,
+    epoch: Epoch = None,
+    request_id: RequestId = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Answer a task of a run with approve. The first answer counts; who answered stands in the run's history.
+
+    Example:  dcf approve order-42 Approve --as alice --comment "the total is right"
+    """
+    _answer(run, state, "approve", comment, given, person, group, epoch, request_id, as_json=as_json)
+
+
+def reject(
+    run: RunArgument,
+    state: State,
+    comment: Comment = None,
+    given: Given = None,
+    person: As = None,
+    group: Group = None,
+    epoch: Epoch = None,
+    request_id: RequestId = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Answer a task of a run with reject, and say why with --comment."""
+    _answer(run, state, "reject", comment, given, person, group, epoch, request_id, as_json=as_json)
+
+
+def answer(
+    run: RunArgument,
+    state: State,
+    choice: Annotated[
+        str, typer.Argument(metavar="CHOICE", help="One of the choices that `dcf inbox RUN STATE` shows.")
+    ],
+    comment: Comment = None,
+    given: Given = None,
+    person: As = None,
+    group: Group = None,
+    epoch: Epoch = None,
+    request_id: RequestId = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Answer a task of a run with one of its choices."""
+    _answer(run, state, choice, comment, given, person, group, epoch, request_id, as_json=as_json)
+
+
+def _answer(
+    run: str,
+    state: str,
+    choice: str,
+    comment: str | None,
+    given: str | None,
+    person: str | None,
+    group: str | None,
+    epoch: int | None,
+    request_id: str | None,
+    *,
+    as_json: bool,
+) -> None:
+    from dcf.cli.documents import read_given
+    from dcf.core.access import LOCAL
+    from dcf.core.human_tasks import HumanAnswer
+    from dcf.store.authors import authored_by
+    from dcf.values.refusal import Refusal
+
+    value = None if given is None else read_given(given, "--answer")
+    reply = HumanAnswer(
+        state=state, choice=choice, by=_answerer(person, group), comment=comment, answer=value, epoch=epoch
+    )
+    with opening.application() as found, authored_by(LOCAL):
+        done = found.people.answer_human_task(run, reply, request_id=request_id)
+    if isinstance(done, Refusal):
+        own = " `dcf inbox RUN` shows whom it asks; --as NAME says who you are." if done.code == "not_asked" else ""
+        raise ToolCallFailed(done.code, done.message, f"{done.hint}{own}")
+    told = {"workflow_id": run, **done.answer, "repeated": done.repeated}
+    if as_json:
+        typer.echo(json_text(told, indent=2))
+        return
+    again = ", by an earlier command with this --request-id" if done.repeated else ""
+    typer.echo(
+        f"{clean(told['answered_by'])} answered {clean(told['state'])} of {clean(run)}: {clean(told['choice'])}{again}."
+        f" The run is {clean(told['run_status'])}; `dcf show {clean(run)}` shows it."
+    )
+
+
+def _answerer(person: str | None, group: str | None) -> "Answerer":
+    import getpass
+
+    from dcf.core.human_tasks import Answerer
+    from dcf.values.identifiers import check_id
+
+    if person is None:
+        try:
+            person = check_id(getpass.getuser(), "your user name")
+        except (InvalidArgument, KeyError, OSError):
+            raise InvalidArgument("Nobody is named who answers.", "Say who you are: --as NAME.") from None
+    groups = frozenset({check_id(group, "--group")} if group is not None else ())
+    return Answerer(name=check_id(person, "--as"), groups=groups)
+
+
+def _print_tasks(rows: Sequence[Mapping[str, Json]]) -> None:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("run", "state", "for", "since", "until", "title"):
+        table.add_column(name, overflow="fold", no_wrap=name in {"since", "until"})
+    for row in rows:
+        cells = (row["workflow_id"], row["state"], _whom(row), _minute(row["since"]), _minute(row.get("deadline")))
+        table.add_row(*(Text(clean(cell)) for cell in (*cells, row["title"])))
+    console().print(table)
+
+
+def _print_task(row: Mapping[str, Json]) -> None:
+    out, run, state = console(), clean(row["workflow_id"]), clean(row["state"])
+    out.print(Text(clean(row["title"], _LONGEST), style="bold"), soft_wrap=True)
+    until = f", until {_minute(row['deadline'])}" if row.get("deadline") else ""
+    out.print(Text(f"{state} of {run} waits for {_whom(row)} since {_minute(row['since'])}{until}."), soft_wrap=True)
+    for line in str(row.get("instructions", "")).splitlines():
+        print_wrapped(out, Text(clean(line, _LONGEST)), indent=0)
+    for name in ("details", "schema", "default", "not_by"):
+        if name in row:
+            out.print(Text(f"{name}: {json_text(row[name], indent=2)}"), soft_wrap=True)
+    for choice in row.get("choices", ()):
+        named = choice if isinstance(choice, str) else choice["name"]
+        comment = "" if isinstance(choice, str) else " --comment WHY"
+        given = " --answer JSON" if "schema" in row else ""
+        out.print(Text(f"  {_command(named, run, state)}{comment}{given} --as NAME"), soft_wrap=True)
+
+
+def _command(choice: str, run: str, state: str) -> str:
+    from dcf.core.findings import command
+
+    own = choice in ("approve", "reject")
+    return clean(command(choice, run, state) if own else command("answer", run, state, choice), _LONGEST)
+
+
+def _whom(row: Mapping[str, Json]) -> str:
+    return ", ".join(one if isinstance(one, str) else f"group {one['group']}" for one in row["to"])
+
+
+def _minute(text: Json) -> str:
+    return "" if text is None else str(text)[:16].replace("T", " ")

@@ -1,0 +1,53 @@
+"""The command `dcf signal`: sends a signal into a run. It parses, calls and prints."""
+
+from typing import Annotated
+
+import typer
+
+from dcf.cli import opening, panels
+from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli.lifecycle import Reason, RequestId
+from dcf.cli.text import clean, json_text
+from dcf.errors import ToolCallFailed
+
+
+def mount(app: typer.Typer) -> None:
+    """Add the command to an application."""
+    app.command("signal", rich_help_panel=panels.OPERATE)(send_signal)
+
+
+def send_signal(
+    run: RunArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The signal's name, as a Task of the run waits for it.")],
+    payload: Annotated[
+        str | None, typer.Option("--payload", help="What the Task gets: JSON, a file, or - for standard input.")
+    ] = None,
+    reason: Reason = None,
+    request_id: RequestId = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Send a signal into a run: the Task that waits for it (Resource dcf:signal) ends with the payload as its output.
+
+    If none waits yet, the signal is kept, and the next one that does takes it; signals of one name are taken in order.
+
+    Example:  dcf signal order-42 paid --payload '{"amount": "12.50"}' --request-id payment-991
+    """
+    from dcf.cli.documents import read_given
+    from dcf.core.access import LOCAL
+    from dcf.store.authors import authored_by
+    from dcf.values.refusal import Refusal
+
+    given = None if payload is None else read_given(payload, "--payload")
+    with opening.application() as found, authored_by(LOCAL):
+        answer = found.signals.send(run, name, given, reason=reason, request_id=request_id)
+    if isinstance(answer, Refusal):
+        raise ToolCallFailed(answer.code, answer.message, answer.hint)
+    told = {"workflow_id": run, **answer.answer, "repeated": answer.repeated}
+    if as_json:
+        typer.echo(json_text(told, indent=2))
+        return
+    again = ", by an earlier command with this --request-id" if answer.repeated else ""
+    if told["kept"]:
+        typer.echo(f"{clean(name)} is kept{again}. {clean(told['next'])}")
+    else:
+        typer.echo(f"{clean(name)} ended {clean(told['state'])} of {clean(run)}{again}.")

@@ -1,0 +1,24 @@
+"""Puts the sentences of the core, which name tools, into the words of the command line."""
+
+from typing import Final
+
+from dcf.cli.text import clean
+
+_COMMANDS: Final = (
+    ("hold_run with hold=false", "hold {} --release"),
+    ("resume_run", "resume {}"),
+    ("cancel_run", "cancel {}"),
+    ("delete_run", "delete {}"),
+    ("explain_run", "why {}"),
+    ("finalize_workflow", "finalize {}"),
+    ("read_workflow_control_plane", "show {}"),
+    ("list_runs", "ls"),
+)
+"""The command that does what a tool does; longer phrases first."""
+
+
+def in_commands(sentence: str, run: str) -> str:
+    """Return a sentence about a run with the names of commands in place of those of tools."""
+    for tool, command in _COMMANDS:
+        sentence = sentence.replace(tool, f"`dcf {command.format(clean(run))}`")
+    return sentence

@@ -1,0 +1,80 @@
+"""Writes what a program hands over as tools take it: JSON as text, so that a text stays a text, and times as texts."""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from dcf.errors import InvalidArgument
+from dcf.values.json_text import MAX_WORKFLOW_DEPTH, Json, check, dump, parse_workflow
+
+Workflow: TypeAlias = Mapping[str, Any] | Path | str
+"""A document, the file of one, or the name of one that was started before: `name@version`, `name` or its hash."""
+
+Agents: TypeAlias = str | Mapping[str, str | Sequence[str]]
+"""Who does what: one agent for all Tasks, or an agent, or a pool of them, for each (`*` is all others)."""
+
+Moment: TypeAlias = datetime | str
+"""A time with its zone, or its text."""
+
+_MOST_BYTES: Final = 64 * 1024 * 1024
+"""Bytes that a client sends at most; what the server takes, it decides itself."""
+
+
+def given(**arguments: Json) -> dict[str, Json]:
+    """Return the arguments that are not None."""
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def json_text(value: Json, name: str) -> str:
+    """Return a value as JSON text; raise InvalidArgument for what is no JSON."""
+    return dump(check(value, name=name, max_bytes=_MOST_BYTES))
+
+
+def request_id_for(request_id: str | None) -> str:
+    """Return the caller's id of a request or a new one: the call may be repeated after a broken connection."""
+    return request_id or f"client-{secrets.token_hex(16)}"
+
+
+def workflow_arguments(workflow: Workflow) -> dict[str, Json]:
+    """Return the arguments that name a workflow or carry its document."""
+    if isinstance(workflow, str):
+        return {"definition": workflow}
+    return {"workflow_json": document_text(workflow)}
+
+
+def document_text(workflow: Mapping[str, Any] | Path) -> str:
+    """Return a workflow document as JSON text; a plain state machine in a file is named after it."""
+    if isinstance(workflow, Path):
+        return _read(workflow)
+    return dump(check(dict(workflow), name="workflow", max_bytes=_MOST_BYTES, max_depth=MAX_WORKFLOW_DEPTH))
+
+
+def agents_text(agents: Agents | None) -> str | None:
+    """Return who does what as JSON text."""
+    if agents is None:
+        return None
+    if isinstance(agents, str):
+        return dump({"*": agents})
+    found = {state: pool if isinstance(pool, str) else list(pool) for state, pool in agents.items()}
+    return json_text(found, "agents")
+
+
+def moment_text(moment: Moment | None) -> str | None:
+    """Return a time as text; raise InvalidArgument for one without a zone."""
+    if not isinstance(moment, datetime):
+        return moment
+    if moment.tzinfo is None:
+        raise InvalidArgument("A time has no zone.", "Make it with one: datetime.now(UTC).")
+    return moment.isoformat()
+
+
+def _read(file: Path) -> str:
+    from dcf.core.definition import as_workflow  # noqa: PLC0415 - only files need it
+
+    try:
+        text = file.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        raise InvalidArgument(f"{file.name} cannot be read as UTF-8 text.", "Check the path.") from None
+    return dump(as_workflow(parse_workflow(text, name=file.name, max_bytes=_MOST_BYTES), file.stem))

@@ -1,0 +1,184 @@
+"""The two clients, one that blocks and one that awaits. Their methods are the verbs of `verbs.py` and `watching.py`."""
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TypeVar
+
+from dcf.client import verbs, watching
+from dcf.client.exchange import (
+    AwaitedTransport,
+    BlockingTransport,
+    Conversation,
+    Stream,
+    carry_out,
+    carry_out_async,
+    hand_out,
+    hand_out_async,
+)
+from dcf.client.methods import awaited, blocking, iterating, iterating_async
+from dcf.client.serving import LentTools, Serving
+
+if TYPE_CHECKING:
+    from dcf.worker import TaskFunction
+
+T = TypeVar("T")
+
+
+class Client:
+    """Starts, watches and operates runs; made by `dcf.connect`. Usable from any thread.
+
+    Every method raises an error of `dcf.errors`: `Refused` for a request that is refused, with its stable `code`.
+    """
+
+    def __init__(self, tools: BlockingTransport, close: Callable[[], object], lend: Callable[[], LentTools]) -> None:
+        self._tools = tools
+        self._close = close
+        self._lend = lend
+        self._servings: list[Serving] = []
+
+    start = blocking(verbs.start)
+    rerun = blocking(verbs.rerun)
+    retry = blocking(verbs.retry)
+    get = blocking(watching.get)
+    list = iterating(watching.list_runs)
+    events = iterating(watching.events)
+    wait = blocking(watching.wait)
+    result = blocking(watching.result)
+    why = blocking(verbs.why)
+    cancel = blocking(verbs.cancel)
+    pause = blocking(verbs.pause)
+    resume = blocking(verbs.resume)
+    resolve = blocking(verbs.resolve)
+    release = blocking(verbs.release)
+    notify = blocking(verbs.notify)
+    finalize = blocking(verbs.finalize)
+    delete = blocking(verbs.delete)
+    hold = blocking(verbs.hold)
+    export = blocking(verbs.export)
+    validate = blocking(verbs.validate)
+
+    def serve(
+        self,
+        functions: "Mapping[str, TaskFunction]",
+        agent_id: str,
+        *,
+        concurrency: int = 1,
+        lease_ttl_s: int = 30,
+    ) -> Serving:
+        """Serve functions, by the names of their states, as an agent on threads of this process, from now on.
+
+        `with client.serve(...)` stops it at the end of the block; otherwise `close` does. Runs reach it when they are
+        started with `agents=agent_id`. `wait` and `result` raise what ended it.
+        """
+        serving = Serving(self._lend(), functions, agent_id, concurrency=concurrency, lease_ttl_s=lease_ttl_s)
+        self._servings.append(serving)
+        return serving
+
+    def close(self) -> None:
+        """Stop what this client serves, and close its connections."""
+        for serving in self._servings:
+            serving.stop()
+        self._close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _carry_out(self, steps: Conversation[T]) -> T:
+        return carry_out(steps, self._tools, self._pause)
+
+    def _hand_out(self, steps: Stream[T]) -> Iterator[T]:
+        return hand_out(steps, self._tools, self._pause)
+
+    def _pause(self, seconds: float) -> None:
+        for serving in self._servings:
+            serving.check()
+        time.sleep(seconds)
+
+
+class AsyncClient:
+    """Starts, watches and operates runs without blocking the event loop; made by `dcf.connect_async`.
+
+    Its methods are those of `Client`, to be awaited; `list` and `events` are for `async for`.
+    """
+
+    def __init__(
+        self,
+        tools: AwaitedTransport,
+        *,
+        pause: Callable[[float], Awaitable[object]],
+        open_: Callable[[], Awaitable[object]],
+        close: Callable[[], Awaitable[object]],
+        lend: Callable[[], LentTools],
+    ) -> None:
+        self._tools = tools
+        self._sleep = pause
+        self._open = open_
+        self._close = close
+        self._lend = lend
+        self._servings: list[Serving] = []
+
+    start = awaited(verbs.start)
+    rerun = awaited(verbs.rerun)
+    retry = awaited(verbs.retry)
+    get = awaited(watching.get)
+    list = iterating_async(watching.list_runs)
+    events = iterating_async(watching.events)
+    wait = awaited(watching.wait)
+    result = awaited(watching.result)
+    why = awaited(verbs.why)
+    cancel = awaited(verbs.cancel)
+    pause = awaited(verbs.pause)
+    resume = awaited(verbs.resume)
+    resolve = awaited(verbs.resolve)
+    release = awaited(verbs.release)
+    notify = awaited(verbs.notify)
+    finalize = awaited(verbs.finalize)
+    delete = awaited(verbs.delete)
+    hold = awaited(verbs.hold)
+    export = awaited(verbs.export)
+    validate = awaited(verbs.validate)
+
+    def serve(
+        self,
+        functions: "Mapping[str, TaskFunction]",
+        agent_id: str,
+        *,
+        concurrency: int = 1,
+        lease_ttl_s: int = 30,
+    ) -> Serving:
+        """Serve functions as `Client.serve` does, on threads beside the event loop: `async with client.serve(...)`."""
+        serving = Serving(self._lend(), functions, agent_id, concurrency=concurrency, lease_ttl_s=lease_ttl_s)
+        self._servings.append(serving)
+        return serving
+
+    async def close(self) -> None:
+        """Stop what this client serves, and close its connections."""
+        for serving in self._servings:
+            await serving.stopped()
+        await self._close()
+
+    async def __aenter__(self) -> Self:
+        await self._open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _carry_out(self, steps: Conversation[T]) -> T:
+        return await carry_out_async(steps, self._tools, self._pause)
+
+    def _hand_out(self, steps: Stream[T]) -> AsyncIterator[T]:
+        return hand_out_async(steps, self._tools, self._pause)
+
+    async def _pause(self, seconds: float) -> None:
+        for serving in self._servings:
+            serving.check()
+        await self._sleep(seconds)

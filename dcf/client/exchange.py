@@ -1,0 +1,136 @@
+"""What a client does, without doing it: a verb says step by step which tool to call, and gets each answer.
+
+So each verb is described once (`verbs.py`), for the client that blocks and for the one that awaits. The drivers here
+carry the steps out; nothing here knows a tool, a transport or a run.
+"""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from dcf.client.failures import error_of
+from dcf.errors import ToolCallFailed
+from dcf.values.json_text import Json
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A step: call this tool. Its answer, which may be a refusal, is sent to the verb."""
+
+    tool: str
+    arguments: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """A step: wait so long."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Generic[T]):
+    """A step of a verb with many results: hand this one out, and go on when the next is wanted."""
+
+    value: T
+
+
+Conversation: TypeAlias = Generator[ToolCall | Pause, Any, T]
+"""The steps of a verb that returns a `T`."""
+
+Stream: TypeAlias = Generator[ToolCall | Pause | Item[T], Any, None]
+"""The steps of a verb that hands out any number of `T`."""
+
+
+class BlockingTransport(Protocol):
+    """Calls tools and waits for the answers."""
+
+    def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
+        """Return the tool's answer, which may be a refusal; retry until a deadline while the server does not answer."""
+        ...
+
+
+class AwaitedTransport(Protocol):
+    """Calls tools without blocking the event loop."""
+
+    async def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
+        """Return the tool's answer, which may be a refusal; retry until a deadline while the server does not answer."""
+        ...
+
+
+BlockingPause: TypeAlias = Callable[[float], object]
+AwaitedPause: TypeAlias = Callable[[float], Awaitable[object]]
+
+
+def carry_out(steps: Conversation[T], tools: BlockingTransport, pause: BlockingPause) -> T:
+    """Take the steps of a verb, and return its result."""
+    answer: Json = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        answer = _take(step, tools, pause)
+
+
+def hand_out(steps: Stream[T], tools: BlockingTransport, pause: BlockingPause) -> Generator[T, None, None]:
+    """Take the steps of a verb with many results, as far as results are wanted."""
+    answer: Json = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration:
+            return
+        if isinstance(step, Item):
+            answer = None
+            yield step.value
+        else:
+            answer = _take(step, tools, pause)
+
+
+async def carry_out_async(steps: Conversation[T], tools: AwaitedTransport, pause: AwaitedPause) -> T:
+    """Take the steps of a verb without blocking, and return its result."""
+    answer: Json = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+        answer = await _take_async(step, tools, pause)
+
+
+async def hand_out_async(steps: Stream[T], tools: AwaitedTransport, pause: AwaitedPause) -> AsyncGenerator[T, None]:
+    """Take the steps of a verb with many results without blocking, as far as results are wanted."""
+    answer: Json = None
+    while True:
+        try:
+            step = steps.send(answer)
+        except StopIteration:
+            return
+        if isinstance(step, Item):
+            answer = None
+            yield step.value
+        else:
+            answer = await _take_async(step, tools, pause)
+
+
+def _take(step: ToolCall | Pause, tools: BlockingTransport, pause: BlockingPause) -> Json:
+    if isinstance(step, Pause):
+        return pause(step.seconds)
+    try:
+        return tools.call(step.tool, **step.arguments)
+    except ToolCallFailed as failure:
+        raise error_of(failure) from None
+
+
+async def _take_async(step: ToolCall | Pause, tools: AwaitedTransport, pause: AwaitedPause) -> Json:
+    if isinstance(step, Pause):
+        return await pause(step.seconds)
+    try:
+        return await tools.call(step.tool, **step.arguments)
+    except ToolCallFailed as failure:
+        raise error_of(failure) from None

@@ -1,0 +1,126 @@
+"""Which open human tasks a caller wants to see, in which order, and what is shown of each. Pure.
+
+The lists of open tasks may have stale entries (`store/human_tasks.py`), so a page is made from the documents of the
+states that they name, and `HumanTaskQuery.wants` leaves out what is not wanted.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from dcf.asl.human import HumanTask
+from dcf.core.human_tasks import waits_for_person
+from dcf.core.model import StateDoc
+from dcf.errors import InvalidArgument
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+LONGEST_PAGE: Final = 1000
+_CURSOR: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63}/[\x21-\x7e]{1,1200})\Z", re.ASCII)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class TaskCursor:
+    """A place in a list of open tasks: when the task before it was opened (its epoch), and its entry."""
+
+    epoch: int
+    entry: str
+
+    def is_before(self, epoch: int, entry: str) -> bool:
+        """Return True if this entry comes after the place, oldest first."""
+        return (epoch, entry) > (self.epoch, self.entry)
+
+    def __str__(self) -> str:
+        return f"{self.epoch}:{self.entry}"
+
+
+def read_place(text: str | None) -> TaskCursor | None:
+    """Read the cursor of an earlier answer; raise InvalidArgument for anything else."""
+    if text is None:
+        return None
+    found = _CURSOR.match(text)
+    if found is None:
+        raise InvalidArgument("cursor is not one that an answer to this call gave.", "Begin again without cursor.")
+    return TaskCursor(epoch=int(found[1]), entry=found[2])
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class HumanTaskQuery:
+    """Request for a page of open human tasks, oldest first.
+
+    With a `person` or `groups`, those that this person, or one of the groups, may answer; with a `run`, those of it.
+    """
+
+    limit: int
+    person: str | None = None
+    groups: tuple[str, ...] = ()
+    run: str | None = None
+    state: str | None = None
+    place: TaskCursor | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 < self.limit <= LONGEST_PAGE:
+            raise InvalidArgument(f"limit is not between 1 and {LONGEST_PAGE}.", "Page on with the cursor.")
+
+    def wants(self, workflow_id: str, state: str, doc: StateDoc) -> bool:
+        """Return True if a state that a list names is open, and wanted."""
+        if not waits_for_person(doc) or self.run not in (None, workflow_id) or self.state not in (None, state):
+            return False
+        assert doc.asked is not None, "it waits for a person"
+        if self.person is None and not self.groups:
+            return True
+        return self.person in doc.asked.to.people or not set(self.groups).isdisjoint(doc.asked.to.groups)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class HumanTaskRow:
+    """One open human task, and its place in the list. `task` is None where its description was damaged by hand."""
+
+    place: TaskCursor
+    workflow_id: str
+    state: str
+    doc: StateDoc
+    task: HumanTask | None
+
+    def as_json(self, *, whole: bool = True) -> dict[str, Json]:
+        """Return it as JSON; without what may be long unless it is asked for `whole`."""
+        asked, task = self.doc.asked, self.task
+        assert asked is not None, "a row is made of a state that waits for a person"
+        shown: dict[str, Json] = {
+            "workflow_id": self.workflow_id,
+            "state": self.state,
+            "epoch": self.doc.lease.epoch,
+            "title": asked.title,
+            "to": [*asked.to.people, *({"group": name} for name in asked.to.groups)],
+            "since": to_text(asked.since),
+            "deadline": None if self.doc.deadline is None else to_text(self.doc.deadline),
+            "escalates_at": None if asked.escalates_at is None else to_text(asked.escalates_at),
+            "default": asked.default,
+        }
+        shown |= {} if task is None else _asked(task, whole=whole)
+        return {name: value for name, value in shown.items() if value is not None}
+
+
+def _asked(task: HumanTask, *, whole: bool) -> Mapping[str, Json]:
+    """Return what is asked; data to look at are long, and so only part of a whole one."""
+    excluded = [*task.not_by, *([{"producers": True}] if task.not_by_producers else [])]
+    return {
+        "instructions": task.instructions,
+        "choices": [
+            {"name": one.name, "comment": "required"} if one.needs_comment else one.name for one in task.choices
+        ],
+        "schema": task.schema,
+        "not_by": excluded or None,
+        "on_reject": "fail" if task.reject_fails else None,
+        "details": task.details if whole else None,
+    }
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class HumanTaskPage:
+    """Open tasks, oldest first. A page may be short, even empty, and go on all the same: `next_place` tells."""
+
+    now: int
+    rows: tuple[HumanTaskRow, ...]
+    next_place: TaskCursor | None

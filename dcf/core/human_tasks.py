@@ -1,0 +1,207 @@
+"""Answers to human tasks: who may give them, what can be taken, and what the state then puts out. Pure.
+
+The first answer ends the state, by the same transition as a callback does (`outside.conclude`); whoever comes later is
+told who answered. At the deadline the default choice is taken, where there is one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from dcf.asl.answer_schema import misfit
+from dcf.asl.human import REJECT, REJECTED, HumanTask, read_human_task
+from dcf.core import human_refusals as refusals
+from dcf.core.asking import Asking
+from dcf.core.decision import Changes, Decision, Event, More, Snapshot
+from dcf.core.definition import Definition
+from dcf.core.ending import End, end
+from dcf.core.model import RunStatus, StateDoc
+from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.outside import Conclusion, conclude
+from dcf.core.refusals import moved_on, run_over, state_terminal
+from dcf.errors import InvalidArgument, StateError
+from dcf.values.instants import to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record
+from dcf.values.refusal import Refusal
+
+LONGEST_COMMENT: Final = 4000
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Answerer:
+    """Who answers: a person (or agent) by id, the groups that they answer for, and the key that it came with."""
+
+    name: str
+    groups: frozenset[str] = frozenset()
+    key: str | None = None
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Produced:
+    """Who completed the states that led to the visit of a state that has this epoch, each with one of these states."""
+
+    epoch: int
+    by: Mapping[str, str]
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class HumanAnswer:
+    """An answer to a human task. `epoch`: only to the visit of the state that has it, as the caller saw it.
+
+    `produced` was read from the history before the transaction, for a task that producers must not answer.
+    """
+
+    state: str
+    choice: str
+    by: Answerer
+    comment: str | None = None
+    answer: Json = None
+    epoch: int | None = None
+    produced: Produced | None = None
+
+    def __post_init__(self) -> None:
+        if self.comment is not None and len(self.comment) > LONGEST_COMMENT:
+            raise InvalidArgument(f"The comment has more than {LONGEST_COMMENT} characters.", "Shorten the comment.")
+
+    def arguments(self) -> dict[str, Json]:
+        """Return what is answered, for its fingerprint."""
+        return {"state": self.state, "by": self.by.name, "told": [self.choice, self.comment, self.answer, self.epoch]}
+
+
+def answer(
+    snapshot: Snapshot, request: RunRequest, reply: HumanAnswer, definition: Definition, context: Mapping[str, Json]
+) -> RunDecision:
+    """End the state with this answer, or refuse: it is not theirs to give, or somebody else was first."""
+    return once(snapshot, request, lambda: _answer(snapshot, request, reply, definition, context))
+
+
+def described(snapshot: Snapshot, state: str) -> HumanTask:
+    """Return the description of a human task from the input of its state; raise StateError if it was damaged."""
+    return read_human_task(snapshot.inputs.get(state))
+
+
+def _answer(
+    snapshot: Snapshot, request: RunRequest, reply: HumanAnswer, definition: Definition, context: Mapping[str, Json]
+) -> RunDecision:
+    state, doc = reply.state, snapshot.states[reply.state]
+    refusal = _why_not(snapshot, reply)
+    if refusal is not None:
+        return Decision(answer=refusal)
+    asked = doc.asked
+    assert asked is not None, "a state that waits for a person says for whom"
+    try:
+        task = described(snapshot, state)
+    except StateError as error:
+        raise InvalidArgument(f"The description of '{state}' cannot be read: {error.cause}") from None
+    refusal = _why_not_by(reply, doc, asked, task) or _why_not_this(reply, task)
+    if refusal is not None:
+        return Decision(answer=refusal)
+    told = output_of(reply.choice, snapshot.now, by=reply.by.name, comment=reply.comment, given=reply.answer)
+    fails = task.reject_fails and reply.choice == REJECT
+    wish = Conclusion(
+        state=state,
+        epoch=doc.lease.epoch,
+        by="person",
+        failed=fails,
+        output=None if fails else told,
+        error=REJECTED if fails else None,
+        cause=_cause(reply) if fails else None,
+        told={"answered_by": reply.by.name, "choice": reply.choice},
+    )
+    done = conclude(snapshot, request, wish, definition, context)
+    return _noted(done, state, asked, reply) if isinstance(done.answer, RunAnswer) else done
+
+
+def _why_not(snapshot: Snapshot, reply: HumanAnswer) -> Refusal | None:
+    meta, doc = snapshot.meta, snapshot.states[reply.state]
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    if reply.epoch is not None and not doc.status.is_terminal and doc.lease.epoch != reply.epoch:
+        return moved_on(reply.state, doc, reply.epoch)
+    if doc.asked is not None and doc.asked.choice is not None:
+        return refusals.already_answered(reply.state, doc, doc.asked)
+    if meta.status is not RunStatus.RUNNING:
+        return run_over(meta.status)
+    if doc.status.is_terminal:
+        return state_terminal(reply.state, doc)
+    return None if waits_for_person(doc) else refusals.is_no_human_task(reply.state, doc)
+
+
+def waits_for_person(doc: StateDoc) -> bool:
+    """Return True if a state waits for somebody's answer."""
+    return doc.waits_outside and doc.kind == "Human" and doc.asked is not None
+
+
+def _why_not_by(reply: HumanAnswer, doc: StateDoc, asked: Asking, task: HumanTask) -> Refusal | None:
+    who, produced = reply.by, reply.produced
+    if who.name in task.not_by:
+        return refusals.excluded(reply.state, who.name)
+    if who.name not in asked.to.people and who.groups.isdisjoint(asked.to.groups):
+        return refusals.not_asked(reply.state, asked, who.name, who.groups)
+    if not task.not_by_producers:
+        return None
+    if produced is None or produced.epoch != doc.lease.epoch:  # it was entered again since the history was read
+        return moved_on(reply.state, doc, 0 if produced is None else produced.epoch)
+    source = produced.by.get(who.name) or produced.by.get(who.key or "")
+    return None if source is None else refusals.produced_it(reply.state, who.name, source)
+
+
+def _why_not_this(reply: HumanAnswer, task: HumanTask) -> Refusal | None:
+    choice = task.choice(reply.choice)
+    if choice is None:
+        return refusals.no_such_choice(reply.state, task, reply.choice)
+    if choice.needs_comment and not (reply.comment or "").strip():
+        return refusals.needs_comment(reply.state, reply.choice)
+    must_fit = task.schema is not None and (reply.answer is not None or reply.choice != REJECT)
+    flaw = misfit({} if task.schema is None or not must_fit else task.schema, reply.answer)
+    return None if flaw is None else refusals.does_not_fit(reply.state, flaw)
+
+
+def output_of(
+    choice: str, at: int, *, by: str | None = None, comment: str | None = None, given: Json = None
+) -> dict[str, Json]:
+    """Return what a human task puts out."""
+    return {"choice": choice, "comment": comment, "answer": given, "answered_by": by, "at": to_text(at)}
+
+
+def _cause(reply: HumanAnswer) -> str:
+    return f"'{reply.by.name}' rejected it{f': {reply.comment}' if reply.comment else ''}."
+
+
+def _noted(done: RunDecision, state: str, asked: Asking, reply: HumanAnswer) -> RunDecision:
+    """Return the decision, with who answered in the state's document and in the answer."""
+    changes, given = done.changes or Changes(), done.answer
+    assert isinstance(given, RunAnswer), "the caller looked"
+    doc = changes.states[state]
+    if not doc.waits_outside:  # a loop may have entered it again
+        noted = replace(asked, escalates_at=None, answered_by=reply.by.name, choice=reply.choice)
+        changes.states[state] = replace(doc, asked=noted)
+    told = {**given.answer, "choice": reply.choice, "answered_by": reply.by.name}
+    return replace(done, answer=replace(given, answer=told))
+
+
+def take_default(
+    snapshot: Snapshot, state: str, definition: Definition, context: Mapping[str, Json]
+) -> Decision[RunStatus | More | None]:
+    """End the state with its default choice, since its deadline has passed and nobody answered."""
+    doc, now = snapshot.states[state], snapshot.now
+    asked = doc.asked
+    assert asked is not None, "the caller looked"
+    assert asked.default is not None, "the caller looked"
+    fails, epoch = asked.reject_fails and asked.default == REJECT, doc.lease.next_epoch(now)
+    wish = End(
+        state=state,
+        how="error" if fails else "output",
+        event=Event(type="HumanTaskDefaulted", state=state, data={"epoch": epoch, "choice": asked.default}),
+        output=None if fails else output_of(asked.default, now),
+        error=REJECTED if fails else None,
+        cause="Nobody answered until the deadline." if fails else None,
+        handled=True,
+    )
+    step = end(snapshot, wish, epoch, definition, context)
+    if isinstance(step, More):
+        return Decision(answer=step)
+    left = step.writes.states[state]
+    if not left.waits_outside:
+        step.writes.states[state] = replace(left, asked=replace(asked, escalates_at=None, choice=asked.default))
+    return step.decision(step.run_status)

@@ -1,0 +1,83 @@
+"""The document of a run's signals: those that came before a state waited for them. Data and its JSON form. Pure.
+
+A state that waits for a signal takes the oldest kept one of its name in the transaction that enters it, so while any
+state waits for a name, none of that name is kept.
+"""
+
+from collections.abc import Mapping
+from dataclasses import field, replace
+from functools import cached_property
+from typing import Final
+
+from dcf.asl.surroundings import KeptSignal
+from dcf.values.instants import from_text, to_text
+from dcf.values.json_text import Json
+from dcf.values.records import record
+
+MOST_KEPT: Final = 100
+"""Most signals that a run keeps for states to come."""
+
+MOST_KEPT_BYTES: Final = 1024 * 1024
+"""Most bytes of their payloads together."""
+
+
+@record(frozen=True, kw_only=True)
+class Signals:
+    """What a run knows of its signals: how many came in all, and the `kept` ones, oldest first.
+
+    `waits` counts the times that a state began to wait for a signal: whoever saw no state wait and is about to keep a
+    signal compares it, since a state that was entered meanwhile would never see that signal.
+    """
+
+    received: int = 0
+    waits: int = 0
+    kept: tuple[KeptSignal, ...] = field(default_factory=tuple)
+
+    @cached_property
+    def by_name(self) -> Mapping[str, tuple[KeptSignal, ...]]:
+        """The kept signals by name, oldest first."""
+        found: dict[str, tuple[KeptSignal, ...]] = {}
+        for signal in self.kept:
+            found[signal.name] = (*found.get(signal.name, ()), signal)
+        return found
+
+    def without(self, number: int) -> "Signals":
+        """Return what is left once a state has taken this signal."""
+        return replace(self, kept=tuple(signal for signal in self.kept if signal.number != number))
+
+    def awaited(self) -> "Signals":
+        """Return what is known once one more state waits for a signal."""
+        return replace(self, waits=self.waits + 1)
+
+
+NO_SIGNALS: Final = Signals()
+
+
+def write_signals(signals: Signals) -> dict[str, Json]:
+    """Write the document."""
+    kept: list[Json] = [
+        {"number": one.number, "name": one.name, "at": to_text(one.at), "payload": one.payload} for one in signals.kept
+    ]
+    return {"received": signals.received, "waits": signals.waits, "kept": kept}
+
+
+def read_signals(document: Json) -> Signals:
+    """Read the document; what is no signal in it is left out."""
+    found = document if isinstance(document, dict) else {}
+    kept = found.get("kept")
+    return Signals(
+        received=_count(found.get("received")),
+        waits=_count(found.get("waits")),
+        kept=tuple(one for one in map(_signal, kept if isinstance(kept, list) else ()) if one is not None),
+    )
+
+
+def _signal(found: Json) -> KeptSignal | None:
+    match found:
+        case {"number": int(number), "name": str(name), "payload": payload}:
+            return KeptSignal(number=number, name=name, payload=payload, at=from_text(found.get("at")) or 0)
+    return None
+
+
+def _count(value: Json) -> int:
+    return value if isinstance(value, int) else 0

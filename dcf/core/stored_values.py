@@ -1,0 +1,19 @@
+"""Reads single values of stored documents, which somebody may have edited: what is damaged reads as empty. Pure."""
+
+from typing import Any, Final
+
+from dcf.values.json_text import Json
+
+_LARGEST: Final = 2**53
+"""Largest count accepted: JSON readers round larger integers."""
+
+
+def count_of(value: Json) -> int:
+    """Read a positive whole number, also written as `300.0`; anything else is 0."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 < value <= _LARGEST else 0
+
+
+def object_of(value: Json) -> dict[str, Any]:
+    """Read an object; anything else is an empty one."""
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,136 @@
+"""The calls of dcf's tools that a worker makes: for events, for leases, and to write what came of states.
+
+One tool call each; what an answer means is decided by the worker.
+"""
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Protocol, TypeAlias
+
+from dcf.task_calls import Work
+from dcf.task_results import Result
+from dcf.values.json_text import Json
+
+
+class ToolCaller(Protocol):
+    """Calls dcf's tools over some transport."""
+
+    def call(self, tool: str, **arguments: Json) -> dict[str, Json]:
+        """Return the tool's answer, which may be a refusal; retry until a deadline while the server does not answer."""
+        ...
+
+
+Results: TypeAlias = Sequence[tuple[Work, Result]]
+"""States with the arguments that report what came of them."""
+
+
+class LeaseCalls:
+    """The calls of one agent."""
+
+    def __init__(self, tools: ToolCaller, agent_id: str, *, lease_ttl_s: int, wait_s: float) -> None:
+        self.agent_id = agent_id
+        self._tools = tools
+        self._ttl_s = lease_ttl_s
+        self._wait_s = wait_s
+
+    def await_event(self, handled: str | None) -> dict[str, Json]:
+        """Wait for the next event, and acknowledge the one that was handled."""
+        return self._tools.call(
+            "await_workflow_event", agent_id=self.agent_id, timeout_s=self._wait_s, ack_message_id=handled
+        )
+
+    def acquire(self, workflow_id: str, state: str) -> Work | str:
+        """Lease a state; return why not where it is refused."""
+        token = f"lease-{secrets.token_hex(16)}"
+        answer = self._tools.call(
+            "acquire_state_lease",
+            workflow_id=workflow_id,
+            state=state,
+            owner_agent_id=self.agent_id,
+            lease_ttl_s=self._ttl_s,
+            lease_token=token,
+        )
+        if answer.get("code") != "ok":
+            return str(answer.get("error"))
+        return _work(workflow_id, state, token, answer, answer.get("updated_state") or {})
+
+    def renew(self, work: Work) -> str | None:
+        """Extend the lease, also an expired one that no other agent has taken; return why it was refused, or None."""
+        answer = self._tools.call(
+            "renew_state_lease",
+            workflow_id=work.workflow_id,
+            state=work.state,
+            lease_token=work.token,
+            reject_if_expired=False,
+        )
+        return _refused(answer)
+
+    def log_event(self, work: Work, number: int, message: str, fields: Mapping[str, Json]) -> str | None:
+        """Write a line into the history of the run; return why it is refused, or None."""
+        answer = self._tools.call(
+            "log_event",
+            workflow_id=work.workflow_id,
+            state=work.state,
+            lease_token=work.token,
+            number=number,
+            message=message,
+            fields_json=dict(fields),
+        )
+        return _refused(answer)
+
+    def release(self, work: Work) -> None:
+        """Give the lease back."""
+        self._tools.call("release_state_lease", workflow_id=work.workflow_id, state=work.state, lease_token=work.token)
+
+    def write(self, work: Work, result: Result, *, claim_next: bool) -> dict[str, Json]:
+        """Write what came of a state, and lease the next one with it."""
+        return self._tools.call(
+            "update_workflow_control_plane",
+            workflow_id=work.workflow_id,
+            state=work.state,
+            lease_token=work.token,
+            owner_agent_id=self.agent_id,
+            claim_next=claim_next,
+            lease_ttl_s=self._ttl_s,
+            **result,
+        )
+
+    def write_all(self, workflow_id: str, results: Results, claim_next: int) -> dict[str, Json]:
+        """Write what came of several states of a run, and lease so many next ones with it."""
+        sent: list[Json] = [
+            {"state": work.state, "lease_token": work.token}
+            | {name: value for name, value in result.items() if name != "new_status"}
+            for work, result in results
+        ]
+        return self._tools.call(
+            "complete_states",
+            workflow_id=workflow_id,
+            results=sent,
+            claim_next=claim_next,
+            owner_agent_id=self.agent_id,
+            lease_ttl_s=self._ttl_s,
+        )
+
+
+def claimed_work(workflow_id: str, claimed: Mapping[str, Json]) -> Work:
+    """Return the work whose lease came with an answer."""
+    return _work(workflow_id, claimed["state"], claimed["lease"]["token"], claimed, claimed)
+
+
+def _refused(answer: Mapping[str, Json]) -> str | None:
+    return None if answer.get("code") == "ok" else str(answer.get("error"))
+
+
+def _work(workflow_id: str, state: str, token: str, granted: Mapping[str, Json], document: Mapping[str, Json]) -> Work:
+    """Return the work that was granted; `document` has the attempts, the visit and the timeouts of the state."""
+    return Work(
+        workflow_id=workflow_id,
+        state=state,
+        token=token,
+        given=granted.get("input"),
+        attempt=document.get("attempts", 1),
+        epoch=(granted.get("lease") or {}).get("epoch", 0),
+        visit=document.get("visit") or 0,
+        deadline=document.get("deadline"),
+        heartbeat_s=document.get("heartbeat_s"),
+    )

@@ -1,0 +1,99 @@
+"""Callbacks: ends the Task that a task token names, or keeps it alive.
+
+It names what is read and the pure decision that is made on it (`core/callbacks.py`). Of a token that is not genuine
+nothing is told, not even whether its run exists. This module decides nothing and sends no Redis command.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from dcf.core import callbacks, needs
+from dcf.core.callbacks import Callback
+from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.core.model import StateDoc
+from dcf.core.operations import RunAnswer, RunDecision
+from dcf.core.outside_refusals import task_token_unknown
+from dcf.core.refusals import unless_full
+from dcf.core.scopes import with_scopes
+from dcf.errors import UnknownRun
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.transactions import Run
+from dcf.store.authors import current_account
+from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
+from dcf.values.task_tokens import TaskToken, read_task_token
+
+if TYPE_CHECKING:
+    from dcf.store.runs import Committed
+
+Operated: TypeAlias = RunAnswer | Refusal
+
+
+class Callbacks:
+    """What whoever holds a task token may do."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._transactions = plane.transactions
+        self._follow_ups = plane.follow_ups
+
+    def succeed(self, task_token: str, output: Json) -> Operated:
+        """End the state with this output."""
+        return self._conclude(task_token, lambda token: Callback(token=token, output=output))
+
+    def fail(self, task_token: str, error: str | None = None, cause: str | None = None) -> Operated:
+        """Fail the state; its Retry and Catch apply."""
+        return self._conclude(task_token, lambda token: Callback(token=token, failed=True, error=error, cause=cause))
+
+    def heartbeat(self, task_token: str) -> Operated:
+        """Let the state's HeartbeatSeconds begin anew."""
+        token = self._genuine(task_token)
+        if token is None:
+            return task_token_unknown()
+
+        def decide(run: Run, snapshot: Snapshot) -> RunDecision:
+            return callbacks.beat(snapshot, token, run.context)
+
+        reads = Reads(states=with_scopes([token.state]))
+        done: Committed[Operated] = self._transactions.by_definition(
+            token.workflow_id, lambda _: reads, decide, token.state
+        )
+        return done.answer
+
+    def token_of(self, workflow_id: str, path: str, doc: StateDoc) -> str | None:
+        """Return the task token of the present visit of a state, for whoever holds its lease; None if it has none."""
+        if doc.visit is None:
+            return None
+        return self._transactions.run(workflow_id).context.task_token(path, str(doc.visit))
+
+    def _conclude(self, task_token: str, wish: Callable[[TaskToken], Callback]) -> Operated:
+        token = self._genuine(task_token)
+        if token is None:
+            return task_token_unknown()
+        came = wish(token)
+        request = came.request()
+
+        def reads(run: Run) -> Reads:
+            return replace(needs.to_end(run.definition, token.state), run_receipts=(request.key,))
+
+        def decide(run: Run, snapshot: Snapshot) -> RunDecision:
+            decision = callbacks.conclude(snapshot, request, came, run.definition, run.context)
+            full = None if decision.changes is None or came.failed else unless_full(current_account())
+            return decision if full is None else Decision(answer=full)
+
+        done: Committed[Operated] = self._transactions.by_definition(token.workflow_id, reads, decide, token.state)
+        self._follow_ups.after(token.workflow_id, done)
+        return done.answer
+
+    def _genuine(self, task_token: str) -> TaskToken | None:
+        """Return what the token names if it was made for a run that exists; the cached one may be an earlier run."""
+        token = read_task_token(task_token)
+        if token is None:
+            return None
+        for run in (self._transactions.run, self._transactions.load):
+            try:
+                if token.is_made_with(run(token.workflow_id).context.secret):
+                    return token
+            except UnknownRun:
+                return None
+        return None

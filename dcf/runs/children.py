@@ -1,0 +1,206 @@
+"""Child runs: starts them, tells the parent of them, and stops those whose parent does not wait any more.
+
+What is to be done stands in the outbox of parent or child, written by the commit that causes it, and is handed here by
+the deliveries. So it is done at least once, by any process; every step may be repeated (`core/children.py`). A child is
+started in the name of who created its parent, whoever let the parent come that far.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, TypeAlias
+
+from dcf.asl.child_input import read_child_input
+from dcf.asl.resources import FOR_CALLBACK
+from dcf.asl.state_paths import name_of
+from dcf.asl.states import Task
+from dcf.core import children
+from dcf.core.access import LOCAL
+from dcf.core.decision import More, Reads, Snapshot
+from dcf.core.model import RunStatus
+from dcf.core.notices import NoticeKind
+from dcf.core.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.outside import Conclusion, why_not
+from dcf.core.parents import Parent, read_parent
+from dcf.core.quotas import Account
+from dcf.core.scopes import fenced, with_scopes
+from dcf.core.starting import Start
+from dcf.errors import InvalidArgument, InvalidDefinition, NotFound, StateError, UnknownDefinition, UnknownState
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.lifecycle import Lifecycle
+from dcf.runs.outside import Outside
+from dcf.runs.starting import Starting
+from dcf.store.authors import authored_by
+from dcf.store.outbox import OutboxEntry
+from dcf.values.json_text import Json
+from dcf.values.refusal import Refusal
+
+NOT_THERE: Final = "StepFunctions.StateMachineDoesNotExistException"
+"""Error of a state whose definition is not kept, as on AWS."""
+
+AccountOf: TypeAlias = Callable[[str], Account | Refusal | None]
+"""Returns the account of who created a run; a refusal if that key may start no runs, None where there are no quotas."""
+
+
+def without_quotas(_: str) -> None:
+    """Return the account of anybody where no API keys are: none."""
+
+
+class Children:
+    """Meets what runs owe their children, and children their parents."""
+
+    def __init__(self, plane: ControlPlane, starting: Starting, account_of: AccountOf = without_quotas) -> None:
+        self._plane = plane
+        self._store = plane.transactions.store
+        self._starting = starting
+        self._account_of = account_of
+        self._lifecycle = Lifecycle(plane)
+        self._outside = Outside(plane)
+
+    def handle(self, workflow_id: str, entry: OutboxEntry) -> None:
+        """Do what an entry of this run's outbox says."""
+        match entry.type:
+            case NoticeKind.CHILD_START:
+                self._begin(workflow_id, entry.state or "", entry.epoch)
+            case NoticeKind.CHILD_STOP:
+                self._stop(workflow_id, entry.state or "", entry.epoch)
+            case NoticeKind.CHILD_STARTED:
+                self._tell_started(workflow_id)
+            case NoticeKind.CHILD_OVER:
+                self._tell_over(workflow_id)
+
+    def _begin(self, workflow_id: str, path: str, epoch: int) -> None:
+        """Start the child of a state that waits for one; see to one that was started before."""
+        child = children.child_id(workflow_id, path, epoch)
+        request = _noted(child)
+        reads = Reads(states=with_scopes([path]), inputs=(path,), whole_meta=True, run_receipts=(request.key,))
+        snapshot = fenced(self._store.read(workflow_id, reads))
+        if snapshot.meta is None or path not in snapshot.states:
+            return
+        document, task = snapshot.meta_document or {}, self._plane.place(workflow_id, path).state
+        assert isinstance(task, Task), "only a Task waits for a child run"
+        link = children.link_of(document, workflow_id, path, epoch, task.served_by.suffix)
+        waits, found = why_not(snapshot, path, epoch) is None, self._meta(child)
+        if found is not None:
+            self._begin_again(link, child, found, waits=waits)
+        elif waits and snapshot.run_receipts.get(request.key) is not None:
+            self._conclude(link, document, children.failed(link, children.LOST, f"The child run '{child}' is gone."))
+        elif waits:
+            self._start(document, snapshot.inputs.get(path), link)
+
+    def _begin_again(self, link: Parent, child: str, found: Mapping[str, Json], *, waits: bool) -> None:
+        """See to a child that is there: another process started it, or the clock asks how it stands."""
+        if read_parent(found.get("parent")) != link:
+            if waits:
+                taken = f"A run with the id of the child, '{child}', exists."
+                self._conclude(link, found, children.failed(link, children.REFUSED, taken))
+        elif not waits:
+            self._stop(link.run, link.state, link.epoch)
+        elif link.awaits_end:
+            self._tell_over(child)
+        else:
+            self._tell_started(child)
+
+    def _start(self, document: Mapping[str, Json], given: Json, link: Parent) -> None:
+        creator = _creator(document)
+        account = None if creator == LOCAL else self._account_of(creator)
+        answer: object = account
+        try:
+            if not isinstance(account, Refusal):
+                asked = read_child_input(given)
+                definition = self._starting.definition(asked.reference)
+                wish = children.wish_for(document, asked, definition, link)
+                with authored_by(creator, account):
+                    answer = self._starting.start(Start(wish=wish))
+        except StateError as error:
+            self._conclude(link, document, children.failed(link, error.error, error.cause))
+        except (UnknownDefinition, InvalidDefinition) as error:
+            self._conclude(link, document, children.failed(link, NOT_THERE, f"{asked.reference}: {error.message}"))
+        except InvalidArgument as error:
+            self._conclude(link, document, children.failed(link, children.REFUSED, f"{error.message} {error.hint}"))
+        if isinstance(answer, Refusal):
+            self._conclude(link, document, children.failed(link, children.REFUSED, f"{answer.code}: {answer.message}"))
+
+    def _stop(self, workflow_id: str, path: str, epoch: int) -> None:
+        """Cancel a child whose parent does not wait for it any more. One that nobody waited for goes on."""
+        child = children.child_id(workflow_id, path, epoch)
+        found = self._meta(child)
+        link = None if found is None else read_parent(found.get("parent"))
+        if found is not None and link is not None and link.awaits_end and link.run == workflow_id:
+            self._cancel(child, found, link)
+
+    def _cancel(self, child: str, found: Mapping[str, Json], link: Parent) -> None:
+        if found.get("status") != RunStatus.RUNNING:
+            return
+        why = f"State '{name_of(link.state)}' of run '{link.run}', which started it, waits for it no longer."
+        with authored_by(_creator(found)):
+            self._lifecycle.cancel(child, reason=why, request_id=f"by its parent {link.run}")
+
+    def _tell_started(self, child: str) -> None:
+        """Tell the parent that its child was started. If it does not wait any more, the child is cancelled."""
+        found, link = self._linked(child)
+        if found is None or link is None:
+            return
+        try:
+            answer = self._note_started(child, found, link)
+        except NotFound:  # the parent was deleted
+            answer = None
+        if not isinstance(answer, RunAnswer) and link.how != FOR_CALLBACK:
+            self._cancel(child, found, link)
+
+    def _note_started(self, child: str, found: Mapping[str, Json], link: Parent) -> RunAnswer | Refusal:
+        if not link.how:
+            return self._conclude(link, found, children.started(link, child, found), f"{child} started")
+        request = _noted(child)
+
+        def decide(snapshot: Snapshot) -> RunDecision:
+            if link.state not in snapshot.states:
+                raise UnknownState(link.run, link.state)
+            return children.note_started(snapshot, request, link, child)
+
+        reads = Reads(states=with_scopes([link.state]), run_receipts=(request.key,))
+        with self._as_creator(found):
+            answer = self._plane.transactions.on_run(link.run, reads, decide).answer
+        assert not isinstance(answer, More), "the decision knows what it reads"
+        return answer
+
+    def _tell_over(self, child: str) -> None:
+        """End the state of the parent that waits for this child, if the child is over."""
+        found, link = self._linked(child)
+        if found is None or link is None or found.get("status") == RunStatus.RUNNING or not link.awaits_end:
+            return
+        try:
+            self._conclude(link, found, children.over(link, child, found), f"{child} over {found.get('finished_at')}")
+        except NotFound:
+            return  # the parent was deleted
+
+    def _conclude(
+        self, link: Parent, document: Mapping[str, Json], wish: Conclusion, request_id: str | None = None
+    ) -> RunAnswer | Refusal:
+        """End the parent's state, in the name of who created parent and child alike."""
+        with self._as_creator(document):
+            return self._outside.conclude(link.run, wish, verb="child_run", request_id=request_id)
+
+    def _linked(self, child: str) -> tuple[Mapping[str, Json] | None, Parent | None]:
+        found = self._meta(child)
+        return found, None if found is None else read_parent(found.get("parent"))
+
+    def _meta(self, workflow_id: str) -> Mapping[str, Json] | None:
+        return self._store.read(workflow_id, Reads(whole_meta=True)).meta_document
+
+    @contextmanager
+    def _as_creator(self, document: Mapping[str, Json]) -> Iterator[None]:
+        """Write in the name, and for the account, of who created the run."""
+        creator = _creator(document)
+        account = None if creator == LOCAL else self._account_of(creator)
+        with authored_by(creator, None if isinstance(account, Refusal) else account):
+            yield
+
+
+def _noted(child: str) -> RunRequest:
+    """Return the request by which a parent knows that this child was started."""
+    return RunRequest(verb="child_started", request_id=f"{child} noted", arguments={"run": child})
+
+
+def _creator(document: Mapping[str, Json]) -> str:
+    name = document.get("created_by")
+    return name if isinstance(name, str) else LOCAL

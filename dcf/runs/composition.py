@@ -1,0 +1,71 @@
+"""Builds the objects that read and write runs, of one process, from its settings. Decides nothing."""
+
+from dataclasses import dataclass
+
+from dcf.core.retention import RetentionPolicy
+from dcf.files.items import ItemFiles
+from dcf.runs.children import Children
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.retention import Retention
+from dcf.runs.schedules import Schedules
+from dcf.runs.starting import Starting
+from dcf.runs.views import RunViews
+from dcf.settings import Settings
+from dcf.store.access_keys import AccessKeys
+from dcf.store.connection import Connections
+from dcf.store.definitions import KeptDefinitions
+from dcf.store.deletion import Deletion
+from dcf.store.due import DueRuns
+from dcf.store.history import History
+from dcf.store.index import RunIndex
+from dcf.store.outbox import Outbox
+from dcf.store.runs import RunStore
+from dcf.store.schedules import ScheduleStore
+from dcf.store.told import ToldRecords
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartsOfRuns:
+    """What reads and writes runs, before there are agents to tell."""
+
+    run_store: RunStore
+    run_index: RunIndex
+    outbox: Outbox
+    told: ToldRecords
+    history: History
+    due: DueRuns
+    plane: ControlPlane
+    views: RunViews
+    retention: Retention
+    keys: AccessKeys
+    starting: Starting
+    schedules: Schedules
+    children: Children
+
+
+def parts_of_runs(settings: Settings, connections: Connections) -> PartsOfRuns:
+    """Return these objects for one process."""
+    replicas = settings.wait_replicas
+    policy = RetentionPolicy(finalize_after_s=settings.finalize_after_s, keep_s=settings.retention_s)
+    store, index = RunStore(connections, wait_replicas=replicas), RunIndex(connections)
+    outbox, told = Outbox(connections), ToldRecords(connections)
+    items = ItemFiles(roots=settings.items_dirs, max_bytes=settings.items_max_bytes)
+    plane = ControlPlane(store, index, items)
+    keys = AccessKeys(connections, wait_replicas=replicas, quotas=settings.quotas)
+    definitions = KeptDefinitions(connections, wait_replicas=replicas)
+    starting = Starting(plane.transactions, plane.follow_ups, definitions)
+    return PartsOfRuns(
+        run_store=store,
+        run_index=index,
+        outbox=outbox,
+        told=told,
+        history=History(connections),
+        due=DueRuns(connections, policy),
+        plane=plane,
+        views=RunViews(plane, store, told),
+        retention=Retention(plane, store, outbox, Deletion(connections), policy),
+        keys=keys,
+        starting=starting,
+        schedules=Schedules(ScheduleStore(connections, wait_replicas=replicas), starting, keys),
+        children=Children(plane, starting, keys.account_of),
+    )

@@ -1,0 +1,63 @@
+"""Tasks that wait for something outside of dcf: ends them with what has come.
+
+It names what is read and the pure decision that is made on it (`core/outside.py`). This module decides nothing and
+sends no Redis command.
+"""
+
+import secrets
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from dcf.core import needs, outside
+from dcf.core.decision import Decision, Reads, Snapshot
+from dcf.core.operations import RunAnswer, RunDecision, RunRequest
+from dcf.core.outside import Conclusion
+from dcf.core.refusals import unless_full
+from dcf.runs.control_plane import ControlPlane
+from dcf.runs.transactions import Run
+from dcf.store.authors import current_account
+from dcf.values.refusal import Refusal
+
+if TYPE_CHECKING:
+    from dcf.store.runs import Committed
+
+Operated: TypeAlias = RunAnswer | Refusal
+
+
+class Outside:
+    """Ends states that wait for something outside of dcf."""
+
+    def __init__(self, plane: ControlPlane) -> None:
+        self._plane = plane
+        self._transactions = plane.transactions
+        self._follow_ups = plane.follow_ups
+
+    def conclude(
+        self,
+        workflow_id: str,
+        wish: Conclusion,
+        *,
+        verb: str = "conclude",
+        reason: str | None = None,
+        request_id: str | None = None,
+    ) -> Operated:
+        """End a state that waits, with an output or a failure. A repetition with the same id gets the first answer."""
+        wish = replace(wish, state=self._plane.path(workflow_id, wish.state))
+        request = RunRequest(
+            verb=verb,
+            request_id=secrets.token_hex(8) if request_id is None else request_id,
+            reason=reason,
+            arguments=wish.arguments(),
+        )
+
+        def reads(run: Run) -> Reads:
+            return replace(needs.to_end(run.definition, wish.state), run_receipts=(request.key,))
+
+        def decide(run: Run, snapshot: Snapshot) -> RunDecision:
+            decision = outside.conclude(snapshot, request, wish, run.definition, run.context)
+            full = None if decision.changes is None or wish.failed else unless_full(current_account())
+            return decision if full is None else Decision(answer=full)
+
+        committed: Committed[Operated] = self._transactions.by_definition(workflow_id, reads, decide, wish.state)
+        self._follow_ups.after(workflow_id, committed)
+        return committed.answer

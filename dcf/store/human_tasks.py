@@ -1,0 +1,153 @@
+"""The lists of open human tasks, across runs: of all, of a person, of a group, of a run. Entries may be stale.
+
+An entry is written just before the commit that opens the task (`people_keys`), so that none is missing, and taken off
+after the one that ends it. Where the process died between, whoever reads the list takes it off, or the sweep does.
+A page costs what it shows: its entries, and of each the documents of the run, the state and its input.
+"""
+
+from collections.abc import Iterator, Sequence
+from heapq import merge
+from itertools import islice
+from typing import Final
+
+from dcf.asl.human import HumanTask, read_human_task
+from dcf.core.decision import Changes, Snapshot
+from dcf.core.human_list import HumanTaskPage, HumanTaskQuery, HumanTaskRow, TaskCursor
+from dcf.core.human_tasks import waits_for_person
+from dcf.core.model import RunStatus
+from dcf.errors import StateError
+from dcf.store.connection import Command, Connections, Reply
+from dcf.store.documents import micros
+from dcf.store.index import UNLIST
+from dcf.store.keys import RunKeys
+from dcf.store.people_keys import ALL_ASKED, asked_in, asked_of, lists_of, member, read_member
+from dcf.store.state_texts import read_text
+from dcf.values.instants import SECOND
+from dcf.values.json_text import load
+
+_SPARE: Final = 14
+"""Entries read beyond the page, in place of stale ones."""
+
+_LOOKED_AT: Final = 2_000
+"""Entries that one page looks at, at most; then the next page goes on."""
+
+_BEING_OPENED: Final = 60 * SECOND
+"""An entry younger than this may be of a task that is just being opened."""
+
+_RUNNING: Final = f'["{RunStatus.RUNNING}"]'.encode()
+
+
+def ended_commands(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Command]:
+    """Return the commands, for after the commit, that take off what these changes ended; not what they opened again."""
+    found: list[Command] = []
+    for path, before in (*seen.states.items(), *seen.void.items()):
+        if before.asked is None or path not in changes.states or not waits_for_person(before):
+            continue
+        if not waits_for_person(changes.states[path]):
+            entry, epoch = member(run.workflow_id, path), before.lease.epoch
+            found += [_unlist(key, entry, epoch) for key in lists_of(run.workflow_id, before.asked)]
+    return found
+
+
+def _unlist(key: str, entry: str, epoch: int) -> Command:
+    return ("EVAL", UNLIST, 1, key, entry, epoch + 1)
+
+
+class HumanTasks:
+    """The open human tasks of one Redis."""
+
+    def __init__(self, connections: Connections) -> None:
+        self._connections = connections
+
+    def page(self, query: HumanTaskQuery) -> HumanTaskPage:
+        """Return a page of open tasks, oldest first."""
+        (clock,), lists = self._connections.send(("TIME",)), _lists(query)
+        now, place, looked = micros(clock), query.place, 0
+        rows: list[HumanTaskRow] = []
+        while looked < _LOOKED_AT:
+            wanted = query.limit - len(rows) + _SPARE
+            found = self._entries(lists, place, wanted)
+            for one, row in self._rows(found, lists, now):
+                place = one
+                if row is not None and query.wants(row.workflow_id, row.state, row.doc):
+                    rows.append(row)
+                if len(rows) == query.limit:
+                    return HumanTaskPage(now=now, rows=tuple(rows), next_place=one)
+            looked += len(found)
+            if len(found) < wanted:
+                return HumanTaskPage(now=now, rows=tuple(rows), next_place=None)
+        return HumanTaskPage(now=now, rows=tuple(rows), next_place=place)
+
+    def _entries(self, lists: Sequence[str], place: TaskCursor | None, wanted: int) -> list[TaskCursor]:
+        """Return so many entries after the place, of all these lists together, each once."""
+        found = merge(*(self._after(key, place, wanted) for key in lists), key=_order)
+        return list(islice(dict.fromkeys(found), wanted))
+
+    def _after(self, key: str, place: TaskCursor | None, wanted: int) -> list[TaskCursor]:
+        """Return so many entries of a list after the place. Tasks opened at one moment stand by name."""
+        low, skipped, found = "-inf" if place is None else str(place.epoch), 0, list[TaskCursor]()
+        while len(found) < wanted:
+            page: Command = ("ZRANGE", key, low, "+inf", "BYSCORE", "LIMIT", skipped, wanted, "WITHSCORES")
+            (raw,) = self._connections.send(page)
+            scored = zip(raw[::2], raw[1::2], strict=True)
+            entries = [TaskCursor(epoch=int(float(score)), entry=name.decode()) for name, score in scored]
+            found += [one for one in entries if place is None or place.is_before(one.epoch, one.entry)]
+            skipped += len(entries)
+            if len(entries) < wanted:
+                break
+        return found
+
+    def _rows(
+        self, found: Sequence[TaskCursor], lists: Sequence[str], now: int
+    ) -> Iterator[tuple[TaskCursor, HumanTaskRow | None]]:
+        """Yield the entries with what the documents say; None for what waits for nobody now, which is taken off."""
+        named = [read_member(one.entry) for one in found]
+        asked = [command for workflow_id, path in named for command in _reads(RunKeys(workflow_id), path)]
+        replies = iter(self._connections.ask(*asked) if asked else ())
+        stale: list[Command] = []
+        for one, (workflow_id, path) in zip(found, named, strict=True):
+            row = _row(one, workflow_id, path, next(replies), next(replies), next(replies))
+            if row is None and one.epoch < now - _BEING_OPENED:
+                stale += [_unlist(key, one.entry, one.epoch) for key in (*lists, ALL_ASKED, asked_in(workflow_id))]
+            yield one, row
+        if stale:
+            self._connections.send(*stale)
+
+
+def _order(place: TaskCursor) -> tuple[int, str]:
+    return place.epoch, place.entry
+
+
+def _lists(query: HumanTaskQuery) -> list[str]:
+    """Return the lists that together have all tasks of the query; the shortest that are known to."""
+    if query.run is not None:
+        return [asked_in(query.run)]
+    own = [] if query.person is None else [asked_of(f"person:{query.person}")]
+    return [*own, *(asked_of(f"group:{name}") for name in query.groups)] or [ALL_ASKED]
+
+
+def _reads(run: RunKeys, path: str) -> tuple[Command, Command, Command]:
+    return (
+        ("JSON.GET", run.meta, "$.status"),
+        ("JSON.GET", run.state(path), "$"),
+        ("JSON.GET", run.input(path), "$"),
+    )
+
+
+def _row(
+    place: TaskCursor, workflow_id: str, path: str, status: Reply, state: Reply, given: Reply
+) -> HumanTaskRow | None:
+    if status != _RUNNING or not isinstance(state, bytes):
+        return None
+    doc = read_text(state)
+    if doc is None or not waits_for_person(doc):
+        return None
+    return HumanTaskRow(place=place, workflow_id=workflow_id, state=path, doc=doc, task=_task(given))
+
+
+def _task(given: Reply) -> HumanTask | None:
+    """Return the description; None for one that was damaged by hand: it must not hide the others."""
+    try:
+        return read_human_task(load(given)[0]) if isinstance(given, bytes) else None
+    except StateError:
+        return None

@@ -1,0 +1,207 @@
+"""One call of a task function for a state whose lease is held, on this thread or on the event loop.
+
+It may be cancelled meanwhile. Decides nothing about leases.
+"""
+
+import logging
+import queue
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from dcf.errors import DcfError, InvalidArgument
+from dcf.task_context import TaskContext, idempotency_key_of
+from dcf.task_functions import TaskPlan
+from dcf.task_results import Result, failed, sendable, succeeded
+from dcf.values.json_text import Json, parse
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
+
+    from dcf.task_loop import TaskLoop
+
+log = logging.getLogger(__name__)
+
+Ended: TypeAlias = Callable[[Result | None, BaseException | None], None]
+"""Takes the result of a call, None if it was cancelled, or what ends the process."""
+
+_MOST_LINES: Final = 100
+_LONGEST_MESSAGE: Final = 2000
+_MOST_BYTES: Final = 4096
+"""Limits of the lines of a lease (`core/task_log.py`, which a worker does not import)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """A state whose lease this worker holds; inside a Parallel or Map `state` is its path, which ends with its name.
+
+    `visit` is the epoch of what entered the state: the same for all of its attempts. `deadline` is that of
+    TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds.
+    """
+
+    workflow_id: str
+    state: str
+    token: str
+    given: Json = field(compare=False)
+    attempt: int = field(default=1, compare=False)
+    epoch: int = field(default=0, compare=False)
+    visit: int = field(default=0, compare=False)
+    deadline: str | None = field(default=None, compare=False)
+    heartbeat_s: int | None = field(default=None, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The run and the path of the state, for messages."""
+        return f"{self.workflow_id}/{self.state}"
+
+
+class Office(Protocol):
+    """What a call needs of its worker while the function runs."""
+
+    def renew(self, work: Work) -> str | None:
+        """Extend the lease now; return why it is lost, or None."""
+        ...
+
+    def log_event(self, work: Work, number: int, message: str, fields: Mapping[str, Json]) -> str | None:
+        """Write a line into the history; return why it is refused, or None."""
+        ...
+
+
+class TaskCall:
+    """A call of a function, which may be cancelled while it runs."""
+
+    def __init__(self, work: Work, plan: TaskPlan, office: Office) -> None:
+        self.work = work
+        self._plan = plan
+        self._office = office
+        self._why: str | None = None
+        self._loop: TaskLoop | None = None
+        self._stop: Callable[[], None] | None = None
+        self._sent: Future[None] | None = None
+        self._context = self._new_context() if plan.takes_context else None
+
+    def cancel(self, why: str) -> None:
+        """Tell the function that nobody waits for its result. What it returns all the same is still sent."""
+        self._why = why
+        if self._context is not None:
+            self._context.cancelled.set()
+        if self._stop is not None:
+            self._stop()
+
+    def run(self) -> Result | None:
+        """Call the function and wait for its end; None if it was cancelled."""
+        if self._plan.is_async:
+            ends: queue.SimpleQueue[tuple[Result | None, BaseException | None]] = queue.SimpleQueue()
+            self.start(lambda result, error: ends.put((result, error)))
+            result, error = ends.get()
+            if error is not None:
+                raise error
+            return result
+        plan, work = self._plan, self.work
+        try:
+            given = work.given if plan.read is None else plan.read(work.given)
+            output = plan.call(given, self._context)
+            if type(output) is CoroutineType:
+                output.close()
+                return failed(TypeError("It returned a coroutine: declare the function with async def."), work.name)
+            return succeeded(output if plan.write is None else plan.write(output))
+        except Exception as error:  # noqa: BLE001 - an exception of a user's function fails the state, not the worker
+            return self._failed(error)
+
+    def start(self, ended: Ended) -> None:
+        """Begin an async function on the event loop; `ended` is called there and must not wait."""
+        from dcf.task_loop import LOOP  # noqa: PLC0415 - asyncio takes long to import, and few workers need it
+
+        self._loop = LOOP
+        self._stop = LOOP.start(self._carry_out, partial(self._end, ended))
+        if self._why is not None:
+            self._stop()
+
+    async def _carry_out(self) -> Json:
+        plan = self._plan
+        given = self.work.given if plan.read is None else plan.read(self.work.given)
+        output = await plan.call(given, self._context)
+        return succeeded(output if plan.write is None else plan.write(output))
+
+    def _end(self, ended: Ended, result: Any, error: BaseException | None) -> None:
+        """Tell the end, after what the function still sends."""
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            told = partial(ended, None, error)
+        else:
+            told = partial(ended, result if error is None else self._failed(error), None)
+        if self._sent is None or self._sent.done():
+            told()
+        else:
+            self._sent.add_done_callback(lambda _: told())
+
+    def _failed(self, error: BaseException) -> Result | None:
+        if self._why is not None:
+            log.warning("%s: the function stops: %s", self.work.name, self._why)
+            return None
+        if not isinstance(error, Exception):  # CancelledError, which the function caused itself
+            error = RuntimeError(f"{type(error).__name__}: the function cancelled itself.")
+        return failed(error, self.work.name)
+
+    def _new_context(self) -> TaskContext:
+        work = self.work
+        return TaskContext(
+            workflow_id=work.workflow_id,
+            state=work.state,
+            attempt=work.attempt,
+            epoch=work.epoch,
+            idempotency_key=idempotency_key_of(work.workflow_id, work.state, work.visit),
+            deadline=None if work.deadline is None else datetime.fromisoformat(work.deadline),
+            _line=_LineOfCall(self),
+        )
+
+    def send(self, call: Callable[[], None]) -> None:
+        """Make a call for the function: at once, or beside the event loop."""
+        if self._loop is not None and self._loop.is_here():
+            self._sent = self._loop.beside(call)
+        else:
+            call()
+
+    def renew(self) -> None:
+        """Renew the lease; cancel the call if it is lost."""
+        refusal = self._told("the heartbeat is not sent", lambda: self._office.renew(self.work))
+        if refusal is not None:
+            self.cancel(refusal)
+
+    def log_event(self, number: int, message: str, fields: Mapping[str, Json]) -> None:
+        """Write a line into the history, or say in the worker's log why it is not written."""
+        what = f"line {number} is not written into the history"
+        try:
+            told = parse(dict(fields), name="its fields", max_bytes=_MOST_BYTES)
+        except InvalidArgument as error:
+            log.warning("%s: line %d is written without its fields: %s", self.work.name, number, error.message)
+            told = {}
+        text = sendable(message, _LONGEST_MESSAGE)
+        refusal = self._told(what, lambda: self._office.log_event(self.work, number, text, told))
+        if refusal is not None:
+            log.warning("%s: %s: %s", self.work.name, what, refusal)
+
+    def _told(self, what: str, ask: Callable[[], str | None]) -> str | None:
+        try:
+            return ask()
+        except DcfError as error:
+            log.warning("%s: %s: %s", self.work.name, what, error.message)
+            return None
+
+
+class _LineOfCall:
+    """The line of a context to the control plane, over the worker."""
+
+    def __init__(self, call: TaskCall) -> None:
+        self._call = call
+
+    def renew(self) -> None:
+        self._call.send(self._call.renew)
+
+    def log(self, number: int, message: str, fields: Mapping[str, Json]) -> None:
+        if number <= _MOST_LINES:
+            self._call.send(partial(self._call.log_event, number, message, fields))
+        elif number == _MOST_LINES + 1:
+            log.warning("%s: of its log the history has %d lines, and no more.", self._call.work.name, _MOST_LINES)

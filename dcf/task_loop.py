@@ -1,0 +1,85 @@
+"""The one event loop of a process on which its async task functions run; it begins with the first of them.
+
+What a function sends meanwhile (heartbeats, lines of its log) goes through one thread beside the loop, in order, so
+that a server that is away keeps no other function from going on.
+"""
+
+import asyncio
+import queue
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeAlias
+
+Done: TypeAlias = Callable[[Any, BaseException | None], None]
+"""Takes the value of a coroutine, or what it raised. It is called on the loop, so it must not wait."""
+
+
+class TaskLoop:
+    """Runs coroutines on a thread of its own."""
+
+    def __init__(self) -> None:
+        self._starting = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sends: queue.SimpleQueue[tuple[Callable[[], None], Future[None]]] = queue.SimpleQueue()
+        self._sender: threading.Thread | None = None
+
+    def start(self, make: Callable[[], Coroutine[Any, Any, Any]], done: Done) -> Callable[[], None]:
+        """Begin a coroutine; return what cancels it. `done` is told its end in any case."""
+        loop, began = self._running(), threading.Event()
+        tasks: list[asyncio.Task[None]] = []
+
+        def begin() -> None:
+            tasks.append(loop.create_task(_carried_out(make, done)))
+            began.set()
+
+        def cancel() -> None:
+            began.wait()
+            loop.call_soon_threadsafe(tasks[0].cancel)
+
+        loop.call_soon_threadsafe(begin)
+        return cancel
+
+    def is_here(self) -> bool:
+        """Return True if this is the thread of the loop."""
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+    def beside(self, call: Callable[[], None]) -> "Future[None]":
+        """Make a call that may take long in the thread beside the loop, after those before it."""
+        made: Future[None] = Future()
+        self._sends.put((call, made))
+        if self._sender is None:  # only the loop's thread comes here
+            self._sender = threading.Thread(target=self._send, name="dcf-beside-async", daemon=True)
+            self._sender.start()
+        return made
+
+    def _send(self) -> None:
+        while True:
+            call, made = self._sends.get()
+            try:
+                call()
+            finally:
+                made.set_result(None)
+
+    def _running(self) -> asyncio.AbstractEventLoop:
+        with self._starting:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                threading.Thread(target=self._loop.run_forever, name="dcf-async", daemon=True).start()
+            return self._loop
+
+
+async def _carried_out(make: Callable[[], Coroutine[Any, Any, Any]], done: Done) -> None:
+    try:
+        value = await make()
+    except BaseException as error:  # noqa: BLE001 - also CancelledError and SystemExit: whoever waits is told
+        done(None, error)
+    else:
+        done(value, None)
+
+
+LOOP = TaskLoop()
+"""The loop of this process."""

@@ -1,0 +1,66 @@
+"""What came of a task function: its output or its exception, as the arguments that report it to the control plane.
+
+An exception of a user's function fails the state, never the worker. The error is named by the class of the exception,
+so that Retry and Catch can name it.
+"""
+
+import logging
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from dcf.errors import DcfError, InvalidArgument
+from dcf.values.json_text import Json, dump, parse
+
+log = logging.getLogger(__name__)
+
+Result: TypeAlias = Mapping[str, Json]
+"""The arguments that report what came of a state."""
+
+_LONGEST_ERROR: Final = 200
+_LONGEST_CAUSE: Final = 20_000
+
+
+class TaskFailed(DcfError):
+    """Raise it in a task function to fail the state, with an ASL error name and a cause in words."""
+
+    code = "task_failed"
+    default_hint = "The state's Catch, if any, decides what follows; otherwise the run fails with this error."
+
+    def __init__(self, error: str, cause: str) -> None:
+        super().__init__(cause)
+        self.error = error
+        self.cause = cause
+
+
+def succeeded(output: Json) -> Result:
+    """Return what reports an output. It is sent as JSON text, so that a string stays a string."""
+    try:
+        text = dump(parse([output], name="the output")[0])
+    except InvalidArgument as error:
+        return _failure("DCF.InvalidOutput", error.message)
+    return {"new_status": "succeeded", "output_json": text}
+
+
+def failed(error: Exception, about: str) -> Result:
+    """Return what reports an exception; `about` says of what, for the log of the worker."""
+    if isinstance(error, TaskFailed):
+        return _failure(error.error, error.cause)
+    log.error("%s failed", about, exc_info=error)
+    return _failure(type(error).__name__, _in_words(error))
+
+
+def _failure(error: str, cause: str) -> dict[str, Json]:
+    name = sendable(error, _LONGEST_ERROR) or "States.TaskFailed"
+    return {"new_status": "failed", "error_name": name, "error_message": sendable(cause, _LONGEST_CAUSE)}
+
+
+def _in_words(error: Exception) -> str:
+    try:
+        return str(error) or f"{type(error).__name__} was raised without a message."
+    except Exception:  # noqa: BLE001 - an exception of a user may fail even at saying what it is
+        return f"{type(error).__name__} was raised."
+
+
+def sendable(text: str, longest: int) -> str:
+    """Shorten a text and replace invalid Unicode: neither may prevent the report of a failure."""
+    return str(text)[:longest].encode(errors="replace").decode()

@@ -1,0 +1,78 @@
+"""Checks the input and the output of task functions that name dataclasses or pydantic models as their types.
+
+pydantic is imported when a function names such a type, not before. Messages name the place and the rule, never the
+value: they stand in the history of the run.
+"""
+
+from collections.abc import Callable
+from dataclasses import is_dataclass
+from typing import Any, Final, get_args
+
+from dcf.errors import InvalidArgument
+from dcf.task_results import TaskFailed
+from dcf.values.json_text import Json, dump
+
+INVALID_INPUT: Final = "DCF.InvalidInput"
+INVALID_OUTPUT: Final = "DCF.InvalidOutput"
+
+_MOST_PROBLEMS: Final = 5
+
+
+def is_checked(annotation: Any) -> bool:
+    """Return True for a dataclass, a pydantic model, or a type made with one, such as a list of them."""
+    if isinstance(annotation, type) and (is_dataclass(annotation) or hasattr(annotation, "__pydantic_core_schema__")):
+        return True
+    return any(is_checked(part) for part in get_args(annotation))
+
+
+def reader_of(annotation: Any, where: str) -> Callable[[Json], Any]:
+    """Return what makes a value of this type of a state's input, or raises TaskFailed with DCF.InvalidInput."""
+    from pydantic import ValidationError
+
+    adapter = _adapter(annotation, where)
+
+    def read(given: Json) -> Any:
+        try:
+            return adapter.validate_json(dump(given))
+        except ValidationError as error:
+            raise TaskFailed(INVALID_INPUT, f"The input is not as {where} wants it: {_problems(error)}") from None
+
+    return read
+
+
+def writer_of(annotation: Any, where: str) -> Callable[[Any], Json]:
+    """Return what makes JSON of a value of this type, or raises TaskFailed with DCF.InvalidOutput."""
+    from pydantic import ValidationError
+
+    adapter = _adapter(annotation, where)
+
+    def write(output: Any) -> Json:
+        try:
+            return adapter.dump_python(adapter.validate_python(output), mode="json", by_alias=True)
+        except ValidationError as error:
+            raise TaskFailed(INVALID_OUTPUT, f"The output is not as {where} promises it: {_problems(error)}") from None
+        except ValueError:  # PydanticSerializationError
+            raise TaskFailed(INVALID_OUTPUT, f"The output of {where} has a value that JSON cannot hold.") from None
+
+    return write
+
+
+def _adapter(annotation: Any, where: str) -> Any:
+    from pydantic import TypeAdapter
+    from pydantic.errors import PydanticUserError
+
+    try:
+        return TypeAdapter(annotation)
+    except (PydanticUserError, TypeError, NameError) as error:
+        raise InvalidArgument(
+            f"The types of {where} cannot be checked: {str(error).splitlines()[0]}",
+            "Take dataclasses or pydantic models of JSON values, or leave the annotation out.",
+        ) from None
+
+
+def _problems(error: Any) -> str:
+    """Return the first problems of a pydantic ValidationError, in words and without the values."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)
+    told = [f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}" for one in found[:_MOST_PROBLEMS]]
+    more = len(found) - len(told)
+    return "; ".join(told) + (f"; and {more} more." if more else ".")

@@ -1,0 +1,291 @@
+"""Runs a workflow with its Python functions in a test: in memory, with virtual time, and tells the story of the run.
+
+The engine is that of a run (`dcf.asl`), the functions are called as a worker calls them, and no Redis is needed. Waits,
+retries and timeouts pass in virtual time: a test of a workflow that takes a week takes a moment.
+
+    story = dcf.testing.run(WORKFLOW, {"names": ["Ada"]}, answers={"Approve": {"choice": "approve"}})
+    assert story.status == "succeeded"
+    assert story.state("Charge").attempts == 2
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from dcf.asl.machine import every_state
+from dcf.asl.parsing import parse_machine
+from dcf.asl.states import Task
+from dcf.core.context import context_of
+from dcf.errors import InvalidArgument
+from dcf.simulation.given import Answer, AskedTask
+from dcf.simulation.run import play
+from dcf.task_calls import TaskCall, Work
+from dcf.task_context import TaskContext, idempotency_key_of
+from dcf.task_functions import TaskFunction, TaskPlan, plan_of
+from dcf.task_registry import FUNCTIONS
+from dcf.task_results import Result
+from dcf.values.instants import SECOND, to_text
+from dcf.values.json_text import Json, load
+
+RUN_ID: Final = "test-run"
+"""The id of the run, where a test names none."""
+
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """An answer that comes so many seconds of virtual time later. If the Task has timed out by then, it is too late."""
+
+    seconds: float
+    answer: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoAnswer:
+    """An answer that never comes: the Task waits for its timeout, and without one the run stands still."""
+
+
+NEVER: Final = NoAnswer()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateVisit:
+    """One visit of a state. `attempts` counts how often it was tried, `errors` are those of the attempts that failed.
+
+    `status` is succeeded, caught, failed, or open if the run ended before it did. Times are seconds from the beginning.
+    """
+
+    name: str
+    path: str
+    type: str
+    input: Json
+    output: Json = None
+    status: str = "open"
+    attempts: int = 1
+    errors: tuple[str | None, ...] = ()
+    entered_at: float = 0.0
+    left_at: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogLine:
+    """A line that a function wrote with `context.log`."""
+
+    state: str
+    message: str
+    fields: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story:
+    """What happened in a run. `status` is succeeded, failed, or running if it waits for what never comes.
+
+    `visits` are the states in the order in which they were entered, `elapsed` the seconds that passed in virtual time,
+    `log` the lines of the functions, `events` everything in order: entered, retried, caught, failed, exited.
+    """
+
+    status: str
+    output: Json = None
+    error: str | None = None
+    cause: str | None = None
+    elapsed: float = 0.0
+    visits: tuple[StateVisit, ...] = ()
+    log: tuple[LogLine, ...] = ()
+    events: tuple[Mapping[str, Json], ...] = ()
+
+    @property
+    def visited(self) -> list[str]:
+        """The names of the states in the order in which they were entered, one for each visit."""
+        return [visit.name for visit in self.visits]
+
+    def all(self, state: str) -> list[StateVisit]:
+        """Return the visits of a state, named by name or by path."""
+        return [visit for visit in self.visits if state in (visit.name, visit.path)]
+
+    def state(self, state: str) -> StateVisit:
+        """Return the only visit of a state, by name or path; raise InvalidArgument if there are none or several."""
+        found = self.all(state)
+        if len(found) == 1:
+            return found[0]
+        known = ", ".join(dict.fromkeys(visit.path for visit in self.visits))
+        why = "was never entered" if not found else f"was entered {len(found)} times"
+        raise InvalidArgument(f"The state '{state}' {why}.", f"Entered were: {known}. `all` returns every visit.")
+
+    def __str__(self) -> str:
+        end = self.status if self.error is None else f"{self.status}: {self.error}: {self.cause}"
+        lines = [f"{visit.path}: {visit.status}, attempts {visit.attempts}" for visit in self.visits]
+        return "\n".join([f"{end} after {self.elapsed:g} s", *lines])
+
+
+def run(
+    workflow: Json,
+    run_input: Json = None,
+    functions: Mapping[str, TaskFunction] | None = None,
+    *,
+    answers: Mapping[str, Any] | None = None,
+    files: Mapping[str, str] | None = None,
+    workflow_id: str = RUN_ID,
+) -> Story:
+    """Run a workflow to its end and return its story.
+
+    `workflow` is a document, its JSON text, or the path of its file. `functions` are by state; default: all that are
+    registered with `@task`. `answers` are by state too and stand in for functions, and for what no function does: an
+    approval, a signal, a callback, a child run. An answer is the output of the Task; or an exception, which is raised;
+    or a function; or `After(seconds, answer)`; or `NEVER`. `files` maps `bucket/key` to the text that a Map reads.
+
+    Raises InvalidDefinition for a workflow with problems, and InvalidArgument for a Task that nobody answers.
+    """
+    document = Path(workflow).read_text("utf-8") if isinstance(workflow, Path) else workflow
+    document = load(document) if isinstance(document, str) else document
+    machine = document.get("asl", document) if isinstance(document, dict) else document
+    _check_names(machine, [*(functions or {}), *(answers or {})])
+    cast = _Cast(workflow_id, FUNCTIONS if functions is None else functions, answers or {})
+    name = document.get("workflow_name", "test") if isinstance(document, dict) else "test"
+    context = context_of(workflow_id, str(name), run_input, _BEGAN, secret=workflow_id)
+    played = play(machine, run_input, cast.answer, context=context, files=files)
+    events = tuple({**event, "at": at} for event, at in zip(played.trace, played.times, strict=True))
+    end = played.end
+    status = {"SUCCEEDED": "succeeded", "RUNNING": "running"}.get(end["status"], "failed")
+    return Story(
+        status=status,
+        output=end.get("output"),
+        error=end.get("error"),
+        cause=end.get("cause"),
+        elapsed=played.elapsed_s,
+        visits=_visits(events),
+        log=tuple(cast.lines),
+        events=events,
+    )
+
+
+def context(state: str = "Test", *, workflow_id: str = RUN_ID, attempt: int = 1, visit: int = 0) -> TaskContext:
+    """Return a context to call one function with. Its heartbeats and lines go nowhere; set `cancelled` to cancel it."""
+    key = idempotency_key_of(workflow_id, state, visit)
+    return TaskContext(workflow_id=workflow_id, state=state, attempt=attempt, epoch=attempt, idempotency_key=key)
+
+
+_BEGAN: Final = "2026-01-01T00:00:00.000Z"
+
+
+@dataclass(slots=True)
+class _Cast:
+    """Those who answer for the Tasks of a run; also the office of the calls, which keeps their lines."""
+
+    workflow_id: str
+    functions: Mapping[str, TaskFunction]
+    answers: Mapping[str, Any]
+    lines: list[LogLine] = field(default_factory=list)
+    plans: dict[str, TaskPlan] = field(default_factory=dict)
+    epoch: int = 0
+
+    def answer(self, task: AskedTask) -> Answer:
+        """Return the answer of a Task: what was given for it, or what its function returns."""
+        if task.name in self.answers:
+            return self._given(task, self.answers[task.name])
+        if task.name not in self.functions:
+            raise InvalidArgument(
+                f"The Task '{task.name}' has neither a function nor an answer.",
+                f"Register one with @task, or pass answers={{'{task.name}': its output}}.",
+            )
+        return self._called(task, self.functions[task.name])
+
+    def _given(self, task: AskedTask, answer: Any) -> Answer:
+        match answer:
+            case After(seconds=seconds, answer=later):
+                return {**self._given(task, later), "after": seconds}
+            case NoAnswer():
+                return {"never": True}
+            case BaseException():
+                return self._called(task, partial(_raise, answer))
+        if callable(answer):
+            return self._called(task, answer)
+        return {"output": answer}
+
+    def _called(self, task: AskedTask, function: TaskFunction) -> Answer:
+        plan = self.plans.get(task.name) or plan_of(function, task.name)
+        self.plans[task.name] = plan
+        result = TaskCall(self._work(task), plan, self).run()
+        assert result is not None, "nobody cancels a call in a test"
+        return _answer_of(result)
+
+    def _work(self, task: AskedTask) -> Work:
+        self.epoch += 1
+        ends = None if task.timeout_s is None else to_text(task.at + task.timeout_s * SECOND)
+        return Work(
+            workflow_id=self.workflow_id,
+            state=task.path,
+            token=f"{task.path} {self.epoch}",
+            given=task.given,
+            attempt=task.attempt,
+            epoch=self.epoch,
+            visit=task.visit,
+            deadline=ends,
+            heartbeat_s=task.heartbeat_s,
+        )
+
+    def renew(self, work: Work) -> str | None:  # noqa: ARG002 - the protocol's argument
+        """Let every heartbeat through."""
+        return None
+
+    def log_event(self, work: Work, number: int, message: str, fields: Mapping[str, Json]) -> str | None:  # noqa: ARG002
+        """Keep a line."""
+        self.lines.append(LogLine(state=work.state, message=message, fields=dict(fields)))
+        return None
+
+
+def _raise(error: BaseException, _: Json) -> None:
+    raise error
+
+
+def _answer_of(result: Result) -> Answer:
+    if result["new_status"] == "succeeded":
+        return {"output": load(result["output_json"])}
+    return {"error": result["error_name"], "cause": result["error_message"]}
+
+
+def _check_names(machine: Json, names: Iterable[str]) -> None:
+    """Raise InvalidArgument for a name that no Task has. Problems of the workflow itself are told when it is run."""
+    found, _ = parse_machine(machine)
+    if found is None:
+        return
+    tasks = [name for name, state in every_state(found) if isinstance(state, Task)]
+    for name in names:
+        if name not in tasks:
+            near = difflib.get_close_matches(name, tasks, 1)
+            hint = f"Did you mean '{near[0]}'?" if near else f"The Tasks are: {', '.join(tasks)}."
+            raise InvalidArgument(f"No Task of the workflow has the name '{name}'.", hint)
+
+
+def _visits(events: Iterable[Mapping[str, Json]]) -> tuple[StateVisit, ...]:
+    """Return the visits that the events tell of, in the order in which they began."""
+    visits: list[StateVisit] = []
+    current: dict[str, int] = {}
+    for event in events:
+        path = event["path"]
+        if event["event"] == "entered":
+            current[path] = len(visits)
+            name, kind = event["state"], event["type"]
+            visits.append(StateVisit(name=name, path=path, type=kind, input=event["input"], entered_at=event["at"]))
+            continue
+        at = current.setdefault(path, len(visits))
+        if at == len(visits):  # a state that is passed in one step is only told to have ended
+            visits.append(StateVisit(name=event["state"], path=path, type=event["type"], input=None))
+        visits[at] = _after(visits[at], event)
+    return tuple(visits)
+
+
+def _after(visit: StateVisit, event: Mapping[str, Json]) -> StateVisit:
+    """Return the visit with what an event adds."""
+    match event["event"]:
+        case "retried":
+            return replace(visit, attempts=visit.attempts + 1, errors=(*visit.errors, event.get("error")))
+        case "caught":
+            return replace(visit, status="caught", errors=(*visit.errors, event.get("error")))
+        case "failed":
+            return replace(visit, status="failed", errors=(*visit.errors, event.get("error")), left_at=event["at"])
+        case "exited":
+            status = "succeeded" if visit.status == "open" else visit.status
+            return replace(visit, status=status, output=event.get("output"), left_at=event["at"])
+    return visit

@@ -1,0 +1,130 @@
+"""The commands with which people see what waits for them, and answer."""
+
+import json
+from typing import Any
+
+import pytest
+
+from dcf.core.model import RunStatus
+from tests.cli.conftest import Dcf
+from tests.support.world import World
+
+GIVEN = {
+    "to": ["alice", {"group": "finance"}],
+    "title": "Approve the order",
+    "instructions": "Look at the total.\nIt is in euros.",
+    "details": {"total": 7},
+    "choices": ["approve", "reject", {"name": "defer", "comment": "required"}],
+}
+
+
+def asking(world: World, **more: Any) -> str:
+    ask = {"Type": "Task", "Resource": "dcf:human", "Parameters": {**GIVEN, **more}, "End": True}
+    return world.create({"workflow_name": "asking", "asl": {"StartAt": "Ask", "States": {"Ask": ask}}})
+
+
+def test_the_inbox_lists_what_waits_for_somebody(dcf: Dcf, world: World) -> None:
+    run = asking(world)
+    line = next(line for line in dcf("inbox", "--for", "alice").stdout.splitlines() if line.startswith(run))
+    assert "Ask" in line
+    assert "alice, group finance" in line
+    assert "Approve the order" in line
+    assert run in dcf("inbox", "--group", "finance").stdout
+    assert run not in dcf("inbox", "--for", "bob").stdout
+    (row,) = json.loads(dcf("inbox", run, "--json").stdout)
+    assert (row["state"], row["title"], row["details"]) == ("Ask", "Approve the order", {"total": 7})
+
+
+def test_one_task_is_shown_whole_with_the_commands_that_answer_it(dcf: Dcf, world: World) -> None:
+    run = asking(world)
+    shown = dcf("inbox", run, "Ask").stdout
+    for told in ("Approve the order", "Look at the total.", "It is in euros.", '"total": 7'):
+        assert told in shown
+    assert f"dcf approve {run} Ask --as NAME" in shown
+    assert f"dcf answer {run} Ask defer --comment WHY --as NAME" in shown
+
+
+def test_a_person_approves_and_the_next_is_told_who_did(dcf: Dcf, world: World) -> None:
+    run = asking(world)
+    done = dcf("approve", run, "Ask", "--as", "alice", "-m", "right", "--answer", '{"paid": true}')
+    assert done.stdout.startswith(f"alice answered Ask of {run}: approve. The run is succeeded")
+    output = world.meta(run)["output"]
+    assert (output["comment"], output["answer"], output["answered_by"]) == ("right", {"paid": True}, "alice")
+    late = dcf("reject", run, "Ask", "--as", "bob", "--group", "finance")
+    assert late.exit_code == 1
+    assert "already_answered: State 'Ask' was answered by 'alice' with 'approve'" in late.stderr
+    assert "nothing waits" in dcf("inbox", run).stdout.lower()
+    told = dcf("events", run, "--type", "StateConcluded").stdout
+    assert "answered_by=alice" in told
+    assert "by=local" in told
+
+
+def test_a_person_of_a_group_takes_another_choice(dcf: Dcf, world: World) -> None:
+    run = asking(world)
+    refused = dcf("answer", run, "Ask", "defer", "--as", "carol", "--group", "finance")
+    assert "invalid_answer" in refused.stderr
+    told = json.loads(
+        dcf(
+            *("answer", run, "Ask", "defer", "--as", "carol", "--group", "finance", "--comment", "later", "--json"),
+            *("--request-id", "r1"),
+        ).stdout
+    )
+    assert (told["choice"], told["answered_by"], told["repeated"]) == ("defer", "carol", False)
+    again = dcf(
+        *("answer", run, "Ask", "defer", "--as", "carol", "--group", "finance", "--comment", "later"),
+        *("--request-id", "r1"),
+    )
+    assert "by an earlier command with this --request-id" in again.stdout
+
+
+def test_somebody_else_is_told_whom_it_is_for(dcf: Dcf, world: World) -> None:
+    run = asking(world)
+    refused = dcf("approve", run, "Ask", "--as", "mallory")
+    assert refused.exit_code == 1
+    assert "not_asked: State 'Ask' waits for alice or the group finance, not for 'mallory'." in refused.stderr
+    assert world.run_status(run) is RunStatus.RUNNING
+
+
+def test_a_state_that_is_not_there_is_told(dcf: Dcf, world: World) -> None:
+    assert "unknown_state" in dcf("approve", asking(world), "Nobody", "--as", "alice").stderr
+    assert "unknown_run" in dcf("inbox", "no-such-run").stderr
+
+
+def test_pages_of_the_inbox_go_on(dcf: Dcf, world: World) -> None:
+    runs = [asking(world, to="pager") for _ in range(3)]
+    first = json.loads(dcf("inbox", "--for", "pager", "--limit", 2, "--cursor", 0, "--json").stdout)
+    rest = json.loads(dcf("inbox", "--for", "pager", "--limit", 2, "--cursor", first["next_cursor"], "--json").stdout)
+    assert [row["workflow_id"] for row in (*first["tasks"], *rest["tasks"])] == runs
+    assert rest["next_cursor"] is None
+
+
+def test_every_face_of_a_run_says_that_it_waits_for_a_person(dcf: Dcf, world: World) -> None:
+    run = asking(world)
+    assert "waits for alice or the group finance since" in dcf("why", run).stdout
+    assert f"dcf approve {run} Ask --as alice" in dcf("why", run).stdout
+    assert "Ask" in dcf("show", run).stdout
+    assert "Ask" in dcf("graph", run).stdout
+    exported = json.loads(dcf("export", run).stdout)
+    assert "alice" in json.dumps(exported)
+
+
+@pytest.mark.parametrize("field", ["Parameters", "Arguments"])
+def test_a_description_that_cannot_be_followed_is_no_valid_workflow(dcf: Dcf, field: str, tmp_path: Any) -> None:
+    ask = {"Type": "Task", "Resource": "dcf:human", field: {"to": [], "titel": "x"}, "End": True}
+    machine = {"StartAt": "Ask", "States": {"Ask": ask}} | (
+        {"QueryLanguage": "JSONata"} if field == "Arguments" else {}
+    )
+    file = tmp_path / "w.json"
+    file.write_text(json.dumps({"workflow_name": "w", "asl": machine}))
+    told = dcf("validate", str(file))
+    assert told.exit_code != 0
+    assert f"{field}: to must be the id of a person" in told.output
+    assert "a human task has no field 'titel'" in told.output
+
+
+def test_a_simulation_answers_a_human_task_like_any_task(dcf: Dcf, tmp_path: Any) -> None:
+    ask = {"Type": "Task", "Resource": "dcf:human", "Parameters": GIVEN, "End": True}
+    (tmp_path / "w.json").write_text(json.dumps({"StartAt": "Ask", "States": {"Ask": ask}}))
+    (tmp_path / "m.json").write_text(json.dumps({"Ask": {"output": {"choice": "approve"}}}))
+    done = dcf("simulate", tmp_path / "w.json", "--mocks", tmp_path / "m.json", "--json")
+    assert '"approve"' in done.stdout

@@ -1,0 +1,35 @@
+"""The asynchronous client as if it blocked, so that one test tells of both clients."""
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
+from inspect import iscoroutinefunction
+from typing import Any, cast
+
+from anyio.from_thread import BlockingPortal
+
+from dcf.client import AsyncClient, Client
+
+
+class Awaited:
+    """Each method is awaited on the event loop of a portal."""
+
+    def __init__(self, client: AsyncClient, portal: BlockingPortal) -> None:
+        self._client = client
+        self._portal = portal
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._client, name)
+        if iscoroutinefunction(method):
+            return lambda *args, **kwargs: self._portal.call(partial(method, *args, **kwargs))
+        return lambda *args, **kwargs: self._items(method(*args, **kwargs))
+
+    def _items(self, found: AsyncIterator[Any]) -> Iterator[Any]:
+        while True:
+            try:
+                yield self._portal.call(found.__anext__)
+            except StopAsyncIteration:
+                return
+
+
+def as_blocking(client: AsyncClient, portal: BlockingPortal) -> Client:
+    return cast("Client", Awaited(client, portal))

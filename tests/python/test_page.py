@@ -1,0 +1,104 @@
+"""docs/python.md: its programs run, and it names everything there is."""
+
+import asyncio
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import dcf
+from dcf.client import Client, records
+from tests.python.conftest import greeter
+from tests.python.workflows import EMPTY, FAILING, HELLO
+from tests.support.restricted import RestrictedRedis
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "python.md").read_text("utf-8")
+PROGRAMS: list[str] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+ROWS: list[str] = re.findall(r"^\| (`.+?) \|", PAGE, re.MULTILINE)
+LONGEST = 130
+"""Lines of one page."""
+
+
+def program(word: str) -> str:
+    (found,) = (one for one in PROGRAMS if word in one)
+    return found
+
+
+def defined(word: str) -> dict[str, Any]:
+    """What a program of the page defines."""
+    names: dict[str, Any] = {"dcf": dcf}
+    exec(program(word), names)
+    return names
+
+
+def test_the_page_is_one_page_and_every_program_on_it_is_tested_here() -> None:
+    assert len(PAGE.splitlines()) <= LONGEST
+    words = ("HELLO", "failed_runs", "output_or_reason", "Charge")
+    assert sorted(map(program, words)) == sorted(PROGRAMS)
+
+
+def test_the_first_program_has_ten_lines_and_prints_what_the_page_says(python_redis: RestrictedRedis) -> None:
+    lines = [line for line in program("HELLO").splitlines() if line]
+    assert len(lines) <= 10
+    environment = {"REDIS_URL": python_redis.url, "PATH": "/usr/bin:/bin", "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", program("HELLO")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert f"It prints `{done.stdout.strip()}`" in PAGE
+    assert program("HELLO") in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_failed_runs_are_listed_as_the_page_does_it(
+    python_redis: RestrictedRedis, served: Client, run_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served.start(HELLO, workflow_id=run_id)
+    served.resolve(run_id, "Greet", error="Broken")
+    monkeypatch.setenv("REDIS_URL", python_redis.url)
+    assert run_id in asyncio.run(defined("failed_runs")["failed_runs"]())
+
+
+def test_errors_are_handled_as_the_page_does_it(served: Client, run_id: str, agent: str) -> None:
+    page = defined("output_or_reason")
+    with greeter(served, agent):
+        served.start(FAILING, workflow_id=run_id, agents=agent)
+        assert page["output_or_reason"](served, run_id) == "failed: NoName: the input has no name"
+    assert page["output_or_reason"](served, "nobody").startswith("Check workflow_id")
+    served.start(EMPTY, 5, workflow_id=f"{run_id}-2")
+    assert page["output_or_reason"](served, f"{run_id}-2") == 5
+    assert page["cancelled"](served, run_id)
+    served.start(HELLO, workflow_id=f"{run_id}-3")
+    assert page["cancelled"](served, f"{run_id}-3")
+
+
+def test_the_function_on_the_page_is_served(served: Client, run_id: str, agent: str) -> None:
+    charge = defined("Charge")["charge"]
+    workflow = {"asl": {"StartAt": "Charge", "States": {"Charge": {"Type": "Task", "End": True}}}}
+    with served.serve({"Charge": charge}, agent):
+        served.start(workflow, {"amount": 7}, workflow_id=run_id, agents=agent)
+        assert served.result(run_id, timeout_s=60) == {"paid": 7, "attempt": 1}
+
+
+def test_every_method_is_on_the_page_with_all_its_arguments() -> None:
+    shown = {
+        name: set(re.findall(r"\w+", arguments))
+        for row in ROWS
+        for name, arguments in re.findall(r"`(\w+)\((.*?)\)`", row)
+    }
+    methods = {name: found for name, found in inspect.getmembers(Client, inspect.isfunction) if name[0] != "_"}
+    of_all = {"self", "reason", "request_id"}
+    assert shown == {name: set(inspect.signature(found).parameters) - of_all for name, found in methods.items()}
+
+
+def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page() -> None:
+    assert not [name for name in dcf.__all__ if not re.search(rf"\b{name}\b", PAGE.replace("dcf.client", ""))]
+    returned = {found for row in re.findall(r"\| ([^|]+) \|$", PAGE, re.MULTILINE) for found in re.findall(r"\w+", row)}
+    mine = {
+        name for name, kind in vars(records).items() if inspect.isclass(kind) and kind.__module__ == records.__name__
+    }
+    parts = {"DefinitionName", "StateDetails", "SuggestedRemedy", "ExplainedCause", "NotifiedAgent"}
+    assert mine - returned == parts

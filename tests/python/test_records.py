@@ -1,0 +1,153 @@
+"""A client's records and methods say what tools and verbs say: there is one truth of names, fields and words."""
+
+import inspect
+from collections.abc import Iterator, Mapping
+from dataclasses import FrozenInstanceError, fields
+from typing import Any, get_args
+
+import pytest
+
+import dcf
+from dcf import client as package
+from dcf.client import AsyncClient, Client, records, verbs, watching
+from dcf.client.failures import error_of
+from dcf.client.reading import read
+from dcf.core.catalog import RunRow
+from dcf.core.findings import Cause, Remedy, RunFinding
+from dcf.core.model import RunStatus, Status
+from dcf.errors import DcfError, PlatformUnavailable, RateLimited, ServerUnreachable, ToolCallFailed, UnknownRun
+from dcf.runs.standing import StateView
+from dcf.tools.profiles import select_tools
+from dcf.tools.registry import TOOLS, Answer
+
+select_tools((), read_only=False)
+
+NOT_FOR_PROGRAMS = {*Answer.model_fields, "provenance"}
+"""A refusal is raised; what else is told is for language models and people."""
+
+OF_TOOLS = {
+    records.StartedRun: ("start_run", {"problems"}),
+    records.OperatedRun: ("cancel_run", set()),
+    records.RetriedRun: ("retry_run", set()),
+    records.ResolvedState: ("resolve_state", {"paused_at"}),
+    records.ExplainedRun: ("explain_run", set()),
+    records.DeletedRun: ("delete_run", set()),
+    records.HeldRun: ("hold_run", set()),
+    records.FinalizedRun: ("finalize_workflow", set()),
+    records.ValidatedWorkflow: ("validate_workflow", {"exit_code", "schema_errors"}),
+    records.NotifiedAgents: ("notify_next_worker_agent", {"source_state"}),
+    records.RunExport: ("export_run", {"workflow_id", "next_cursor"}),
+}
+"""Each record of one tool's answer, with the fields that it leaves out."""
+
+ROW = RunRow(
+    workflow_id="r", status=RunStatus.RUNNING, workflow_name="w", workflow_version=None, definition_sha256="0" * 64,
+    tags=(), agents=(), names=(), created_at=None, finished_at=None,
+)  # fmt: skip
+FINDING = RunFinding(cause=Cause.PAUSED, sentence="It is paused.", remedy=Remedy(sentence="Resume it."), stuck=True)
+
+
+CLIENT = dcf.connect("http://127.0.0.1:1/mcp")
+"""One that is never called."""
+
+
+def names(kind: type) -> set[str]:
+    return {one.name for one in fields(kind)}
+
+
+@pytest.mark.parametrize("kind", OF_TOOLS, ids=lambda kind: kind.__name__)
+def test_a_record_has_the_fields_of_its_tools_answer(kind: type) -> None:
+    tool, left_out = OF_TOOLS[kind]
+    assert names(kind) == set(TOOLS[tool].answer.model_fields) - NOT_FOR_PROGRAMS - left_out
+
+
+@pytest.mark.parametrize(
+    ("kind", "shown"),
+    [
+        (records.ListedRun, ROW.as_json()),
+        (records.ExplainedCause, FINDING.as_json()),
+        (records.SuggestedRemedy, FINDING.remedy.as_json()),
+    ],
+    ids=lambda found: getattr(found, "__name__", ""),
+)
+def test_a_record_has_the_fields_of_what_answers_list(kind: type, shown: Mapping[str, Any]) -> None:
+    assert names(kind) == set(shown)
+    assert read(kind, shown) is not None
+
+
+def test_the_summary_of_a_state_has_no_field_that_the_record_lacks() -> None:
+    source = inspect.getsource(StateView.summary)
+    shown = {line.strip().split('"')[1] for line in source.splitlines() if line.strip().startswith('"')}
+    assert names(records.StateDetails) == shown - {""}
+
+
+def test_the_words_for_statuses_are_those_of_the_core() -> None:
+    assert set(get_args(records.RunStatusName)) == {one.value for one in RunStatus}
+    assert set(get_args(records.StateStatusName)) == {one.value for one in Status}
+
+
+def test_records_are_frozen_and_unknown_fields_of_a_newer_server_are_left_out() -> None:
+    found = read(records.DeletedRun, {"workflow_id": "r", "existed": True, "of_a_newer_server": 1})
+    with pytest.raises(FrozenInstanceError):
+        found.existed = False  # type: ignore[misc]  # what is tested
+
+
+@pytest.mark.parametrize("answer", [{}, {"workflow_id": "r", "findings": 5}, {"findings": [None]}])
+def test_an_answer_that_is_none_is_told_in_words(answer: dict[str, Any]) -> None:
+    with pytest.raises(ToolCallFailed, match="is no Explained") as failed:
+        read(records.ExplainedRun, answer)
+    assert "version" in failed.value.hint
+
+
+def public_methods(kind: type) -> dict[str, Any]:
+    return {name: value for name, value in vars(kind).items() if not name.startswith("_") and inspect.isfunction(value)}
+
+
+def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
+    one, other = public_methods(Client), public_methods(AsyncClient)
+    assert set(one) == set(other)
+    own = {"serve", "close"}
+    for name in set(one) - own:
+        assert inspect.signature(one[name]) == inspect.signature(other[name]), name
+        assert inspect.getdoc(one[name]) == inspect.getdoc(other[name]), name
+
+
+def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
+    described = {
+        name: function
+        for module in (verbs, watching)
+        for name, function in vars(module).items()
+        if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
+    }
+    del described["ask"]
+    described["list"] = described.pop("list_runs")
+    assert set(described) == set(public_methods(Client)) - {"serve", "close"}
+    for name, verb in described.items():
+        method = getattr(CLIENT, name)
+        assert list(inspect.signature(method).parameters) == list(inspect.signature(verb).parameters)
+        assert method.__doc__ == verb.__doc__
+
+
+def below(kind: type[DcfError]) -> Iterator[type[DcfError]]:
+    for one in kind.__subclasses__():
+        if one.__module__ == "dcf.errors":
+            yield one
+            yield from below(one)
+
+
+def test_a_failed_call_is_raised_as_the_class_of_its_code() -> None:
+    mine = {"refused", "run_failed", "wait_timed_out", "state_error"}
+    for kind in set(below(DcfError)) - {ToolCallFailed}:
+        if kind.code not in mine:
+            error = error_of(ToolCallFailed(kind.code, "In words.", "Do this.", {"retry_after_s": 3.5}))
+            assert type(error) is kind
+            assert (str(error), error.message, error.hint) == ("In words.", "In words.", "Do this.")
+            if isinstance(error, RateLimited | PlatformUnavailable):
+                assert error.retry_after_s == 3.5
+    assert {type(error_of(ToolCallFailed(code, "x"))) for code in ("closed", "error", *mine)} == {ToolCallFailed}
+    assert isinstance(error_of(ToolCallFailed("unknown_run", "x")), UnknownRun)
+    assert isinstance(error_of(ToolCallFailed("server_unreachable", "x")), ServerUnreachable)
+
+
+def test_everything_that_the_package_offers_is_there() -> None:
+    assert all(hasattr(package, name) for name in package.__all__)
