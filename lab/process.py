@@ -16,8 +16,10 @@ from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.retention import Retention
 from dcf.runs.retrying import RunRetrying
+from dcf.runs.schedules import Schedules
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
+from dcf.store.access_keys import AccessKeys
 from dcf.store.agents import AgentRecords
 from dcf.store.connection import Connections, open_pool
 from dcf.store.definitions import KeptDefinitions
@@ -27,6 +29,7 @@ from dcf.store.inbox import Inbox
 from dcf.store.index import RunIndex
 from dcf.store.outbox import Outbox
 from dcf.store.runs import RunStore
+from dcf.store.schedules import ScheduleStore
 from dcf.store.server_time import ServerTime
 from dcf.store.told import ToldRecords
 from lab.server_time import SharedTime, TimedPool, quicken
@@ -60,6 +63,7 @@ class Dcf:
     notifications: Notifications
     clock: RunClock
     inbox: Inbox
+    schedules: Schedules
 
 
 @contextmanager
@@ -75,7 +79,8 @@ def opened(place: Place) -> Iterator[Dcf]:
     index, outbox, inbox = RunIndex(connections), Outbox(connections), Inbox(connections)
     plane = ControlPlane(store, index)
     platform = Mailbox(inbox, AgentRecords(connections))
-    starting = Starting(plane.transactions, plane.follow_ups, KeptDefinitions(connections))
+    replicas = place.wait_replicas
+    starting = Starting(plane.transactions, plane.follow_ups, KeptDefinitions(connections, wait_replicas=replicas))
     notifications = Notifications(
         plane,
         outbox,
@@ -87,6 +92,10 @@ def opened(place: Place) -> Iterator[Dcf]:
     retention = Retention(plane, store, outbox, Deletion(connections))
     deliveries = DeliveryThreads(notifications.deliver_all)
     plane.hand_over_to(deliveries.hand_over)
+    schedules = Schedules(
+        ScheduleStore(connections, wait_replicas=replicas), starting, AccessKeys(connections, wait_replicas=replicas)
+    )
+    lists = (index, DueRuns(connections), outbox)
     try:
         yield Dcf(
             connections=connections,
@@ -97,8 +106,9 @@ def opened(place: Place) -> Iterator[Dcf]:
             starting=starting,
             retention=retention,
             notifications=notifications,
-            clock=RunClock(plane, index, DueRuns(connections), outbox, retention, deliveries, ServerTime(connections)),
+            clock=RunClock(plane, *lists, retention, deliveries, ServerTime(connections), schedules=schedules),
             inbox=inbox,
+            schedules=schedules,
         )
     finally:
         deliveries.close()

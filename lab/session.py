@@ -40,6 +40,7 @@ from lab.kind import Kind
 from lab.process import Dcf, opened
 from lab.recording import Call, Recorder, read_calls
 from lab.rules import judge
+from lab.schedules import LabSchedules
 from lab.verbs import OwnVerbs, Recorded
 from lab.workflows import Workflow, draw
 
@@ -114,8 +115,10 @@ class Batch:
         self._kind.begin()
         with opened(self._kind.place()) as dcf:
             striker = threading.Thread(target=self._strike)
+            schedules = LabSchedules(dcf.schedules, f"{self._kind.name}-{self._seeds.start}", patiently)
             try:
                 self._start()
+                schedules.create()
                 self._create_all(dcf)
                 striker.start()
                 self._wait_for_ends(dcf, _STRIKING_S)
@@ -124,6 +127,7 @@ class Batch:
                 self._kind.heal(self._crew)
                 self._resume_all(dcf)
                 self._wait_while_they_go_on(dcf)
+                ticks = schedules.judge(self._kind.client())
                 stories = self._finish(dcf)
             finally:
                 self._over.set()
@@ -131,7 +135,7 @@ class Batch:
                 self._crew.end()
         outcome = Outcome(runs=len(stories), strikes=len(self._struck), seconds=time.monotonic() - began)
         outcome.broken = self._kind.struck
-        outcome.complaints = [*self._kind.complaints(), *self._crew.crashes()]
+        outcome.complaints = [*self._kind.complaints(), *self._crew.crashes(), *ticks]
         for story in stories:
             outcome.calls += len(story.calls)
             found = [(rule, sentence) for rule, sentence in judge(story)]

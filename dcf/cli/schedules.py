@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _OVERLAPS: Final = ("skip", "queue", "allow")
 _CATCH_UPS: Final = ("none", "one", "all")
+_ASSIGN: Final = "Nobody is told of them; name agents with --assign."
 _SHOWN: Final = 10
 """Latest ticks that `dcf schedule show` prints."""
 
@@ -81,11 +82,13 @@ def create(
     """
     from dcf.cli.documents import read_given
     from dcf.cli.starting import assignment_of, document_of
+    from dcf.cli.views import say
     from dcf.core.access import LOCAL
     from dcf.core.definition import reference_of
     from dcf.core.schedules import CatchUp, Overlap, ScheduleWish
     from dcf.core.starting import check_tags
     from dcf.values.identifiers import check_id
+    from dcf.values.open_tasks import open_tasks_warning
     from dcf.values.refusal import Refusal
 
     document = document_of(workflow)
@@ -108,6 +111,9 @@ def create(
         made = found.schedules.create(wish, assignment_of(assign or (), definition), document)
         if isinstance(made, Refusal):
             raise ToolCallFailed(made.code, made.message, _in_commands(made.hint))
+    warning = open_tasks_warning(list(made.unassigned), _ASSIGN)
+    if warning is not None:
+        say(warning)
     _tell(made.schedule, "existed already" if made.existed else "is created", as_json=as_json)
 
 
@@ -118,7 +124,7 @@ def list_schedules(as_json: JsonFlag = False) -> None:
     from dcf.core.schedules import summary
 
     with opening.application() as found:
-        rows = [summary(one) for one in found.schedules.list()]
+        rows = [summary(one) for one in found.schedules.all()]
     if as_json:
         typer.echo(json_text(rows, indent=2))
     elif not rows:

@@ -102,13 +102,13 @@ class TickRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Intent:
-    """A start under way: of this tick, by who has the token, between `at` and `until` of the server's time.
+    """A start under way: of this tick, by `holder` (drawn for it), between `at` and `until` of the server's time.
 
     `tries` counts those who have taken it up; `trouble` is why the latest try was put off.
     """
 
     tick: int
-    token: str
+    holder: str
     at: int
     until: int
     tries: int = 1

@@ -2,9 +2,9 @@
 
 A tick is started in three steps, and a process may die between any two of them:
 
-1. It is written into the schedule's document that this tick is being started (`Intent`), by a token, until a time.
+1. It is written into the schedule's document that this tick is being started (`Intent`), by whom, until when.
 2. The run is created. Its id follows from the schedule and the tick; after `until` the creation is refused.
-3. The outcome is written in place of the intent, by the same token, and only where the run is found.
+3. The outcome is written in place of the intent, by the same process, and only where the run is found.
 
 Whoever dies after the first step leaves an intent that ends; the next clock takes it up, and finds the run if the
 second step was done. At most one process is at the second step, so a run that ended and was deleted early is not
@@ -64,7 +64,7 @@ class PutOff:
 Outcome: TypeAlias = Begun | NotBegun | PutOff
 
 
-def look(schedule: Schedule, now: int, running: Running, token: str) -> tuple[Schedule, Intent | None]:
+def look(schedule: Schedule, now: int, running: Running, holder: str) -> tuple[Schedule, Intent | None]:
     """Return the schedule after a look at it, and the intent that who looks is to carry out, if there is one.
 
     `running` has each of `schedule.runs`.
@@ -74,41 +74,46 @@ def look(schedule: Schedule, now: int, running: Running, token: str) -> tuple[Sc
         return found, None
     found = _admitted(found, now, running)
     if found.starting is None:
-        return _begun(found, now, running, token)
+        return _begun(found, now, running, holder)
     if found.starting.at <= now < found.starting.until:
-        return found, found.starting if found.starting.token == token else None  # the reply was lost
+        return found, found.starting if found.starting.holder == holder else None  # the reply was lost
     taken = replace(
-        found.starting, token=token, at=now, until=now + START_S * SECOND, tries=found.starting.tries + 1, trouble=None
+        found.starting,
+        holder=holder,
+        at=now,
+        until=now + START_S * SECOND,
+        tries=found.starting.tries + 1,
+        trouble=None,
     )
     return replace(found, starting=taken), taken
 
 
 def settle(
-    schedule: Schedule, now: int, outcome: Outcome, *, token: str, following: str
+    schedule: Schedule, now: int, outcome: Outcome, *, holder: str, following: str
 ) -> tuple[Schedule, Intent | None]:
-    """Note the outcome of a start. Return the next intent too, by the token `following`, if one may begin at once.
+    """Note the outcome of a start. Return the next intent too, of `following`, if one may begin at once.
 
     Nothing changes if another has taken the start up, or the run is not found.
     """
     intent = schedule.starting
-    if intent is not None and intent.token == following:
+    if intent is not None and intent.holder == following:
         return schedule, intent  # the reply to this was lost
-    if intent is None or intent.token != token or outcome == Begun(exists=False):
+    if intent is None or intent.holder != holder or outcome == Begun(exists=False):
         return schedule, None
-    found = replace(schedule, starting=None)
+    found = replace(_healed(schedule, now), starting=None)
     match outcome:
         case PutOff(why=why, for_s=for_s):
-            waits = replace(intent, token="", at=now, until=now + int(for_s * SECOND), trouble=_trouble(why, now))
-            return replace(schedule, starting=waits, seen_at=now), None
+            waits = replace(intent, holder="", at=now, until=now + int(for_s * SECOND), trouble=_trouble(why, now))
+            return replace(found, starting=waits), None
         case NotBegun(why=why, stops=stops):
             trouble = _trouble(why, now)
             found = replace(found, trouble=trouble, failed=found.failed + 1, stopped=trouble if stops else None)
-            found = replace(found, waiting=() if stops else found.waiting, seen_at=now)
+            found = replace(found, waiting=() if stops else found.waiting)
             record = TickRecord(outcome="failed", at=now, tick=intent.tick, why=trouble.code, told=trouble.message)
             return found.noting(record), None
         case Begun():
             run = found.run_at(intent.tick)
-            found = _with_run(replace(found, trouble=None, seen_at=now), run)
+            found = _with_run(replace(found, trouble=None), run)
             found = found.noting(TickRecord(outcome="started", at=now, tick=intent.tick, run=run))
     if found.overlap is not Overlap.ALLOW or found.status != "active":
         return found, None
@@ -119,7 +124,7 @@ def triggered(schedule: Schedule, now: int, run: str, told: str | None) -> Sched
     """Return the schedule with a run that was started out of turn; a repetition changes nothing."""
     if any(record.run == run for record in schedule.records):
         return schedule
-    found = _with_run(replace(schedule, seen_at=max(now, schedule.seen_at)), run)
+    found = _with_run(_healed(schedule, now), run)
     return found.noting(TickRecord(outcome="triggered", at=now, run=run, told=told))
 
 
@@ -127,14 +132,14 @@ def paused(schedule: Schedule, now: int, told: str | None) -> Schedule:
     """Return the schedule paused: it starts nothing until it is resumed."""
     if schedule.paused_at is not None:
         return schedule
-    return replace(schedule, paused_at=now, seen_at=now).noting(TickRecord(outcome="paused", at=now, told=told))
+    return replace(_healed(schedule, now), paused_at=now).noting(TickRecord(outcome="paused", at=now, told=told))
 
 
 def resumed(schedule: Schedule, now: int, by: str, told: str | None) -> Schedule:
     """Return the schedule active again. What it missed is caught up as it says; one that stopped is now of `by`."""
     if schedule.status == "active":
         return schedule
-    found = replace(schedule, paused_at=None, stopped=None, trouble=None, seen_at=now)
+    found = replace(_healed(schedule, now), paused_at=None, stopped=None, trouble=None)
     if schedule.stopped is not None:
         found = replace(found, created_by=by)
     found = found.noting(TickRecord(outcome="resumed", at=now, told=told))
@@ -159,7 +164,10 @@ def looked_at(schedule: Schedule, now: int) -> int:
 
 
 def _healed(schedule: Schedule, now: int) -> Schedule:
-    """Bring the next tick back where the server's clock was ahead; what was started before is not started again."""
+    """Bring the next tick back where the server's clock was ahead; what was started before is not started again.
+
+    Every change begins with it, or the time of the change would hide that the schedule was written ahead of it.
+    """
     if schedule.seen_at <= now + _SLACK:
         return replace(schedule, seen_at=now)
     again = schedule.timing.after(now)
@@ -219,13 +227,13 @@ def _let_wait(schedule: Schedule, tick: int, now: int, running: Running) -> Sche
     return replace(schedule, skipped=schedule.skipped + 1).noting(record)
 
 
-def _begun(schedule: Schedule, now: int, running: Running, token: str) -> tuple[Schedule, Intent | None]:
+def _begun(schedule: Schedule, now: int, running: Running, holder: str) -> tuple[Schedule, Intent | None]:
     """Write down that the first tick that waits is started now, unless an earlier run goes on."""
     goes_on = schedule.overlap is not Overlap.ALLOW and any(running.get(run) for run in schedule.runs)
     if not schedule.waiting or goes_on:
         return schedule, None
     tick, *waiting = schedule.waiting
-    intent = Intent(tick=tick, token=token, at=now, until=now + START_S * SECOND)
+    intent = Intent(tick=tick, holder=holder, at=now, until=now + START_S * SECOND)
     live = tuple(run for run in schedule.runs[:-1] if running.get(run))
     return replace(schedule, waiting=tuple(waiting), starting=intent, runs=(*live, *schedule.runs[-1:])), intent
 

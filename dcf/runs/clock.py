@@ -78,7 +78,8 @@ class RunClock:
             self._try(self._heal, workflow_id)
         self._index.begin_anew(live, now)
         if self._schedules is not None:
-            self._schedules.bring_forward(now)
+            for name in self._schedules.names():
+                self._try(self._schedules.look, name, "schedule")
         self._time.begin_anew()
 
     def finish(self, timeout_s: float) -> int:

@@ -47,10 +47,11 @@ _LONGEST_TOLD: Final = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScheduleMade:
-    """A schedule after its creation; `existed`: it was there before."""
+    """A schedule after its creation; `existed`: it was there before. `unassigned` are Tasks that nobody is told of."""
 
     schedule: Schedule
     existed: bool
+    unassigned: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,22 +79,24 @@ class Schedules:
             return refusal
         started = definition or self._starting.definition(wish.workflow)
         asked = replace(wish, agents=check_agents(agents, set(started.skills)))
+        unassigned = tuple(state for state in started.skills if not asked.agents.get(state))
 
         def decide(found: ScheduleFound) -> ScheduleChange[ScheduleMade | Refusal]:
             made, there = new_schedule(asked, found.now, generation), found.schedule
             if there is not None:
                 existed = there.generation != generation  # otherwise the reply to an earlier try was lost
-                kept = ScheduleMade(schedule=there, existed=existed)
+                kept = ScheduleMade(schedule=there, existed=existed, unassigned=unassigned)
                 same = is_same(there, made) and there.created_by == made.created_by
                 return ScheduleChange(answer=kept if same else schedule_exists(asked.name), is_changed=False)
             too_many = _too_many(found, asked.created_by)
             if too_many is not None:
                 return ScheduleChange(answer=too_many, is_changed=False)
-            return ScheduleChange(answer=ScheduleMade(schedule=made, existed=False), schedule=made)
+            fresh = ScheduleMade(schedule=made, existed=False, unassigned=unassigned)
+            return ScheduleChange(answer=fresh, schedule=made)
 
         return self._schedules.transact(check_schedule_name(wish.name), decide, author=asked.created_by)
 
-    def list(self) -> list[Schedule]:
+    def all(self) -> list[Schedule]:
         """Return all schedules by name."""
         names = self._schedules.names()
         return list(self._schedules.read(names)[0].values()) if names else []
@@ -147,14 +150,14 @@ class Schedules:
             outcome = self._carried_out(found, intent)
             if outcome is None:
                 break
-            settling = partial(_settling, outcome, intent.token, secrets.token_hex(8))
+            settling = partial(_settling, outcome, intent.holder, secrets.token_hex(8))
             found, intent = self._schedules.transact(name, settling, runs=(found.run_at(intent.tick),))
             done += 1
         return done
 
-    def bring_forward(self, now: int) -> None:
-        """Have every schedule looked at: the server's clock went backwards."""
-        self._schedules.bring_forward(now)
+    def names(self) -> list[str]:
+        """Return the names of all schedules."""
+        return self._schedules.names()
 
     def _change(self, name: str, change: Callable[[Schedule, int], Schedule]) -> Schedule:
         def decide(found: ScheduleFound) -> ScheduleChange[Schedule]:
@@ -223,22 +226,26 @@ class Schedules:
             _log.warning("schedule %s: its definition %s is not kept any more", schedule.name, schedule.workflow)
 
 
-def _looking(token: str, found: ScheduleFound) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
+def _looking(holder: str, found: ScheduleFound) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
     if found.schedule is None:
         return ScheduleChange(answer=(None, None))  # deleted by hand: its index entries go
-    schedule, intent = scheduling.look(found.schedule, found.now, found.running, token)
-    return ScheduleChange(answer=(schedule, intent), schedule=schedule)
+    before = found.schedule
+    schedule, intent = scheduling.look(before, found.now, found.running, holder)
+    is_held = schedule.starting is not None and intent is None
+    is_ahead = before.seen_at > schedule.seen_at  # who writes at an earlier time yet must fail
+    is_changed = not is_held or is_ahead or replace(schedule, seen_at=before.seen_at) != before
+    return ScheduleChange(answer=(schedule, intent), schedule=schedule, is_changed=is_changed)
 
 
 def _settling(
-    outcome: Outcome, token: str, following: str, found: ScheduleFound
+    outcome: Outcome, holder: str, following: str, found: ScheduleFound
 ) -> ScheduleChange[tuple[Schedule | None, Intent | None]]:
     if found.schedule is None:
         return ScheduleChange(answer=(None, None), is_changed=False)
     if isinstance(outcome, Begun):
         outcome = Begun(exists=None not in found.running.values())
     before = found.schedule
-    schedule, intent = scheduling.settle(before, found.now, outcome, token=token, following=following)
+    schedule, intent = scheduling.settle(before, found.now, outcome, holder=holder, following=following)
     return ScheduleChange(answer=(schedule, intent), schedule=schedule, is_changed=schedule is not before)
 
 

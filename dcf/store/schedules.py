@@ -6,7 +6,7 @@ index is never behind a document. Decides nothing.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from dcf.core.model import RunStatus
 from dcf.core.schedule_documents import read_schedule, write_schedule
@@ -21,8 +21,6 @@ from dcf.store.keys import RunKeys
 from dcf.values.json_text import dump, load
 
 Answer = TypeVar("Answer")
-
-_PAGE: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +118,6 @@ class ScheduleStore:
             return existed
 
         return self._attempts.until_done(once)
-
-    def bring_forward(self, at: int) -> None:
-        """Have the clock look at every schedule from this time on, unless it looks before."""
-        names = self.names()
-        for start in range(0, len(names), _PAGE):
-            page = names[start : start + _PAGE]
-            self._connections.send(*(("ZADD", schedule_keys.SCHEDULES, "LT", "XX", at, name) for name in page))
 
 
 def _read(connection: Connection, name: str, runs: Sequence[str] | None, author: str | None) -> ScheduleFound:

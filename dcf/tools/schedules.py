@@ -17,12 +17,14 @@ from dcf.tools.lifecycle import Reason, RequestId
 from dcf.tools.paging import Limit, Room
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, JsonObject, refused, tool
 from dcf.values.json_text import Json, parse, parse_workflow
+from dcf.values.open_tasks import open_tasks_warning
 from dcf.values.refusal import Refusal
 
 ScheduleName = Annotated[
     str, Field(pattern=NAME_PATTERN, description="Name of the schedule.", examples=["nightly-report"])
 ]
 
+_ASSIGN: Final = "Name agents in agents_map_json."
 _AUDITED: Final = ("name", "reason")
 
 
@@ -74,6 +76,7 @@ class ScheduleShown(Answer):
 
     schedule: dict[str, Any] | None = None
     existed: bool | None = None
+    warnings: list[str] = Field(default_factory=list)
     next: str | None = None
 
 
@@ -109,10 +112,10 @@ def create_schedule(app: Application, args: CreateSchedule) -> ScheduleShown:
     made = app.schedules.create(wish, agents, definition)
     if isinstance(made, Refusal):
         return refused(ScheduleShown, made)
-    told, done = shown(made.schedule), "exists" if made.existed else "is created"
-    return ScheduleShown(
-        status=f"Schedule '{args.name}' {done}.", schedule=told, existed=made.existed, next=_next(told)
-    )
+    told, done = shown(made.schedule), f"Schedule '{args.name}' {'exists' if made.existed else 'is created'}."
+    warning = open_tasks_warning(list(made.unassigned), _ASSIGN)
+    warnings = [] if warning is None else [warning]
+    return ScheduleShown(status=done, schedule=told, existed=made.existed, warnings=warnings, next=_next(told))
 
 
 def _definition(app: Application, args: CreateSchedule) -> Definition | None:
@@ -154,7 +157,7 @@ def list_schedules(app: Application, args: ListSchedules) -> SchedulesListed:
     """List the schedules, or read one."""
     if args.name is not None:
         return SchedulesListed(status="1 schedule.", schedules=[shown(app.schedules.read(args.name))])
-    found = [one for one in app.schedules.list() if args.cursor is None or one.name > args.cursor]
+    found = [one for one in app.schedules.all() if args.cursor is None or one.name > args.cursor]
     room = Room(app.settings.max_result_bytes)
     page = list(takewhile(room.takes, map(summary, found[: args.limit])))
     return SchedulesListed(
@@ -239,7 +242,7 @@ class ScheduleDeleted(Answer):
 )
 def delete_schedule(app: Application, args: DeleteSchedule) -> ScheduleDeleted:
     """Delete the schedule; one that is gone already is no error."""
-    if bound_to() is not None and any(one.name == args.name for one in app.schedules.list()):
+    if bound_to() is not None and any(one.name == args.name for one in app.schedules.all()):
         _own(app, args.name)
     existed = app.schedules.delete(args.name)
     return ScheduleDeleted(

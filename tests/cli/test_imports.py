@@ -27,8 +27,11 @@ HELLO = {"StartAt": "Greet", "States": {"Greet": {"Type": "Task", "End": True}}}
 SDK = ("mcp", "mcp_types", "starlette", "uvicorn", "sse_starlette", "jwt")
 """The MCP SDK and what it brings: half a second."""
 
-LIBRARIES = ("jsonschema", "referencing", "jsonpath", "yaml", "letta_client", "httpx", "pydantic_settings")
-"""What only some workflows, skills and platforms need."""
+LIBRARIES = (
+    *("jsonschema", "referencing", "jsonpath", "yaml", "letta_client", "httpx", "pydantic_settings"),
+    *("cronsim", "tzdata"),
+)
+"""What only some workflows, schedules, skills and platforms need."""
 
 FOR_COMMANDS = ("redis", "anyio", "asyncio", "httpx2")
 """What only a command that does something needs; help and completion do nothing."""
@@ -69,10 +72,11 @@ def hello(tmp_path: Path) -> Path:
         (["--version"], {}),
         (["run", "--help"], {}),
         (["keys", "--help"], {}),
+        (["schedule", "--help"], {}),
         ([], {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": "dcf r", "COMP_CWORD": "1"}),
         ([], {"_DCF_COMPLETE": "complete_bash", "COMP_WORDS": "dcf run --di", "COMP_CWORD": "2"}),
     ],
-    ids=["help", "version", "help of run", "help of keys", "completion", "completion of an option"],
+    ids=["help", "version", "help of run", "help of keys", "help of schedule", "completion", "completion of an option"],
 )
 def test_help_and_completion_import_the_command_line_and_nothing_else(
     tmp_path: Path, arguments: list[str], environment: dict[str, str]

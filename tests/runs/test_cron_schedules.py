@@ -118,7 +118,9 @@ def test_a_start_that_another_clock_has_under_way_is_left_alone(world: World) ->
     made = world.plan(chain("A"))
     at_tick(world, made)
     assert dies_at(world, 1, made)
+    before = world.ask("JSON.GET", schedule_keys.schedule(made.name))
     assert world.schedules.look(made.name) == 0
+    assert world.ask("JSON.GET", schedule_keys.schedule(made.name)) == before
     assert world.runs_of(made.name) == []
 
 
@@ -183,6 +185,20 @@ def test_a_connection_that_breaks_at_any_packet_of_a_look_leaves_a_tick_that_is_
     assert outcomes(real, made.name) == [("started", None)]
 
 
+def test_who_loses_the_reply_to_an_outcome_goes_on_with_the_next_start(
+    real: World, worlds: Callable[..., World], proxy: Proxy
+) -> None:
+    made = real.plan(chain("A"), overlap=Overlap.ALLOW, catch_up=CatchUp.ALL)
+    backdate(real, made, 2 * MINUTE)
+    through = worlds(proxy.url)
+    through.index.live()
+    proxy.plan(Fault.LOSE_REPLY, "EXEC", before=2)
+    assert through.schedules.look(made.name) == 2
+    assert proxy.is_spent
+    assert outcomes(real, made.name) == [("started", None)] * 2
+    assert len(real.runs_of(made.name)) == 2
+
+
 @pytest.mark.parametrize("overlap", Overlap)
 def test_what_a_tick_does_while_a_run_goes_on(world: World, overlap: Overlap) -> None:
     made = world.plan(chain("A"), overlap=overlap)
@@ -240,7 +256,6 @@ def test_after_the_clock_of_the_server_stepped_back_no_tick_is_started_again(wor
     ahead = world.schedules.read(made.name)
     assert world.clock is not None
     world.clock.passed -= 1800 * SECOND
-    world.schedules.bring_forward(0)
     world.schedules.look(made.name)
     back = world.schedules.read(made.name)
     assert (back.next_at or 0) < (ahead.next_at or 0)
@@ -248,6 +263,7 @@ def test_after_the_clock_of_the_server_stepped_back_no_tick_is_started_again(wor
         at_tick(world, made)
         world.schedules.look(made.name)
     assert world.runs_of(made.name) == [made.run_at(first + number * 600 * SECOND) for number in range(8)]
+    assert world.schedules.read(made.name).started == 8
 
 
 def test_a_trigger_starts_a_run_at_once_and_its_repetition_finds_it(world: World) -> None:

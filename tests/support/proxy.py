@@ -69,6 +69,12 @@ class Proxy:
         """Lead whoever connects from now on to another server."""
         self._target = str(server_socket)
 
+    def break_all(self) -> None:
+        """Break all connections; who connects anew is led to where the proxy leads now."""
+        for open_socket in list(self._open):
+            with suppress(OSError):
+                open_socket.shutdown(socket.SHUT_RDWR)
+
     @property
     def is_spent(self) -> bool:
         """Every planned fault has happened."""
@@ -89,9 +95,7 @@ class Proxy:
     ) -> None:
         self.stop_listening()
         self._thread.join()
-        for open_socket in list(self._open):
-            with suppress(OSError):
-                open_socket.shutdown(socket.SHUT_RDWR)
+        self.break_all()
 
     def _accept(self) -> None:
         while True:

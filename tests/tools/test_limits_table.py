@@ -12,7 +12,7 @@ import redis
 
 from dcf.application import Application
 from dcf.asl import parsing, pausing
-from dcf.core import parents, signals
+from dcf.core import parents, schedules, signals, ticks
 from dcf.core.access import Scope
 from dcf.runs import histories
 from dcf.settings import Settings
@@ -22,8 +22,17 @@ from dcf.tools.registry import TOOLS
 from dcf.values import json_text
 from tests.runs import test_children, test_diagnosis_reads, test_histories, test_long_chains, test_signals
 from tests.store import test_audit_trail, test_fair_inbox
-from tests.tools import test_bodies, test_connections, test_floods, test_http, test_limits, test_quotas
+from tests.tools import (
+    test_bodies,
+    test_connections,
+    test_floods,
+    test_http,
+    test_limits,
+    test_quotas,
+    test_schedule_tools,
+)
 from tests.tools.calls import Tools, new_run
+from tests.unit.core import test_scheduling, test_ticks
 
 pytestmark = pytest.mark.anyio
 
@@ -142,6 +151,27 @@ PROOFS: dict[str, tuple[int, Callable[..., Any]]] = {
     "entries of a history that one page looks through": (
         histories.MOST_EXAMINED,
         test_histories.test_a_page_that_few_events_belong_to_reads_a_bounded_number_and_says_where_to_go_on,
+    ),
+    "schedules": (schedules.MOST_SCHEDULES, test_schedule_tools.test_there_are_a_thousand_schedules_at_most),
+    "schedules that one key created": (
+        schedules.MOST_OF_ONE,
+        test_schedule_tools.test_a_key_creates_a_hundred_schedules_at_most,
+    ),
+    "seconds between two ticks of a schedule, at least": (
+        ticks.LEAST_EVERY_S,
+        test_ticks.test_a_schedule_ticks_every_ten_seconds_at_most,
+    ),
+    "the input that a schedule gives its runs": (
+        schedules.MOST_INPUT,
+        test_schedule_tools.test_the_input_of_a_schedule_has_64_kib_at_most,
+    ),
+    "ticks of a schedule that are caught up, and starts that wait": (
+        ticks.MOST_TICKS,
+        test_scheduling.test_a_hundred_starts_wait_at_most_and_the_others_are_noted,
+    ),
+    "ticks that the history of a schedule tells of": (
+        schedules.MOST_RECORDS,
+        test_scheduling.test_the_history_has_the_latest_fifty_ticks,
     ),
     "the payload of a notification": (
         notification.MAX_PAYLOAD,

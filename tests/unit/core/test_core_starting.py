@@ -45,6 +45,23 @@ def test_a_start_is_a_creation_and_a_kick_off_in_one() -> None:
     assert answer.meta == run.meta_document
 
 
+@pytest.mark.parametrize(
+    ("within", "told"),
+    [((NOW, NOW + 1), "Created"), ((NOW - 9, NOW), "start_overdue"), ((NOW + 1, NOW + 9), "start_overdue")],
+)
+def test_a_start_that_is_over_creates_nothing_and_finds_what_is_there(within: tuple[int, int], told: str) -> None:
+    known = build.definition()
+    run, asked = build.MemoryRun(definition=known), Start(wish=build.wish(known), within=within)
+    answer = run.commit(start(run.snapshot(), asked))
+    assert (answer.code if isinstance(answer, Refusal) else type(answer).__name__) == told
+    if isinstance(answer, Refusal):
+        assert run.meta_document is None
+        run.commit(start(run.snapshot(), Start(wish=asked.wish)))
+        found = run.commit(start(run.snapshot(), asked))
+        assert isinstance(found, Created)
+        assert found.existed
+
+
 def test_a_repeated_start_changes_nothing_and_another_under_its_id_is_refused() -> None:
     known = build.definition()
     run, wish = build.MemoryRun(definition=known), build.wish(known)

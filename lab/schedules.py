@@ -1,0 +1,110 @@
+"""Schedules of a batch: one for each way to overlap, which the clocks serve while faults strike; judged at its end.
+
+What they start are runs of their own, of a Wait alone, beside the runs that are drawn from the seed.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final
+
+from dcf.core.access import LOCAL
+from dcf.core.catalog import Facet
+from dcf.core.definition import read_definition
+from dcf.core.schedules import CatchUp, Overlap, Schedule, ScheduleWish, tag_of
+from dcf.errors import DcfError, UnknownSchedule
+from dcf.runs.schedules import Schedules
+from dcf.store import keys
+from lab.evidence import Happening, read_happenings, read_meta
+
+_EVERY_S: Final = 60
+_WAIT_S: Final = 45
+_PATIENCE_S: Final = 20.0
+_CATCH_UP: Final = {Overlap.SKIP: CatchUp.NONE, Overlap.QUEUE: CatchUp.ONE, Overlap.ALLOW: CatchUp.ALL}
+_WORKFLOW: Final = {
+    "workflow_name": "lab-ticks",
+    "asl": {"StartAt": "W", "States": {"W": {"Type": "Wait", "Seconds": _WAIT_S, "End": True}}},
+}
+
+
+class LabSchedules:
+    """The schedules of one batch."""
+
+    def __init__(self, schedules: Schedules, batch: str, patiently: Callable[[Callable[[], Any]], Any]) -> None:
+        self._schedules = schedules
+        self._patiently = patiently
+        self._names = {overlap: f"lab-{batch}-{overlap}" for overlap in Overlap}
+
+    def create(self) -> None:
+        """Create them, as often as it takes."""
+        definition = read_definition(_WORKFLOW)
+        for overlap, name in self._names.items():
+            wish = ScheduleWish(
+                name=name,
+                workflow=definition.sha256,
+                every_s=_EVERY_S,
+                overlap=overlap,
+                catch_up=_CATCH_UP[overlap],
+                created_by=LOCAL,
+            )
+            self._patiently(partial(self._schedules.create, wish, {}, definition))
+
+    def judge(self, client: Any) -> list[str]:
+        """Pause them, now that everything is well, and return what is wrong with what they did."""
+        return [sentence for overlap, name in self._names.items() for sentence in self._judged(client, overlap, name)]
+
+    def _judged(self, client: Any, overlap: Overlap, name: str) -> Iterator[str]:
+        try:
+            goes_on = self._goes_on(name)
+            found = self._patiently(lambda: self._schedules.pause(name))
+        except UnknownSchedule:  # a power loss took it back
+            return
+        if not goes_on:
+            yield f"schedule {name} does nothing any more: {found}"
+        listed = [run for run in _runs_of(client, name) if read_meta(client, run)]
+        runs = {run: read_happenings(client, run) for run in listed}
+        yield from untrue_records(found, set(runs))
+        for run, events in runs.items():
+            if Counter(one.type for one in events)["RunCreated"] != 1:
+                yield f"run {run} of schedule {name} was not created once: {events}"
+        if overlap is not Overlap.ALLOW:
+            yield from overlapping_runs(runs)
+
+    def _goes_on(self, name: str) -> bool:
+        """Wait for another tick; whether it came."""
+        before, until = self._done(name), time.monotonic() + _PATIENCE_S
+        while time.monotonic() < until:
+            with suppress(DcfError):
+                if self._done(name) != before:
+                    return True
+            time.sleep(0.05)
+        return False
+
+    def _done(self, name: str) -> int:
+        found: Schedule = self._patiently(lambda: self._schedules.read(name))
+        return found.started + found.skipped
+
+
+def _runs_of(client: Any, name: str) -> list[str]:
+    return [run.decode() for run in client.zrange(keys.runs_by(Facet.TAG, tag_of(name)), 0, -1)]
+
+
+def untrue_records(found: Schedule, runs: set[str]) -> Iterator[str]:
+    """A tick that is told to be started has its run, and no two have the same."""
+    told = [record.run for record in found.records if record.outcome == "started"]
+    for run, times in Counter(told).items():
+        if times > 1:
+            yield f"schedule {found.name} tells {times} times that it started {run}"
+        if run not in runs:
+            yield f"schedule {found.name} tells that it started {run}, which is not there"
+
+
+def overlapping_runs(runs: Mapping[str, tuple[Happening, ...]]) -> Iterator[str]:
+    """No run begins before the one before it has ended, by Redis' own time."""
+    for (earlier, before), (later, after) in pairwise(sorted(runs.items(), key=lambda item: item[1][0].at_ms)):
+        ended = next((one.at_ms for one in before if one.type == "RunSucceeded"), None)
+        if ended is None or after[0].at_ms < ended:
+            yield f"run {later} began before {earlier} had ended: {before}, {after[0]}"
