@@ -149,7 +149,6 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         breaker = Breaker() if platform.is_remote else None
         activity = Activity(ActivityRecords(connections), breaker)
         notifications = _notifications(parts, platform, breaker, Mailbox(inbox, records))
-        parts.retention.before_deletion(notifications.deliver_all)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         yield Application(
             settings=settings,
@@ -197,7 +196,11 @@ def _notifications(
     parts: PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None, people: Deliverer
 ) -> Notifications:
     together, through = platform.deliver_all if isinstance(platform, Mailbox) else None, _guarded(platform, breaker)
-    return Notifications(parts.plane, parts.outbox, parts.told, through, together, people, to_run=parts.children.handle)
+    notifications = Notifications(
+        parts.plane, parts.outbox, parts.told, through, together, people, to_run=parts.children.handle
+    )
+    parts.retention.before_deletion(notifications.deliver_all)
+    return notifications
 
 
 def _clock(
