@@ -19,7 +19,7 @@ from dcf.values.json_text import Json
 if TYPE_CHECKING:
     from dcf.application import Application
     from dcf.core.operations import RunAnswer
-    from dcf.runs.notifications import Target
+    from dcf.runs.telling import Target
     from dcf.values.refusal import Refusal
 
 State = Annotated[str, typer.Argument(metavar="STATE", help="Name of the state, or its path, as in Each/17/Score.")]
@@ -217,7 +217,7 @@ def _started(found: "Application", run: str) -> "list[Target]":
 
 
 def _told_again(found: "Application", run: str, state: str) -> "list[Target]":
-    from dcf.runs.notifications import Target
+    from dcf.runs.telling import Target
 
     view = found.runs.read(run, (state,)).states.get(state)
     if view is None or not view.ready:

@@ -8,11 +8,10 @@ import logging
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from dcf.asl.state_paths import inside
-from dcf.core.decision import Event, Notice, Snapshot
+from dcf.core.decision import Snapshot
 from dcf.core.inspection import is_ready
 from dcf.core.notices import TO_RUNS, NoticeKind
 from dcf.core.provenance import mark_of_event
@@ -20,10 +19,11 @@ from dcf.errors import DcfError, NotFound, StoreUnavailable, StoreUnsuitable, Un
 from dcf.ports import Deliverer, Delivery, Post, Undelivered
 from dcf.runs.announcements import entry_of, event_id_of, event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.telling import Target, outcome_of
 from dcf.store.authors import current_author
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
-from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told, ToldRecords
+from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, Told, ToldRecords
 from dcf.values.digest import fingerprint
 from dcf.values.json_text import Json, dump
 from dcf.values.records import replace
@@ -40,26 +40,11 @@ _PAGE_OF_REMOTE: Final = 10
 _ANOTHER_MAY: Final = frozenset({Undelivered.BUSY, Undelivered.UNKNOWN_AGENT})
 """Failures that concern one agent only, so that the next member of the pool is tried."""
 
-_NOT_DELIVERED = Delivery()
-
 DeliverAll: TypeAlias = Callable[[Sequence[Post]], Sequence[Delivery]]
 """Delivers several events at once, each by itself."""
 
 ToRun: TypeAlias = Callable[[str, OutboxEntry], object]
 """Does what an entry says that no agent is told of, but another run (`runs/children.py`)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """Outcome of notifying the agent of a state. `failed` lists deliveries that did not reach their agents."""
-
-    state: str | None
-    agent_id: str | None
-    reason: str
-    sent: bool = False
-    skipped_not_ready: bool = False
-    delivery: Delivery = _NOT_DELIVERED
-    failed: tuple[tuple[str, Delivery], ...] = ()
 
 
 class Notifications:
@@ -333,28 +318,11 @@ class Notifications:
         return self._plane.read(workflow_id, states, whole_meta=False, with_data=False)
 
     def _outcome(self, workflow_id: str, entry: OutboxEntry, snapshot: Snapshot, target: Target) -> TellingOutcome:
-        """Return what to record: that the agent was told, or why not; each reason is recorded once per visit."""
-        if target.agent_id is None:
-            return NOTHING_TOLD
-        told = _announced(entry, target.agent_id, snapshot.now) if target.sent else None
-        sent = (Event(type="NotificationSent", state=entry.state, data=_shown(entry, target.agent_id)),)
-        if not target.failed or entry.type == NoticeKind.CANCELLED:
-            return TellingOutcome(events=sent if target.sent else (), told=told)
-        before = (
-            self._records.read(workflow_id, (entry.state or PLANNER,)).get(entry.state or PLANNER, NEVER_TOLD).failed
-        )
-        known = before.known if before is not None and before.epoch == entry.epoch else ()
-        news = {_reason(*one): one for one in target.failed if _is_worth_telling(one[1])}
-        news = {reason: one for reason, one in news.items() if reason not in known}
-        missed = _missed(entry, target, snapshot.now, (*known, *news))
-        is_lost = target.delivery.failure is Undelivered.UNKNOWN_AGENT and entry.state is not None
-        is_lost = is_lost and entry.type != NoticeKind.ASKED
-        return TellingOutcome(
-            events=(*(_failure(entry, *one) for one in news.values()), *(sent if target.sent else ())),
-            notices=(_loss(entry),) if is_lost and news else (),
-            told=told,
-            failed=None if before is not None and missed == replace(before, at=missed.at) else missed,
-        )
+        """Return what to record of this entry."""
+        about, before = entry.state or PLANNER, None
+        if target.failed:
+            before = self._records.read(workflow_id, (about,)).get(about, NEVER_TOLD).failed
+        return outcome_of(entry, target, snapshot.now, before)
 
 
 def _target(entry: OutboxEntry, agent_id: str, delivery: Delivery, failed: list[tuple[str, Delivery]]) -> Target:
@@ -371,44 +339,3 @@ def _target(entry: OutboxEntry, agent_id: str, delivery: Delivery, failed: list[
 def _is_of_a_scope(state: str | None, source: str | None) -> bool:
     """Return True if the definition alone does not tell this follower: it is in a scope, or follows a joined one."""
     return state is not None and ("/" in state or "/" in (source or ""))
-
-
-def _is_worth_telling(delivery: Delivery) -> bool:
-    """Return True if the failure belongs in the history. An agent that is busy does not."""
-    return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY}
-
-
-def _reason(agent_id: str, delivery: Delivery) -> str:
-    return f"{delivery.failure}:{agent_id}"
-
-
-def _failure(entry: OutboxEntry, agent_id: str, delivery: Delivery) -> Event:
-    why = {"failure": str(delivery.failure), "error": delivery.error}
-    return Event(type="NotificationFailed", state=entry.state, data=_shown(entry, agent_id) | why)
-
-
-def _loss(entry: OutboxEntry) -> Notice:
-    """Return a notice to the planner that a state's agent does not exist, so that it can have the agent made again."""
-    kind = NoticeKind.UNKNOWN_AGENT.value
-    return Notice(type=kind, state=None, epoch=entry.epoch, reason=kind, about=entry.state)
-
-
-def _announced(entry: OutboxEntry, agent_id: str, now: int) -> Announcement:
-    return Announcement(epoch=entry.epoch, number=entry.number + 1, agent_id=agent_id, at=now)
-
-
-def _missed(entry: OutboxEntry, target: Target, now: int, known: tuple[str, ...]) -> FailedAnnouncement:
-    agent_id, delivery = target.failed[-1]
-    return FailedAnnouncement(
-        epoch=entry.epoch,
-        number=entry.number + 1,
-        agent_id=agent_id,
-        at=now,
-        reason=str(delivery.failure),
-        error=delivery.error or "",
-        known=known,
-    )
-
-
-def _shown(entry: OutboxEntry, agent_id: str) -> dict[str, Json]:
-    return {"agent": agent_id, "reason": entry.reason, "epoch": entry.epoch}

@@ -10,8 +10,8 @@ from dcf.core.access import Scope
 from dcf.core.model import Status
 from dcf.errors import InvalidArgument
 from dcf.ports import Undelivered
-from dcf.runs.notifications import Target
 from dcf.runs.standing import StateView
+from dcf.runs.telling import Target
 from dcf.tools.callers import current_caller, require, require_part, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 from dcf.values.json_text import Json, parse

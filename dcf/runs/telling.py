@@ -1,0 +1,93 @@
+"""What comes of a notification, as records for a run's history: who was told, or why not. Sends and reads nothing."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from dcf.core.decision import Event, Notice
+from dcf.core.notices import NoticeKind
+from dcf.ports import Delivery, Undelivered
+from dcf.store.outbox import NOTHING_TOLD, OutboxEntry, TellingOutcome
+from dcf.store.told import Announcement, FailedAnnouncement
+from dcf.values.json_text import Json
+from dcf.values.records import replace
+
+_NOT_DELIVERED: Final = Delivery()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Outcome of notifying the agent of a state. `failed` lists deliveries that did not reach their agents."""
+
+    state: str | None
+    agent_id: str | None
+    reason: str
+    sent: bool = False
+    skipped_not_ready: bool = False
+    delivery: Delivery = _NOT_DELIVERED
+    failed: tuple[tuple[str, Delivery], ...] = ()
+
+
+def outcome_of(entry: OutboxEntry, target: Target, now: int, before: FailedAnnouncement | None) -> TellingOutcome:
+    """Return what to record: that the agent was told, or why not; each reason is recorded once per visit.
+
+    `before` is the failure that is recorded so far.
+    """
+    if target.agent_id is None:
+        return NOTHING_TOLD
+    told = _announced(entry, target.agent_id, now) if target.sent else None
+    sent = (Event(type="NotificationSent", state=entry.state, data=_shown(entry, target.agent_id)),)
+    if not target.failed or entry.type == NoticeKind.CANCELLED:
+        return TellingOutcome(events=sent if target.sent else (), told=told)
+    known = before.known if before is not None and before.epoch == entry.epoch else ()
+    news = {_reason(*one): one for one in target.failed if _is_worth_telling(one[1])}
+    news = {reason: one for reason, one in news.items() if reason not in known}
+    missed = _missed(entry, target, now, (*known, *news))
+    is_lost = target.delivery.failure is Undelivered.UNKNOWN_AGENT and entry.state is not None
+    is_lost = is_lost and entry.type != NoticeKind.ASKED
+    return TellingOutcome(
+        events=(*(_failure(entry, *one) for one in news.values()), *(sent if target.sent else ())),
+        notices=(_loss(entry),) if is_lost and news else (),
+        told=told,
+        failed=None if before is not None and missed == replace(before, at=missed.at) else missed,
+    )
+
+
+def _is_worth_telling(delivery: Delivery) -> bool:
+    """Return True if the failure belongs in the history. An agent that is busy does not."""
+    return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY}
+
+
+def _reason(agent_id: str, delivery: Delivery) -> str:
+    return f"{delivery.failure}:{agent_id}"
+
+
+def _failure(entry: OutboxEntry, agent_id: str, delivery: Delivery) -> Event:
+    why = {"failure": str(delivery.failure), "error": delivery.error}
+    return Event(type="NotificationFailed", state=entry.state, data=_shown(entry, agent_id) | why)
+
+
+def _loss(entry: OutboxEntry) -> Notice:
+    """Return a notice to the planner that a state's agent does not exist, so that it can have the agent made again."""
+    kind = NoticeKind.UNKNOWN_AGENT.value
+    return Notice(type=kind, state=None, epoch=entry.epoch, reason=kind, about=entry.state)
+
+
+def _announced(entry: OutboxEntry, agent_id: str, now: int) -> Announcement:
+    return Announcement(epoch=entry.epoch, number=entry.number + 1, agent_id=agent_id, at=now)
+
+
+def _missed(entry: OutboxEntry, target: Target, now: int, known: tuple[str, ...]) -> FailedAnnouncement:
+    agent_id, delivery = target.failed[-1]
+    return FailedAnnouncement(
+        epoch=entry.epoch,
+        number=entry.number + 1,
+        agent_id=agent_id,
+        at=now,
+        reason=str(delivery.failure),
+        error=delivery.error or "",
+        known=known,
+    )
+
+
+def _shown(entry: OutboxEntry, agent_id: str) -> dict[str, Json]:
+    return {"agent": agent_id, "reason": entry.reason, "epoch": entry.epoch}
