@@ -143,8 +143,7 @@ def open_application(settings: Settings) -> Iterator[Application]:
 def _connected(settings: Settings, url: str, connections: Connections) -> Iterator[Application]:
     with ExitStack() as resources:
         facts, parts = inspect_server(connections), parts_of_runs(settings, connections)
-        plane, audit = parts.plane, AuditTrail(connections)
-        inbox, records = Inbox(connections), AgentRecords(connections)
+        plane, inbox, records = parts.plane, Inbox(connections), AgentRecords(connections)
         platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
         crew = workforce(settings, platform, connections, parts.plane, parts.views, parts.run_store)
         breaker = Breaker() if platform.is_remote else None
@@ -183,7 +182,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             exports=_exports(settings, parts, connections),
             keys=parts.keys,
             usage=QuotaUsage(connections),
-            audit=audit,
+            audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
             records=records,
