@@ -270,6 +270,7 @@ class Agents(RuleBasedStateMachine):
     def retry(self) -> None:
         before = dict(self.docs)
         can = self.over is None and self.world.run_status(self.run) is not RunStatus.SUCCEEDED
+        can = can and not self.judge_failed()  # it would fail again: it has no worker who could do better
         answer = self.asks(lambda asked: self.world.retrying.retry(self.run, request_id=asked))
         assert isinstance(answer, RunAnswer) is can
         self.look(closing=can)
@@ -362,6 +363,10 @@ class Agents(RuleBasedStateMachine):
 
     def is_running(self) -> bool:
         return self.world.run_status(self.run) is RunStatus.RUNNING
+
+    def judge_failed(self) -> bool:
+        judge = self.docs.get("Judge")
+        return judge is not None and judge.status is Status.FAILED
 
     def holds(self, grant: Grant) -> bool:
         doc = self.docs[grant.state]
