@@ -272,11 +272,12 @@ def the_first_answer_of_a_person_counts(story: Story) -> Iterator[str]:
     for found in story.happenings:
         if found.type == "StateEntered":
             is_open[found.state] = True
-        elif found.type == "StateConcluded" and not is_open.get(found.state):
+        elif _is_of_person(found) and not is_open.get(found.state):
             yield f"answered, though nobody was asked any more: {found.told()}"
         if found.type in {"StateConcluded", "StateResolved", "StateCancelled"}:
             is_open[found.state] = False
-    done = Counter((found.state, str(found.data.get("answered_by"))) for found in story.of("StateConcluded"))
+    answered = [found for found in story.of("StateConcluded") if _is_of_person(found)]
+    done = Counter((found.state, str(found.data.get("answered_by"))) for found in answered)
     told = Counter((call.state, call.agent) for call in _kept(story, "answer"))
     tried = Counter({(call.state, call.agent, _asked(call)): 1 for call in story.calls if call.op == "answer"})
     asked = Counter((state, agent) for state, agent, _ in tried)
@@ -285,6 +286,10 @@ def the_first_answer_of_a_person_counts(story: Story) -> Iterator[str]:
             yield f"{who} was told {told[who]} times to have answered, and did {done[who]} times"
         if done[who] > asked[who]:
             yield f"{who} answered {done[who]} times, by {asked[who]} requests"
+
+
+def _is_of_person(found: Happening) -> bool:
+    return found.type == "StateConcluded" and found.data.get("via") == "person"
 
 
 def people_are_told(story: Story) -> Iterator[str]:

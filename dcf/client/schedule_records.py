@@ -75,6 +75,7 @@ class CreatedSchedule:
 
     schedule: ScheduleDetails
     existed: bool = False
+    warnings: tuple[str, ...] = ()
     next: str | None = None
 
 

@@ -84,6 +84,7 @@ def test_a_list_for_programs(dcf: Dcf, seed: Seed) -> None:
     assert row == {
         "workflow_id": run_id,
         "workflow_name": "Sample",
+        "parent": None,
         "status": "running",
         "states_done": 0,
         "states": 1,

@@ -166,7 +166,7 @@ def test_a_state_without_a_function(dcf: Dcf, file: File, monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("text", "reason", "hint"),
     [
-        ("@task\ndef pack(given): ...\n", "line 2: @task was not given the name of a state.", '@task("StateName")'),
+        ("@task\ndef pack(given): ...\n", "line 2: @task above pack() was not given the name", '@task("StateName")'),
         ("@task('')\ndef pack(given): ...\n", "line 2: @task was not given the name of a state.", '@task("StateName")'),
         (
             "@task('Pack')\ndef pack(given): ...\n@task('Pack')\ndef send(given): ...\n",
@@ -180,7 +180,7 @@ def test_a_state_without_a_function(dcf: Dcf, file: File, monkeypatch: pytest.Mo
 def test_a_function_that_is_registered_in_a_wrong_way(
     dcf: Dcf, file: File, monkeypatch: pytest.MonkeyPatch, text: str, reason: str, hint: str
 ) -> None:
-    monkeypatch.setattr("dcf.worker.FUNCTIONS", {})
+    monkeypatch.setattr("dcf.task_registry.FUNCTIONS", {})
     path = file("mine.py", f"from dcf.worker import task\n{text}")
     told(dcf("worker", path, "--agent-id", "me", "--check"), 2, reason, hint, str(path))
 
@@ -188,7 +188,7 @@ def test_a_function_that_is_registered_in_a_wrong_way(
 def test_the_same_place_may_register_its_function_again(dcf: Dcf, file: File, monkeypatch: pytest.MonkeyPatch) -> None:
     """As when a module is imported under two names."""
     known: dict[str, TaskFunction] = {}
-    monkeypatch.setattr("dcf.worker.FUNCTIONS", known)
+    monkeypatch.setattr("dcf.task_registry.FUNCTIONS", known)
     monkeypatch.setattr("dcf.cli.functions.FUNCTIONS", known)
     path = file("mine.py", "from dcf.worker import task\n@task('Pack')\ndef pack(given): ...\n")
     for _ in range(2):

@@ -13,6 +13,8 @@ def test_a_name_that_no_task_has_is_told_with_the_task_that_was_meant(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.path", [])
+    for name in list(FUNCTIONS):
+        monkeypatch.delitem(FUNCTIONS, name)
     file = tmp_path / "misnamed_functions.py"
     file.write_text('from dcf.worker import task\n@task("Pricng")\ndef price(given): ...\n')
     try:

@@ -8,8 +8,10 @@ from typing import Final
 import pytest
 import typer.main
 
+from dcf.asl.human import Askees
 from dcf.cli.app import app
 from dcf.core import remedies
+from dcf.core.asking import Asking
 from dcf.core.findings import Remedy
 from dcf.tools import profiles  # noqa: F401 - importing it registers all tools
 from dcf.tools.registry import TOOLS
@@ -27,7 +29,14 @@ from tests.cli.test_why import (
 from tests.runs.test_diagnosis import clock_looked
 from tests.support.world import World
 
-GIVEN: Final = {"run": "order-42", "state": "Each/17/It's done", "agent_id": "a-1", "advice": "Free memory."}
+ASKED: Final = Asking(to=Askees(people=("alice",)), title="Pay?", since=0, choices=("approve", "reject"))
+GIVEN: Final = {
+    "run": "order-42",
+    "state": "Each/17/It's done",
+    "agent_id": "a-1",
+    "advice": "Free memory.",
+    "asked": ASKED,
+}
 
 ALL: Final = {
     name: make(**{argument: GIVEN[argument] for argument in inspect.signature(make).parameters})

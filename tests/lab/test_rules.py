@@ -27,7 +27,7 @@ from tests.lab.stories import (
 
 LATER = EPOCH + 50
 ASKED_OF = (happening("StateEntered", "Ask_1", epoch=1), happening("NotificationSent", "Ask_1", agent="eve", epoch=1))
-ANSWERED = happening("StateConcluded", "Ask_1", epoch=LATER, answered_by="eve")
+ANSWERED = happening("StateConcluded", "Ask_1", epoch=LATER, via="person", answered_by="eve")
 EVE: dict[str, Any] = {"agent": "eve", "state": "Ask_1", "token": None, "content": {"request": "r1"}}
 AGAIN = happening("LeaseAcquired", "Work_1", epoch=LATER, owner="bob", attempt=2)
 BOB = {"token": "lease-of-bob", "agent": "bob"}

@@ -31,7 +31,7 @@ def test_a_worker_in_one_terminal_is_fed_from_another(site: Site) -> None:
     (folder / "hello.py").write_text(block("python", "Greet"))
     (folder / "hello.json").write_text(block("json", "hello"))
     (folder / "name.json").write_text('{"name": "Ada"}')
-    work, start, show, by_name, again, _ = block("sh", "dcf start").strip().splitlines()
+    work, start, show, by_name, again, *_ = block("sh", "dcf start").strip().splitlines()
     worker = site.dcf(*command(work, folder), "--json")
     assert json.loads(first_line(worker))["states"] == ["Greet"]
     assert finish(site.dcf(*command(start, folder))) == ("first\n", 0)

@@ -55,7 +55,7 @@ OF_TOOLS = {
     outside_records.LivingTask: ("send_task_heartbeat", set()),
     people_records.AnsweredTask: ("answer_human_task", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
-    schedule_records.OperatedSchedule: ("operate_schedule", set()),
+    schedule_records.OperatedSchedule: ("operate_schedule", {"warnings"}),
     schedule_records.DeletedSchedule: ("delete_schedule", set()),
 }
 """Each record of one tool's answer, with the fields that it leaves out."""

@@ -28,7 +28,8 @@ WANTED: dict[str, Any] = {
     "run_receipts": ("x",),
     "open_states": (0, 9),
     "seeker": Seeker(most=1, owner="ann", mark="m"),
-    "claim": "token",
+    "claims": ("token",),
+    "signals": True,
     "whole_meta": True,
     "audit": True,
 }
@@ -47,12 +48,12 @@ def test_every_row_of_the_changes_has_its_commands() -> None:
 
 def test_every_row_that_is_read_has_its_row_in_the_snapshot() -> None:
     assert set(READS) == names(Snapshot) - NOT_ASKED_FOR
-    assert set(READS) == names(Reads) - {"agents", "open_states", "seeker", "claim", "whole_meta"}
+    assert set(READS) == names(Reads) - {"agents", "open_states", "seeker", "claims", "whole_meta"}
 
 
 @pytest.mark.parametrize("row", sorted(names(Reads)))
 def test_every_row_of_the_reads_asks_for_something(row: str) -> None:
-    around: dict[str, Any] = {"open_states": (0, 9)} if row in {"claim", "seeker"} else {}
+    around: dict[str, Any] = {"open_states": (0, 9)} if row in {"claims", "seeker"} else {}
     assert Reading(RUN, Reads(**around, **{row: WANTED[row]})).commands() != Reading(RUN, Reads(**around)).commands()
 
 

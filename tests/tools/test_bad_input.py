@@ -62,6 +62,7 @@ CHECKED = {
 
 ONE_OF: dict[str, dict[str, Any]] = {
     "start_run": {"workflow_json": {"StartAt": "A", "States": {"A": {"Type": "Task", "End": True}}}},
+    "create_schedule": {"definition": "report", "every_s": 60},
     "resolve_state": {"skip": True},
 }
 """What a tool cannot do without that takes one of several arguments."""

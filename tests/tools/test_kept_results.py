@@ -42,7 +42,7 @@ class Site:
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     """Impatient: it takes a tenth of a second, not ten, until a call is given up."""
-    monkeypatch.setattr("dcf.application.RunStore", partial(RunStore, deadline_s=0.1))
+    monkeypatch.setattr("dcf.runs.composition.RunStore", partial(RunStore, deadline_s=0.1))
     with ExitStack() as stack:
         port = stack.enter_context(redis_server(tmp_path))
         client = stack.enter_context(redis.Redis(port=port, protocol=2, decode_responses=True))
