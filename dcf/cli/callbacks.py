@@ -7,9 +7,8 @@ import typer
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag
-from dcf.cli.authorship import by_the_local_user
+from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.text import clean, json_text
-from dcf.errors import ToolCallFailed
 
 if TYPE_CHECKING:
     from dcf.core.operations import RunAnswer
@@ -83,17 +82,15 @@ def _read(given: str) -> str:
 
 
 def _print(token: str, answer: "RunAnswer | Refusal", *, as_json: bool) -> None:
-    from dcf.values.refusal import Refusal
     from dcf.values.task_tokens import read_task_token
 
-    if isinstance(answer, Refusal):
-        raise ToolCallFailed(answer.code, answer.message, answer.hint)
     named = read_task_token(token)
+    done = accepted(answer, "RUN" if named is None else named.workflow_id)
     assert named is not None, "it was served"
-    told = {"workflow_id": named.workflow_id, **answer.answer, "repeated": answer.repeated}
+    told = {"workflow_id": named.workflow_id, **done.answer, "repeated": done.repeated}
     if as_json:
         typer.echo(json_text(told, indent=2))
         return
-    again = ", by an earlier call with this token" if answer.repeated else ""
+    again = ", by an earlier call with this token" if done.repeated else ""
     about = f"{clean(told['state'])} of {clean(named.workflow_id)} is {told['state_status']}{again}."
     typer.echo(f"{about} {clean(told['next'])}")

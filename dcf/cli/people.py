@@ -1,6 +1,7 @@
 """The commands with which people see what waits for them, and answer: inbox, approve, reject, answer."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -9,9 +10,10 @@ from rich.text import Text
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, OptionalRun, RunArgument
+from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped, say
-from dcf.errors import InvalidArgument, ToolCallFailed
+from dcf.errors import InvalidArgument
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
@@ -149,20 +151,20 @@ def _answer(
     as_json: bool,
 ) -> None:
     from dcf.cli.documents import read_given
-    from dcf.core.access import LOCAL
     from dcf.core.human_tasks import HumanAnswer
-    from dcf.store.authors import authored_by
     from dcf.values.refusal import Refusal
 
     value = None if given is None else read_given(given, "--answer")
     reply = HumanAnswer(
         state=state, choice=choice, by=_answerer(person, group), comment=comment, answer=value, epoch=epoch
     )
-    with opening.application() as found, authored_by(LOCAL):
+    with opening.application() as found, by_the_local_user():
         done = found.people.answer_human_task(run, reply, request_id=request_id)
-    if isinstance(done, Refusal):
-        own = " `dcf inbox RUN` shows whom it asks; --as NAME says who you are." if done.code == "not_asked" else ""
-        raise ToolCallFailed(done.code, done.message, f"{done.hint}{own}")
+    if isinstance(done, Refusal) and done.code == "not_asked":
+        done = replace(
+            done, hint=f"{done.hint} `dcf inbox {clean(run)}` shows whom it asks; --as NAME says who you are."
+        )
+    done = accepted(done, run)
     told = {"workflow_id": run, **done.answer, "repeated": done.repeated}
     if as_json:
         typer.echo(json_text(told, indent=2))

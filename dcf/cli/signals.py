@@ -6,9 +6,9 @@ import typer
 
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
+from dcf.cli.authorship import accepted, by_the_local_user
 from dcf.cli.lifecycle import Reason, RequestId
 from dcf.cli.text import clean, json_text
-from dcf.errors import ToolCallFailed
 
 
 def mount(app: typer.Typer) -> None:
@@ -33,15 +33,10 @@ def send_signal(
     Example:  dcf signal order-42 paid --payload '{"amount": "12.50"}' --request-id payment-991
     """
     from dcf.cli.documents import read_given
-    from dcf.core.access import LOCAL
-    from dcf.store.authors import authored_by
-    from dcf.values.refusal import Refusal
 
     given = None if payload is None else read_given(payload, "--payload")
-    with opening.application() as found, authored_by(LOCAL):
-        answer = found.signals.send(run, name, given, reason=reason, request_id=request_id)
-    if isinstance(answer, Refusal):
-        raise ToolCallFailed(answer.code, answer.message, answer.hint)
+    with opening.application() as found, by_the_local_user():
+        answer = accepted(found.signals.send(run, name, given, reason=reason, request_id=request_id), run)
     told = {"workflow_id": run, **answer.answer, "repeated": answer.repeated}
     if as_json:
         typer.echo(json_text(told, indent=2))

@@ -8,6 +8,7 @@ _COMMANDS: Final = (
     ("hold_run with hold=false", "hold {} --release"),
     ("resume_run", "resume {}"),
     ("cancel_run", "cancel {}"),
+    ("resolve_state", "resolve {}"),
     ("delete_run", "delete {}"),
     ("explain_run", "why {}"),
     ("finalize_workflow", "finalize {}"),
