@@ -14,6 +14,7 @@ from rich.text import Text
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.asking import ask
+from dcf.cli.authorship import recorded
 from dcf.cli.lifecycle import Reason, RequestId, Yes
 from dcf.cli.text import clean, json_text
 from dcf.errors import InvalidArgument, ToolCallFailed
@@ -270,12 +271,8 @@ def _in_commands(sentence: str) -> str:
 def _recorded(
     found: "Application", change: str, name: str, reason: str | None, action: str | None = None
 ) -> Iterator[None]:
-    """Record a change in the audit trail, made by the user of dcf on this machine."""
-    from dcf.core.access import LOCAL
-    from dcf.store.authors import authored_by
-
+    """Record a change of a schedule in the audit trail."""
     given = {"name": name, "action": action, "reason": reason}
     about = {key: value for key, value in given.items() if value is not None}
-    with authored_by(LOCAL), found.audit.recording(change, about) as recording:
+    with recorded(found, change, about):
         yield
-        recording.outcome = "ok"
