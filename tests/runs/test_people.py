@@ -13,6 +13,7 @@ from dcf.core.human_list import HumanTaskPage, HumanTaskQuery
 from dcf.core.human_tasks import Answerer, HumanAnswer
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
+from dcf.core.repeating import Rerun
 from dcf.core.resolving import Resolve
 from dcf.runs.sweep import Sweep
 from dcf.store import people_keys
@@ -252,6 +253,17 @@ def test_who_completed_what_led_to_a_task_may_not_answer_it(world: World) -> Non
     assert found.code == "excluded"
     assert "'ben' completed 'Write/1/Part2'" in found.message
     answered(world, run, by="eve", state="Review", groups=["editors"])
+
+
+def test_a_rerun_from_the_task_does_not_forget_who_did_the_work(world: World) -> None:
+    run = world.create(reviewed())
+    for path in ("Write/0/Part1", "Write/1/Part2"):
+        world.do(run, path, owner="ann")
+    again, third = world.name(), world.name()
+    for of, new in ((run, again), (again, third)):
+        world.starting.rerun(of, Rerun(workflow_id=new, from_state="Review", agents={}))
+        assert refused(world, new, by="ann", state="Review", groups=["editors"]).code == "excluded"
+    answered(world, again, by="eve", state="Review", groups=["editors"])
 
 
 def test_whoever_sent_it_back_may_judge_the_next_version(world: World) -> None:
