@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -81,7 +82,7 @@ def inbox(
     elif rows:
         _print_tasks(rows)
         if ends_at is not None:
-            say(f"There may be more: the same command with --cursor {clean(ends_at, _LONGEST)}")
+            say(f"There may be more: the same command with --cursor {quote(clean(ends_at, _LONGEST))}")
     else:
         typer.echo("Nothing waits for a person here." if run or person or group else "Nothing waits for a person.")
 

@@ -17,7 +17,7 @@ from dcf.values.json_text import Json
 from dcf.values.records import record
 
 LONGEST_PAGE: Final = 1000
-_CURSOR: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63}/[\x21-\x7e]{1,1200})\Z", re.ASCII)
+_CURSOR: Final = re.compile(r"([0-9]{1,16}):([A-Za-z0-9][A-Za-z0-9_.-]{0,63}/[^\x00-\x1f\x7f]{1,1200})\Z")
 
 
 @record(frozen=True, slots=True, kw_only=True)

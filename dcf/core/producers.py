@@ -15,6 +15,7 @@ from dcf.core.definition import Definition
 from dcf.values.json_text import Json
 
 CONCLUDED: Final = "StateConcluded"
+CREATED: Final = "RunCreated"
 _KEY: Final = "key:"
 
 
@@ -39,6 +40,7 @@ class Producers:
     """Collects from the events of a run, oldest first, who completed the states at `led_here`.
 
     `found` has the name of each person or agent with the state; whoever wrote a result by hand counts by their key.
+    `taken_from` is the run whose results this one took over, if it is a rerun from a later state.
     """
 
     def __init__(self, path: str, before: tuple[str, ...]) -> None:
@@ -46,9 +48,12 @@ class Producers:
         self._before = before
         self._holders: dict[str, str] = {}
         self.found: dict[str, str] = {}
+        self.taken_from: str | None = None
 
     def saw(self, type_: str, state: str | None, data: Mapping[str, Json], by: str | None) -> None:
-        """Note an event, if it tells of somebody who completed such a state."""
+        """Note an event, if it tells of somebody who completed such a state, or where results were taken over."""
+        if type_ == CREATED and "from" in data:
+            self.taken_from = str(data["rerun_of"])
         if state is None or not self._is_before(state):
             return
         if type_ == "LeaseAcquired" and isinstance(data.get("owner"), str):

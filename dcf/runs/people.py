@@ -30,6 +30,9 @@ Operated: TypeAlias = RunAnswer | Refusal
 
 _PAGE: Final = 1000
 
+_MOST_RERUNS: Final = 100
+"""Most runs, each a rerun of the next, whose histories are read for one answer."""
+
 
 class People:
     """Lists human tasks and takes answers to them."""
@@ -76,7 +79,8 @@ class People:
     def _produced(self, workflow_id: str, path: str) -> Produced | None:
         """Return who completed what led to a task that they must not answer; None where the task does not say so.
 
-        The whole history is read. What led to this visit is over, so that nothing is missed by reading it before.
+        The whole history is read, and those of the runs that it took results over from. What led to this visit is over,
+        so that nothing is missed by reading it before.
         """
         snapshot = self._plane.read(workflow_id, (path,), whole_meta=False)
         doc = snapshot.states.get(path)
@@ -87,7 +91,17 @@ class People:
                 return None
         except StateError:
             return None  # the decision says what is wrong with it
-        found = Producers(path, led_here(self._plane.run(workflow_id).definition, path))
+        found, run = dict[str, str](), workflow_id
+        led = led_here(self._plane.run(workflow_id).definition, path)
+        for _ in range(_MOST_RERUNS):
+            producers = self._read(run, Producers(path, led))
+            found = {**producers.found, **found}
+            if producers.taken_from is None:
+                break
+            run = producers.taken_from
+        return Produced(epoch=doc.lease.epoch, by=found)
+
+    def _read(self, workflow_id: str, found: Producers) -> Producers:
         last, is_more = "0", True
         while is_more:
             page = self._history.after(workflow_id, last, _PAGE)
@@ -95,4 +109,4 @@ class People:
                 found.saw(one.type, one.state, one.data, one.by)
                 last = one.event_id
             is_more = len(page) == _PAGE
-        return Produced(epoch=doc.lease.epoch, by=found.found)
+        return found

@@ -5,7 +5,7 @@ after the one that ends it. Where the process died between, whoever reads the li
 A page costs what it shows: its entries, and of each the documents of the run, the state and its input.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from heapq import merge
 from itertools import islice
 from typing import Final
@@ -18,7 +18,6 @@ from dcf.core.model import RunStatus
 from dcf.errors import StateError
 from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
-from dcf.store.index import UNLIST
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import ALL_ASKED, asked_in, asked_of, lists_of, member, read_member
 from dcf.store.state_texts import read_text
@@ -34,6 +33,22 @@ _LOOKED_AT: Final = 2_000
 _BEING_OPENED: Final = 60 * SECOND
 """An entry younger than this may be of a task that is just being opened."""
 
+_TAKE_OFF: Final = """
+local listed = redis.call('ZSCORE', KEYS[1], ARGV[1])
+if not listed or tonumber(listed) > tonumber(ARGV[2]) then
+  return 0
+end
+if redis.call('JSON.GET', KEYS[2], '$.status') == '["running"]'
+  and redis.call('JSON.GET', KEYS[2], '$.type') == '["Human"]' then
+  return 0
+end
+return redis.call('ZREM', KEYS[1], ARGV[1])
+"""
+"""Lua script that takes the entry of a visit, or of an earlier one, off a list, unless the state waits for people.
+
+It looks itself, since a failover may have undone what its caller saw or committed: such a task must stay listed.
+"""
+
 _RUNNING: Final = f'["{RunStatus.RUNNING}"]'.encode()
 
 
@@ -44,13 +59,12 @@ def ended_commands(run: RunKeys, changes: Changes, seen: Snapshot) -> list[Comma
         if before.asked is None or path not in changes.states or not waits_for_person(before):
             continue
         if not waits_for_person(changes.states[path]):
-            entry, epoch = member(run.workflow_id, path), before.lease.epoch
-            found += [_unlist(key, entry, epoch) for key in lists_of(run.workflow_id, before.asked)]
+            found += [_unlist(key, run, path, before.lease.epoch) for key in lists_of(run.workflow_id, before.asked)]
     return found
 
 
-def _unlist(key: str, entry: str, epoch: int) -> Command:
-    return ("EVAL", UNLIST, 1, key, entry, epoch + 1)
+def _unlist(key: str, run: RunKeys, path: str, epoch: int) -> Command:
+    return ("EVAL", _TAKE_OFF, 2, key, run.state(path), member(run.workflow_id, path), epoch)
 
 
 class HumanTasks:
@@ -99,19 +113,22 @@ class HumanTasks:
 
     def _rows(
         self, found: Sequence[TaskCursor], lists: Sequence[str], now: int
-    ) -> Iterator[tuple[TaskCursor, HumanTaskRow | None]]:
-        """Yield the entries with what the documents say; None for what waits for nobody now, which is taken off."""
+    ) -> list[tuple[TaskCursor, HumanTaskRow | None]]:
+        """Return the entries with what the documents say; None for what waits for nobody now, which is taken off."""
         named = [read_member(one.entry) for one in found]
         asked = [command for workflow_id, path in named for command in _reads(RunKeys(workflow_id), path)]
         replies = iter(self._connections.ask(*asked) if asked else ())
+        rows: list[tuple[TaskCursor, HumanTaskRow | None]] = []
         stale: list[Command] = []
         for one, (workflow_id, path) in zip(found, named, strict=True):
             row = _row(one, workflow_id, path, next(replies), next(replies), next(replies))
             if row is None and one.epoch < now - _BEING_OPENED:
-                stale += [_unlist(key, one.entry, one.epoch) for key in (*lists, ALL_ASKED, asked_in(workflow_id))]
-            yield one, row
+                on = (*lists, ALL_ASKED, asked_in(workflow_id))
+                stale += [_unlist(key, RunKeys(workflow_id), path, one.epoch) for key in on]
+            rows.append((one, row))
         if stale:
             self._connections.send(*stale)
+        return rows
 
 
 def _order(place: TaskCursor) -> tuple[int, str]:

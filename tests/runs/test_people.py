@@ -1,20 +1,25 @@
 """Tasks that wait for people: who may answer, what comes of an answer, and where open tasks are found."""
 
+import secrets
 import threading
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
+from dcf.core.decision import Changes, Reads
 from dcf.core.findings import Cause
 from dcf.core.human_list import HumanTaskPage, HumanTaskQuery
 from dcf.core.human_tasks import Answerer, HumanAnswer
 from dcf.core.model import RunStatus, Status
 from dcf.core.operations import RunAnswer
+from dcf.core.repeating import Rerun
 from dcf.core.resolving import Resolve
 from dcf.runs.sweep import Sweep
 from dcf.store import people_keys
+from dcf.store.human_tasks import ended_commands
 from dcf.store.listings import Listings
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document
 from tests.support.world import World
@@ -248,6 +253,17 @@ def test_who_completed_what_led_to_a_task_may_not_answer_it(world: World) -> Non
     assert found.code == "excluded"
     assert "'ben' completed 'Write/1/Part2'" in found.message
     answered(world, run, by="eve", state="Review", groups=["editors"])
+
+
+def test_a_rerun_from_the_task_does_not_forget_who_did_the_work(world: World) -> None:
+    run = world.create(reviewed())
+    for path in ("Write/0/Part1", "Write/1/Part2"):
+        world.do(run, path, owner="ann")
+    again, third = world.name(), world.name()
+    for of, new in ((run, again), (again, third)):
+        world.starting.rerun(of, Rerun(workflow_id=new, from_state="Review", agents={}))
+        assert refused(world, new, by="ann", state="Review", groups=["editors"]).code == "excluded"
+    answered(world, again, by="eve", state="Review", groups=["editors"])
 
 
 def test_whoever_sent_it_back_may_judge_the_next_version(world: World) -> None:
@@ -490,6 +506,24 @@ def test_what_a_dead_process_left_on_a_list_is_taken_off_by_readers_and_by_the_s
     assert world.ask("ZSCORE", people_keys.asked_of("person:alice"), stale) is not None
     Sweep(Listings(world.connections)).look(repair=True)
     assert entries(world, run) == []
+
+
+def test_a_reader_takes_off_what_is_stale_also_where_its_page_is_full(world: World) -> None:
+    name = f"p-{secrets.token_hex(4)}"
+    done, run = (world.create(asking({"to": name})) for _ in range(2))
+    answered(world, done, by=name)
+    own = people_keys.asked_of(f"person:{name}")
+    world.ask("ZADD", own, 1, people_keys.member(done, "Ask"))
+    assert states(world, person=name, limit=1) == [(run, "Ask")]
+    assert world.ask("ZRANGE", own, 0, -1) == [people_keys.member(run, "Ask").encode()]
+
+
+def test_a_task_whose_answer_was_lost_in_a_failover_stays_listed(world: World) -> None:
+    run = world.create(asking())
+    seen = world.store.read(run, Reads(states=("Ask",)))
+    lost = Changes(states={"Ask": replace(seen.states["Ask"], status=Status.SUCCEEDED, kind=None)})
+    world.connections.send(*ended_commands(world.store.keys(run), lost, seen))
+    assert states(world, person="alice") == states(world, run=run) == states(world) == [(run, "Ask")]
 
 
 def test_a_deleted_run_leaves_nothing_behind(world: World) -> None:

@@ -151,6 +151,17 @@ async def test_pages_go_on(operator: Tools) -> None:
     assert rest["next_cursor"] is None
 
 
+@pytest.mark.parametrize("state", ["Ask the boss", "Prüfung", "100% / done"])
+async def test_pages_go_on_whatever_the_states_are_called(operator: Tools, state: str) -> None:
+    name = f"p-{secrets.token_hex(4)}"
+    ask_them = {"Type": "Task", "Resource": "dcf:human", "Parameters": {**GIVEN, "to": name}, "End": True}
+    document = {"asl": {"StartAt": state, "States": {state: ask_them}}}
+    runs = [await new_run(operator, f"run-{secrets.token_hex(4)}", document, agents_map_json={}) for _ in range(2)]
+    first = await operator.ok("list_human_tasks", person=name, limit=1)
+    rest = await operator.ok("list_human_tasks", person=name, limit=1, cursor=first["next_cursor"])
+    assert [task["workflow_id"] for task in (*first["tasks"], *rest["tasks"])] == runs
+
+
 # Over HTTP
 
 
