@@ -402,3 +402,22 @@ def test_a_child_that_is_deleted_as_soon_as_it_is_over_has_told_its_parent(world
     world.do(child, "Do", output=3)
     world.retention.delete(child)
     assert world.meta(run)["output"]["Output"] == 3
+
+
+def test_a_deletion_does_not_rely_on_who_has_taken_what_the_run_owes(world: World) -> None:
+    run = begin(world, workflow({"Inner": starts(keep(world))}))
+    child = only_child(world, run)
+    world.do(child, "Do", output=3)
+    assert world.outbox.take(child, "another, which is slow")
+    world.retention.delete(child)
+    assert world.meta(run)["output"]["Output"] == 3
+
+
+def test_nor_does_the_deletion_of_a_parent(world: World) -> None:
+    run = begin(world, workflow({"Inner": starts(keep(world))}))
+    child = only_child(world, run)
+    world.lifecycle.cancel(run)
+    world.plane.skip_unreached(run)
+    assert world.outbox.take(run, "another, which is slow")
+    world.retention.delete(run)
+    assert world.run_status(child) is RunStatus.CANCELLED
