@@ -160,13 +160,16 @@ def _commands(name: str, before: Schedule | None, after: Schedule | None, now: i
     if after is None:
         indexes = (schedule_keys.SCHEDULES, schedule_keys.TROUBLED)
         return [("DEL", key), *commands, *(("ZREM", index, name) for index in indexes)]
+    next_look: Command = ("ZADD", schedule_keys.SCHEDULES, looked_at(after, now), name)
+    if before is not None and before.seen_at <= after.seen_at and replace(after, seen_at=before.seen_at) == before:
+        return [next_look]  # one that waits for a run is looked at every two seconds, and its document may be long
     if before is None or _moves(before, after):
         commands.append(("ZADD", schedule_keys.schedules_of(after.created_by), after.created_at, name))
     trouble: Command = ("ZREM", schedule_keys.TROUBLED, name)
     if after.is_troubled:
         trouble = ("ZADD", schedule_keys.TROUBLED, now, name)
     written: Command = ("JSON.SET", key, "$", dump(write_schedule(after)))
-    return [written, ("ZADD", schedule_keys.SCHEDULES, looked_at(after, now), name), *commands, trouble]
+    return [written, next_look, *commands, trouble]
 
 
 def _moves(before: Schedule, after: Schedule) -> bool:
