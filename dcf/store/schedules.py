@@ -71,7 +71,7 @@ class ScheduleStore:
         """Return those of these schedules that there are, and the server's time."""
         asked: list[Command] = [("JSON.GET", schedule_keys.schedule(name), "$") for name in names]
         clock, *replies = self._attempts.surely([("TIME",), *asked], keys.BARRIER)
-        found = {name: _schedule(reply) for name, reply in zip(names, replies, strict=True)}
+        found = {name: _schedule(name, reply) for name, reply in zip(names, replies, strict=True)}
         return {name: schedule for name, schedule in found.items() if schedule is not None}, micros(clock)
 
     def transact(
@@ -126,7 +126,7 @@ def _read(connection: Connection, name: str, runs: Sequence[str] | None, author:
     counts: list[Command] = [] if author is None else [("ZCARD", schedule_keys.SCHEDULES), ("ZCARD", own)]
     opening: list[Command] = [("WATCH", *watched), ("TIME",), ("JSON.GET", key, "$"), *_statuses(runs or ()), *counts]
     _, clock, document, *rest = map(checked, exchange(connection, opening))
-    schedule = _schedule(document)
+    schedule = _schedule(name, document)
     count, own_count = rest[len(runs or ()) :] or (0, 0)
     running = dict(_running(runs or (), rest))
     if runs is None and schedule is not None and schedule.runs:
@@ -145,11 +145,12 @@ def _running(runs: Sequence[str], replies: Sequence[Reply]) -> Iterable[tuple[st
         yield run, status[0] == RunStatus.RUNNING if status else None
 
 
-def _schedule(reply: Reply) -> Schedule | None:
+def _schedule(name: str, reply: Reply) -> Schedule | None:
     try:
         return None if reply is None else read_schedule(load(reply)[0])
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise StoreUnsuitable("The document of a schedule is damaged.", "Delete the schedule and create it.") from None
+        told = f"The document of schedule '{name}' is damaged."
+        raise StoreUnsuitable(told, "Delete the schedule and create it.") from None
 
 
 def _commands(name: str, before: Schedule | None, after: Schedule | None, now: int) -> list[Command]:
