@@ -198,7 +198,7 @@ def _notifications(
     together, through = platform.deliver_all if isinstance(platform, Mailbox) else None, _guarded(platform, breaker)
     to_run = parts.children.handle
     found = Notifications(parts.plane, parts.outbox, parts.told, through, together, people, to_run=to_run)
-    parts.retention.before_deletion(found.deliver_all)
+    parts.retention.before_deletion(found.take_leave)
     return found
 
 

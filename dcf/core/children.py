@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from dcf.asl.child_input import ChildInput
+from dcf.asl.limits import bounded
 from dcf.core.creation import Create
 from dcf.core.decision import Changes, Decision, Event, Snapshot
 from dcf.core.definition import Definition
@@ -17,7 +18,7 @@ from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.outside import Conclusion, why_not
 from dcf.core.parents import MOST_DEPTH, Parent, read_parent
 from dcf.core.starting import check_tags, new_id
-from dcf.errors import InvalidArgument
+from dcf.errors import InvalidArgument, StateError
 from dcf.values.identifiers import check_agents
 from dcf.values.json_text import Json, dump
 
@@ -93,7 +94,7 @@ def over(link: Parent, child: str, meta: Mapping[str, Json]) -> Conclusion:
     status = str(meta.get("status"))
     told: dict[str, Json] = {"run": child, "run_status": status}
     if status == RunStatus.SUCCEEDED:
-        output = _described(child, meta, as_json=link.how == ".sync:2")
+        output = _output(child, meta, as_json=link.how == ".sync:2")
         return Conclusion(state=link.state, epoch=link.epoch, by=CHILD, output=output, told=told)
     return Conclusion(
         state=link.state, epoch=link.epoch, by=CHILD, failed=True, error=FAILED, cause=_cause(child, meta), told=told
@@ -122,6 +123,14 @@ def _note_started(snapshot: Snapshot, link: Parent, child: str) -> RunDecision:
 def failed(link: Parent, error: str, cause: str) -> Conclusion:
     """Return the end of a state whose child could not be started."""
     return Conclusion(state=link.state, epoch=link.epoch, by=CHILD, failed=True, error=error, cause=cause)
+
+
+def _output(child: str, meta: Mapping[str, Json], *, as_json: bool) -> Json:
+    """Return the description of a child that succeeded, without an input that makes it too large for a state."""
+    try:
+        return bounded(_described(child, meta, as_json=as_json))
+    except StateError:
+        return _described(child, meta, as_json=as_json, with_input=False)
 
 
 def _cause(child: str, meta: Mapping[str, Json]) -> str:

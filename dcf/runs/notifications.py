@@ -136,6 +136,15 @@ class Notifications:
         stalled = self._outbox.take_over(workflow_id, self._name, STALLED_S, self._page)
         return done + len(self._settle_all(workflow_id, stalled, None))
 
+    def take_leave(self, workflow_id: str) -> None:
+        """Deliver what a run owes that is about to be deleted.
+
+        What it owes other runs is done here even where a deliverer has taken it: that one may find no run any more.
+        """
+        self.deliver_all(workflow_id)
+        for entry in self._outbox.left(workflow_id):
+            self._is_for_run(workflow_id, entry)
+
     def _settle_all(self, workflow_id: str, entries: list[OutboxEntry], payload: Json) -> list[Target]:
         entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
         if not entries:

@@ -5,7 +5,7 @@ Names what is read and the pure decision that is made on it; decides nothing.
 
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -98,7 +98,10 @@ class Schedules:
 
     def all(self) -> list[Schedule]:
         """Return all schedules by name."""
-        names = self._schedules.names()
+        return self.those(self._schedules.names())
+
+    def those(self, names: Sequence[str]) -> list[Schedule]:
+        """Return the schedules of these names, as far as there are any."""
         return list(self._schedules.read(names)[0].values()) if names else []
 
     def read(self, name: str) -> Schedule:

@@ -22,7 +22,7 @@ from dcf.values.json_text import Json, dump, load
 EXPIRING: Final = "cp:idx:expiring"
 
 _PAGE: Final = 200
-_LISTED_BY: Final = ("workflow_name", "workflow_version", "definition_sha256", "tags")
+_LISTED_BY: Final = ("workflow_name", "workflow_version", "definition_sha256", "tags", "parent")
 _EVERY_STATUS: Final = tuple(keys.runs_by(Facet.STATUS, status) for status in RunStatus)
 
 

@@ -127,6 +127,11 @@ class Outbox:
         reply = self._connections.send_to_group(key, _GROUP, command)
         return [_entry(entry_id, fields) for entry_id, fields in (reply[1] if reply else ()) if fields]
 
+    def left(self, workflow_id: str) -> list[OutboxEntry]:
+        """Return all entries, those too that a deliverer has taken and not settled."""
+        (found,) = self._connections.send(("XRANGE", RunKeys(workflow_id).outbox, "-", "+"))
+        return [_entry(entry_id, fields) for entry_id, fields in found]
+
     def begin_anew(self, workflow_id: str, deliverer: str) -> None:
         """Set the time of all taken entries to now. After the clock stepped back, theirs may lie in the future."""
         key, start = RunKeys(workflow_id).outbox, _FIRST

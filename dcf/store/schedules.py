@@ -71,7 +71,7 @@ class ScheduleStore:
         """Return those of these schedules that there are, and the server's time."""
         asked: list[Command] = [("JSON.GET", schedule_keys.schedule(name), "$") for name in names]
         clock, *replies = self._attempts.surely([("TIME",), *asked], keys.BARRIER)
-        found = {name: _schedule(reply) for name, reply in zip(names, replies, strict=True)}
+        found = {name: _schedule(name, reply) for name, reply in zip(names, replies, strict=True)}
         return {name: schedule for name, schedule in found.items() if schedule is not None}, micros(clock)
 
     def transact(
@@ -126,7 +126,7 @@ def _read(connection: Connection, name: str, runs: Sequence[str] | None, author:
     counts: list[Command] = [] if author is None else [("ZCARD", schedule_keys.SCHEDULES), ("ZCARD", own)]
     opening: list[Command] = [("WATCH", *watched), ("TIME",), ("JSON.GET", key, "$"), *_statuses(runs or ()), *counts]
     _, clock, document, *rest = map(checked, exchange(connection, opening))
-    schedule = _schedule(document)
+    schedule = _schedule(name, document)
     count, own_count = rest[len(runs or ()) :] or (0, 0)
     running = dict(_running(runs or (), rest))
     if runs is None and schedule is not None and schedule.runs:
@@ -145,11 +145,12 @@ def _running(runs: Sequence[str], replies: Sequence[Reply]) -> Iterable[tuple[st
         yield run, status[0] == RunStatus.RUNNING if status else None
 
 
-def _schedule(reply: Reply) -> Schedule | None:
+def _schedule(name: str, reply: Reply) -> Schedule | None:
     try:
         return None if reply is None else read_schedule(load(reply)[0])
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise StoreUnsuitable("The document of a schedule is damaged.", "Delete the schedule and create it.") from None
+        told = f"The document of schedule '{name}' is damaged."
+        raise StoreUnsuitable(told, "Delete the schedule and create it.") from None
 
 
 def _commands(name: str, before: Schedule | None, after: Schedule | None, now: int) -> list[Command]:
@@ -160,13 +161,16 @@ def _commands(name: str, before: Schedule | None, after: Schedule | None, now: i
     if after is None:
         indexes = (schedule_keys.SCHEDULES, schedule_keys.TROUBLED)
         return [("DEL", key), *commands, *(("ZREM", index, name) for index in indexes)]
+    next_look: Command = ("ZADD", schedule_keys.SCHEDULES, looked_at(after, now), name)
+    if before is not None and before.seen_at <= after.seen_at and replace(after, seen_at=before.seen_at) == before:
+        return [next_look]  # one that waits for a run is looked at every two seconds, and its document may be long
     if before is None or _moves(before, after):
         commands.append(("ZADD", schedule_keys.schedules_of(after.created_by), after.created_at, name))
     trouble: Command = ("ZREM", schedule_keys.TROUBLED, name)
     if after.is_troubled:
         trouble = ("ZADD", schedule_keys.TROUBLED, now, name)
     written: Command = ("JSON.SET", key, "$", dump(write_schedule(after)))
-    return [written, ("ZADD", schedule_keys.SCHEDULES, looked_at(after, now), name), *commands, trouble]
+    return [written, next_look, *commands, trouble]
 
 
 def _moves(before: Schedule, after: Schedule) -> bool:

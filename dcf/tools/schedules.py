@@ -157,13 +157,15 @@ def list_schedules(app: Application, args: ListSchedules) -> SchedulesListed:
     """List the schedules, or read one."""
     if args.name is not None:
         return SchedulesListed(status="1 schedule.", schedules=[shown(app.schedules.read(args.name))])
-    found = [one for one in app.schedules.all() if args.cursor is None or one.name > args.cursor]
-    room = Room(app.settings.max_result_bytes)
-    page = list(takewhile(room.takes, map(summary, found[: args.limit])))
+    found = [name for name in app.schedules.names() if args.cursor is None or name > args.cursor]
+    room, asked = Room(app.settings.max_result_bytes), found[: args.limit]
+    there = app.schedules.those(asked)
+    page = list(takewhile(room.takes, map(summary, there)))
+    last = page[-1]["name"] if len(page) < len(there) else asked[-1] if asked else None
     return SchedulesListed(
         status=f"{len(page)} of {len(found)} schedules.",
         schedules=page,
-        next_cursor=page[-1]["name"] if page and len(found) > len(page) else None,
+        next_cursor=None if not found or last == found[-1] else last,
     )
 
 
@@ -242,7 +244,7 @@ class ScheduleDeleted(Answer):
 )
 def delete_schedule(app: Application, args: DeleteSchedule) -> ScheduleDeleted:
     """Delete the schedule; one that is gone already is no error."""
-    if bound_to() is not None and any(one.name == args.name for one in app.schedules.all()):
+    if bound_to() is not None and app.schedules.those([args.name]):
         _own(app, args.name)
     existed = app.schedules.delete(args.name)
     return ScheduleDeleted(

@@ -92,6 +92,23 @@ def test_sync_gives_input_and_output_as_text(world: World) -> None:
     assert output["InputDetails"] == output["OutputDetails"] == {"Included": True}
 
 
+@pytest.mark.parametrize("how", [".sync", ".sync:2"])
+def test_a_description_that_is_too_long_leaves_out_the_input_of_the_child(world: World, how: str) -> None:
+    run = begin(world, workflow({"Inner": starts(keep(world), how)}), run_input={"n": "i" * 150_000})
+    world.do(only_child(world, run), "Do", output={"n": "o" * 150_000})
+    settle(world)
+    output = world.meta(run)["output"]
+    assert (output["InputDetails"], "Input" in output) == ({"Included": False}, False)
+    assert len(output["Output"]["n"] if how == ".sync:2" else output["Output"]) >= 150_000
+
+
+def test_an_output_that_is_too_long_with_its_description_fails_the_state(world: World) -> None:
+    run = begin(world, workflow({"Inner": starts(keep(world), ".sync")}))
+    world.do(only_child(world, run), "Do", output={"n": '"' * 100_000})  # as text in text, each quote is four characters
+    settle(world)
+    assert world.meta(run)["error"] == "States.DataLimitExceeded"
+
+
 def test_without_a_suffix_the_state_goes_on_with_the_id_of_the_child(world: World) -> None:
     run = begin(world, workflow({"Inner": starts(keep(world), "")}))
     child = only_child(world, run)
@@ -402,3 +419,22 @@ def test_a_child_that_is_deleted_as_soon_as_it_is_over_has_told_its_parent(world
     world.do(child, "Do", output=3)
     world.retention.delete(child)
     assert world.meta(run)["output"]["Output"] == 3
+
+
+def test_a_deletion_does_not_rely_on_who_has_taken_what_the_run_owes(world: World) -> None:
+    run = begin(world, workflow({"Inner": starts(keep(world))}))
+    child = only_child(world, run)
+    world.do(child, "Do", output=3)
+    assert world.outbox.take(child, "another, which is slow")
+    world.retention.delete(child)
+    assert world.meta(run)["output"]["Output"] == 3
+
+
+def test_nor_does_the_deletion_of_a_parent(world: World) -> None:
+    run = begin(world, workflow({"Inner": starts(keep(world))}))
+    child = only_child(world, run)
+    world.lifecycle.cancel(run)
+    world.plane.skip_unreached(run)
+    assert world.outbox.take(run, "another, which is slow")
+    world.retention.delete(run)
+    assert world.run_status(child) is RunStatus.CANCELLED

@@ -217,6 +217,19 @@ def test_what_a_tick_does_while_a_run_goes_on(world: World, overlap: Overlap) ->
     assert len(world.runs_of(made.name)) == {Overlap.SKIP: 1, Overlap.QUEUE: 2, Overlap.ALLOW: 2}[overlap]
 
 
+def test_a_look_that_changes_nothing_writes_when_the_next_is_and_not_the_document(world: World) -> None:
+    made = world.plan(chain("A"), overlap=Overlap.QUEUE)
+    for _ in range(2):
+        at_tick(world, made)
+        world.schedules.look(made.name)
+    waits = world.schedules.read(made.name)
+    looked_at = world.ask("ZSCORE", schedule_keys.SCHEDULES, made.name)
+    let_pass(world, 3)
+    world.schedules.look(made.name)
+    assert world.schedules.read(made.name) == waits
+    assert float(world.ask("ZSCORE", schedule_keys.SCHEDULES, made.name)) > float(looked_at)
+
+
 @pytest.mark.parametrize(
     ("catch_up", "runs", "missed"), [(CatchUp.NONE, 0, 10), (CatchUp.ONE, 1, 9), (CatchUp.ALL, 10, 0)]
 )

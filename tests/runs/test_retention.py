@@ -12,6 +12,7 @@ from dcf.core.catalog import RunQuery
 from dcf.core.decision import Event
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
+from dcf.core.parents import Parent
 from dcf.core.quotas import Account, Quotas
 from dcf.core.resolving import Resolve
 from dcf.core.retention import Deleted, RetentionPolicy
@@ -328,6 +329,19 @@ def test_a_run_that_expired_leaves_the_list_and_its_counts_and_nothing_is_left(r
     assert after.counts.by_status["succeeded"] == before.counts.by_status["succeeded"] - 1
     assert left(real, run) == []
     assert noted(real, run) == []
+
+
+def test_an_expired_child_run_leaves_the_list_of_its_parent(real: World) -> None:
+    above = Parent(run=f"above-{uuid.uuid4().hex[:8]}", state="Inner", epoch=1, how=".waitForTaskToken", depth=1)
+    run = real.create(chain("A"), retention_s=100, parent=above, tags=("weekly",))
+    real.finalize(run)
+    for _ in range(2):
+        real.notifications.pulse()
+    for key in real.keys_of(run):
+        real.ask("DEL", key)
+    real.ask("ZADD", EXPIRING, "XX", now(real), *noted(real, run))
+    assert real.retention._deletion.expiring.take_off() == 1
+    assert left(real, run) == []
 
 
 def test_a_run_that_is_created_anew_under_the_id_of_an_expired_one_stays_listed(real: World) -> None:

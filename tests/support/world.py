@@ -136,7 +136,7 @@ class World:
         self.documents = Documents(self.connections)
         self.mailbox = Mailbox(self.inbox, self.records)
         self.notifications = self.relay()
-        self.retention.before_deletion(self.notifications.deliver_all)
+        self.retention.before_deletion(self.notifications.take_leave)
 
     def relay(self, platform: Deliverer | None = None, *, threads: int = 0) -> Relay:
         """One more deliverer, with a clock that delivers at once or on threads."""

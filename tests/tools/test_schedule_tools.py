@@ -93,6 +93,24 @@ async def test_schedules_are_listed_in_pages(tools: Tools) -> None:
         await tools.ok("delete_schedule", name=one)
 
 
+async def test_a_page_reads_its_own_schedules_only_and_names_the_one_that_is_damaged(
+    tools: Tools, raw_redis: redis.Redis
+) -> None:
+    prefix = f"d-{secrets.token_hex(4)}"
+    names = [f"{prefix}-{number}" for number in range(3)]
+    for one in names:
+        await tools.ok("create_schedule", **wish(one))
+    raw_redis.json().set(schedule_keys.schedule(names[2]), "$.timing", 7)
+    try:
+        page = await tools.ok("list_schedules", limit=2, cursor=prefix)
+        assert [one["name"] for one in page["schedules"]] == names[:2]
+        refused = await tools.refused("store_unsuitable", "list_schedules", limit=2, cursor=page["next_cursor"])
+        assert names[2] in refused.error
+    finally:
+        for one in names:
+            await tools.ok("delete_schedule", name=one)
+
+
 @pytest.mark.parametrize(
     ("more", "code"),
     [
