@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from dcf.errors import DcfError
 
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from dcf.worker import Work
 
 log = logging.getLogger(__name__)
+
+_IDLE_S: Final = 60.0
+"""How long the thread stays without a lease to renew. A program may serve functions again and again."""
 
 
 @dataclass(slots=True)
@@ -28,8 +31,9 @@ class _HeldLease:
 class Renewals:
     """Calls `renew` for each lease in hand every so many seconds. It returns why the lease is lost, or None."""
 
-    def __init__(self, renew: Callable[["Work"], str | None], every_s: float) -> None:
+    def __init__(self, renew: Callable[["Work"], str | None], every_s: float, idle_s: float = _IDLE_S) -> None:
         self._renew = renew
+        self._idle_s = idle_s
         self._every_s = every_s
         self._changed = threading.Condition()
         self._held: dict[str, _HeldLease] = {}
@@ -54,19 +58,22 @@ class Renewals:
             self._held.pop(work.token, None)
 
     def _run(self) -> None:
-        while True:
-            for held in self._wait():
+        while found := self._wait():
+            for held in found:
                 self._try(held)
 
     def _wait(self) -> list[_HeldLease]:
-        """Wait until leases are due, and return them."""
+        """Wait until leases are due, and return them. None are returned, and the thread ends, if none is held."""
         with self._changed:
             while True:
                 now = time.monotonic()
                 self._next = min((held.due for held in self._held.values()), default=None)
                 if self._next is not None and self._next <= now:
                     break
-                self._changed.wait(None if self._next is None else self._next - now)
+                is_told = self._changed.wait(self._idle_s if self._next is None else self._next - now)
+                if self._next is None and not is_told and not self._held:
+                    self._thread = None
+                    return []
             found = [held for held in self._held.values() if held.due <= now]
             for held in found:
                 held.due = now + held.every_s
@@ -78,6 +85,9 @@ class Renewals:
             refusal = self._renew(work)
         except DcfError as error:
             log.warning("%s/%s: lease not renewed: %s", work.workflow_id, work.state, error.message)
+            return
+        except Exception:  # the other leases are renewed all the same
+            log.exception("%s/%s: lease not renewed", work.workflow_id, work.state)
             return
         if refusal is None:
             return

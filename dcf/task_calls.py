@@ -28,6 +28,9 @@ log = logging.getLogger(__name__)
 Ended: TypeAlias = Callable[[Result | None, BaseException | None], None]
 """Takes the result of a call, None if it was cancelled, or what ends the process."""
 
+_CANCELLED: Final = "CancelledError"
+"""That of asyncio, which is no Exception; importing it takes long."""
+
 _MOST_LINES: Final = 100
 _LONGEST_MESSAGE: Final = 2000
 _MOST_BYTES: Final = 4096
@@ -111,6 +114,10 @@ class TaskCall:
             return succeeded(output if plan.write is None else plan.write(output))
         except Exception as error:  # noqa: BLE001 - an exception of a user's function fails the state, not the worker
             return self._failed(error)
+        except BaseException as error:
+            if type(error).__name__ != _CANCELLED:
+                raise
+            return self._failed(error)  # of an event loop that the function ran itself
 
     def start(self, ended: Ended) -> None:
         """Begin an async function on the event loop; `ended` is called there and must not wait."""

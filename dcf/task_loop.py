@@ -5,11 +5,14 @@ that a server that is away keeps no other function from going on.
 """
 
 import asyncio
+import logging
 import queue
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeAlias
+
+log = logging.getLogger(__name__)
 
 Done: TypeAlias = Callable[[Any, BaseException | None], None]
 """Takes the value of a coroutine, or what it raised. It is called on the loop, so it must not wait."""
@@ -26,16 +29,17 @@ class TaskLoop:
 
     def start(self, make: Callable[[], Coroutine[Any, Any, Any]], done: Done) -> Callable[[], None]:
         """Begin a coroutine; return what cancels it. `done` is told its end in any case."""
-        loop, began = self._running(), threading.Event()
+        loop = self._running()
         tasks: list[asyncio.Task[None]] = []
 
         def begin() -> None:
             tasks.append(loop.create_task(_carried_out(make, done)))
-            began.set()
 
-        def cancel() -> None:
-            began.wait()
-            loop.call_soon_threadsafe(tasks[0].cancel)
+        def end() -> None:  # after `begin`; the task takes its first step before it is cancelled, so `done` is told
+            loop.call_soon(tasks[0].cancel)
+
+        def cancel() -> None:  # waits for nothing: a function may keep the loop to itself
+            loop.call_soon_threadsafe(end)
 
         loop.call_soon_threadsafe(begin)
         return cancel
@@ -61,6 +65,8 @@ class TaskLoop:
             call, made = self._sends.get()
             try:
                 call()
+            except Exception:  # what comes after it is sent all the same
+                log.exception("What an async function sends was not sent.")
             finally:
                 made.set_result(None)
 

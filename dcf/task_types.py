@@ -6,7 +6,7 @@ value: they stand in the history of the run.
 
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from typing import Any, Final, get_args
+from typing import Any, Final, get_args, get_origin
 
 from dcf.errors import InvalidArgument
 from dcf.task_results import TaskFailed
@@ -20,8 +20,9 @@ _MOST_PROBLEMS: Final = 5
 
 def is_checked(annotation: Any) -> bool:
     """Return True for a dataclass, a pydantic model, or a type made with one, such as a list of them."""
-    if isinstance(annotation, type) and (is_dataclass(annotation) or hasattr(annotation, "__pydantic_core_schema__")):
-        return True
+    for kind in (annotation, get_origin(annotation)):  # the origin of Page[int] is Page
+        if isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "__pydantic_core_schema__")):
+            return True
     return any(is_checked(part) for part in get_args(annotation))
 
 
@@ -43,25 +44,37 @@ def reader_of(annotation: Any, where: str) -> Callable[[Json], Any]:
 def writer_of(annotation: Any, where: str) -> Callable[[Any], Json]:
     """Return what makes JSON of a value of this type, or raises TaskFailed with DCF.InvalidOutput."""
     from pydantic import ValidationError
+    from pydantic_core import PydanticSerializationError
 
-    adapter = _adapter(annotation, where)
+    adapter, anew = _adapter(annotation, where), _adapter(annotation, where, is_anew=True)
 
     def write(output: Any) -> Json:
+        below = 0
         try:
-            return adapter.dump_python(adapter.validate_python(output), mode="json", by_alias=True)
+            value = adapter.validate_python(output)
+            try:
+                return adapter.dump_python(value, mode="json", by_alias=True, warnings="error")
+            except PydanticSerializationError:  # a dataclass holds what its fields do not say: Python never checks that
+                below = 1
+                (value,) = anew.validate_python((value,))
+                return adapter.dump_python(value, mode="json", by_alias=True, warnings=False)
         except ValidationError as error:
-            raise TaskFailed(INVALID_OUTPUT, f"The output is not as {where} promises it: {_problems(error)}") from None
+            why = f"The output is not as {where} promises it: {_problems(error, below)}"
+            raise TaskFailed(INVALID_OUTPUT, why) from None
         except ValueError:  # PydanticSerializationError
             raise TaskFailed(INVALID_OUTPUT, f"The output of {where} has a value that JSON cannot hold.") from None
 
     return write
 
 
-def _adapter(annotation: Any, where: str) -> Any:
-    from pydantic import TypeAdapter
+def _adapter(annotation: Any, where: str, *, is_anew: bool = False) -> Any:
+    """Return what checks values of the type; `is_anew`: of a tuple of one, and what is of the type already as well."""
+    from pydantic import ConfigDict, TypeAdapter
     from pydantic.errors import PydanticUserError
 
     try:
+        if is_anew:
+            return TypeAdapter(tuple[annotation], config=ConfigDict(revalidate_instances="always"))
         return TypeAdapter(annotation)
     except (PydanticUserError, TypeError, NameError) as error:
         raise InvalidArgument(
@@ -70,9 +83,12 @@ def _adapter(annotation: Any, where: str) -> Any:
         ) from None
 
 
-def _problems(error: Any) -> str:
-    """Return the first problems of a pydantic ValidationError, in words and without the values."""
+def _problems(error: Any, below: int = 0) -> str:
+    """Return the first problems of a pydantic ValidationError, in words and without the values.
+
+    `below` is how deep in what was checked the value stands.
+    """
     found = error.errors(include_url=False, include_input=False, include_context=False)
-    told = [f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']}" for one in found[:_MOST_PROBLEMS]]
+    told = [f"{'.'.join(map(str, one['loc'][below:])) or 'the whole'}: {one['msg']}" for one in found[:_MOST_PROBLEMS]]
     more = len(found) - len(told)
     return "; ".join(told) + (f"; and {more} more." if more else ".")

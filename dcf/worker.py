@@ -143,9 +143,10 @@ class Worker:
             answer = self._deliver([(work, result)], write)
             if answer is not None and self._witness is not None:
                 self._witness.ended(work, result)
-            self._free(work)
             claimed = None if answer is None else answer.get("claimed")
-            work = None if claimed is None else self._claimed(work.workflow_id, claimed)
+            following = None if claimed is None else self._claimed(work.workflow_id, claimed)
+            self._free(work)  # after what follows is in hand: whoever drains the worker sees one or the other
+            work = following
 
     def events(self, stop: threading.Event, before: Callable[[], None] = lambda: None) -> Iterator[Mapping[str, Json]]:
         """Yield events until told to stop; call `before` each wait. Asking for the next acknowledges an event."""
@@ -187,7 +188,7 @@ class Worker:
                 return None
             return self._taken(work)
         finally:
-            self._is_asking = False
+            self._asked()
 
     def claim(self, workflow_id: str, most: int) -> list[Work]:
         """Lease ready states of a run, so many at most."""
@@ -196,7 +197,7 @@ class Worker:
             found = [self._served(work) for work in self._leases.claim(workflow_id, most)]
             return [work for work in found if work is not None]
         finally:
-            self._is_asking = False
+            self._asked()
 
     def carry_out(self, work: Work) -> Result | None:
         """Call the function, and keep the lease meanwhile; return its result, or None if it was cancelled."""
@@ -274,9 +275,16 @@ class Worker:
         if self._witness is not None:
             self._witness.lost(work, why)
 
+    def _asked(self) -> None:
+        self._is_asking = False
+        self._tell_drain()
+
     def _free(self, work: Work) -> None:
         self._calls.pop(work.token, None)
         self._in_hand.pop(work.token, None)
+        self._tell_drain()
+
+    def _tell_drain(self) -> None:
         if self._stop.is_set():
             with self._changed:
                 self._changed.notify_all()

@@ -40,15 +40,15 @@ def test_so_many_async_functions_wait_at_once_on_one_thread() -> None:
 
 
 def test_sync_functions_beside_them_run_on_threads() -> None:
-    server, loops, threads = Server(6), set[int](), set[int]()
+    server, loops, threads = Server(6), set[threading.Thread](), set[threading.Thread]()
     both = threading.Barrier(2)
 
     async def later(given: Any) -> Any:
-        loops.add(threading.get_ident())
+        loops.add(threading.current_thread())
         return given
 
     def now(given: Any) -> Any:
-        threads.add(threading.get_ident())
+        threads.add(threading.current_thread())
         if given in {"3", "4"}:
             both.wait(LONG)
         return given
@@ -72,6 +72,14 @@ def test_an_async_function_that_cancels_itself_fails_the_state() -> None:
         raise asyncio.CancelledError
 
     written = report(give_up)
+    assert (written["new_status"], written["error_name"]) == ("failed", "RuntimeError")
+
+
+def test_a_function_on_a_thread_whose_own_event_loop_was_cancelled_fails_the_state_and_not_the_worker() -> None:
+    async def give_up() -> None:
+        raise asyncio.CancelledError
+
+    written = report(lambda given: asyncio.run(give_up()))
     assert (written["new_status"], written["error_name"]) == ("failed", "RuntimeError")
 
 

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
@@ -93,6 +93,33 @@ def test_an_output_of_another_form_fails_the_state() -> None:
     assert found["error_message"] == (
         "The output is not as wrong() promises it: total: Input should be greater than or equal to 0."
     )
+
+
+def test_a_dataclass_that_holds_what_its_fields_do_not_say_fails_the_state_however_deep_it_is() -> None:
+    def careless(given: Any) -> Order:
+        return Order(customer="Ada", lines=[Line("pen"), Line("ink", count=given)])
+
+    assert '"count":2' in written(careless, 2)["output_json"]
+    found = written(careless, "some secret")
+    assert (found["new_status"], found["error_name"]) == ("failed", "DCF.InvalidOutput")
+    assert found["error_message"].startswith("The output is not as careless() promises it: lines.1.count: Input should")
+    assert "secret" not in found["error_message"]
+
+
+T = TypeVar("T")
+
+
+@dataclass
+class Page(Generic[T]):
+    items: list[T]
+
+
+def test_a_generic_dataclass_is_checked_whatever_it_is_of() -> None:
+    def turned(page: Page[int]) -> Page[str]:
+        return Page(items=[str(item) for item in reversed(page.items)])
+
+    assert written(turned, {"items": [1, 2]})["output_json"] == '{"items":["2","1"]}'
+    assert written(turned, {"items": ["x"]})["error_name"] == "DCF.InvalidInput"
 
 
 def test_async_functions_are_checked_alike() -> None:

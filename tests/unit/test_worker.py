@@ -1,13 +1,17 @@
 """A Python worker against a server of a few lines: what it calls, in which order, and what it makes of answers."""
 
+import threading
 from typing import Any
 
 import pytest
 
 from dcf.errors import DcfError, ServerUnreachable, ToolCallFailed
 from dcf.task_context import TaskContext, idempotency_key_of
-from dcf.worker import FUNCTIONS, Worker, task
+from dcf.worker import FUNCTIONS, Work, Worker, task
+from tests.support.waiting import wait_until
 from tests.support.worker_tools import RUN, TIMEOUT, Answer, FakeTools, Inbox, claimed, event, message, serve, worker
+
+LONG = 10.0
 
 # The order of things
 
@@ -178,3 +182,63 @@ def test_a_server_that_was_never_reached_ends_the_worker() -> None:
 def test_a_call_that_is_wrong_ends_the_worker() -> None:
     with pytest.raises(ToolCallFailed):
         serve(Inbox(TIMEOUT, ToolCallFailed("invalid_argument", "agent_id has the wrong form."), TIMEOUT))
+
+
+def test_a_drain_ends_at_once_when_the_lease_that_was_asked_for_is_refused() -> None:
+    asking, answering = threading.Event(), threading.Event()
+
+    def refuse(**_: Any) -> Answer:
+        asking.set()
+        assert answering.wait(LONG)
+        return {"code": "lease_held", "error": "lease_held: Another agent has it."}
+
+    inbox = Inbox(message(1), TIMEOUT)
+    tools = FakeTools(await_workflow_event=inbox, acquire_state_lease=refuse)
+    one = worker(tools)
+    serving, draining = threading.Thread(target=one.serve), threading.Thread(target=one.drain, args=(LONG * 100,))
+    serving.start()
+    assert asking.wait(LONG)
+    draining.start()
+    wait_until(one._stop.is_set)
+    answering.set()
+    draining.join(LONG)
+    serving.join(LONG)
+    assert not draining.is_alive()
+
+
+class SlowToRead(dict[str, Any]):
+    """An answer that whoever drains the worker may overtake."""
+
+    drained = threading.Event()
+
+    def __getitem__(self, name: str) -> Any:
+        self.drained.wait(0.2)
+        return super().__getitem__(name)
+
+
+def test_what_came_with_a_result_is_given_back_by_a_drain_that_begins_meanwhile() -> None:
+    answer, returned, door = SlowToRead(claimed("A")), list[Work](), threading.Event()
+
+    def drain() -> None:
+        returned.extend(one.drain(0.6))
+        answer.drained.set()
+
+    def write(**_: Any) -> Answer:
+        draining.start()
+        wait_until(one._stop.is_set)
+        return {"claimed": answer}
+
+    def work(given: Any, context: TaskContext) -> Any:
+        if given is not None:
+            assert door.wait(LONG)
+            context.check()
+
+    inbox = Inbox(message(1), TIMEOUT)
+    one = worker(FakeTools(await_workflow_event=inbox, update_workflow_control_plane=write), {"A": work})
+    serving, draining = threading.Thread(target=one.serve), threading.Thread(target=drain)
+    serving.start()
+    wait_until(one._stop.is_set)
+    draining.join(LONG)
+    door.set()
+    serving.join(LONG)
+    assert [work.token for work in returned] == ["token-A"]
