@@ -67,7 +67,8 @@ class LeaseCalls:
         )
         if answer.get("code") != "ok":
             return []
-        first = _work(workflow_id, answer["state"], token, answer, answer.get("updated_state") or {})
+        held = answer["lease"]["token"]  # another one where the state of this one was lost before the call was repeated
+        first = _work(workflow_id, answer["state"], held, answer, answer.get("updated_state") or {})
         return [first, *(claimed_work(workflow_id, one) for one in answer["claimed"])]
 
     def renew(self, work: Work) -> str | None:

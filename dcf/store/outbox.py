@@ -153,7 +153,7 @@ class Outbox:
         """Set the idle time of an entry that could not be delivered, so that it is soon taken over."""
         run = RunKeys(workflow_id)
         later = ("XCLAIM", run.outbox, _GROUP, deliverer, 0, entry.entry_id, "IDLE", int(idle_s * 1000), "JUSTID")
-        self._connections.send(later, *_written(run, [(entry, outcome)]))
+        self._connections.send(later, *_recorded(run, [(entry, outcome)]))
 
     def settle(self, workflow_id: str, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> None:
         """Remove entries that were handled, and record the outcomes in the history, in one transaction."""
@@ -164,8 +164,7 @@ class Outbox:
             ("MULTI",),
             ("XACK", run.outbox, _GROUP, *entry_ids),
             ("XDEL", run.outbox, *entry_ids),
-            *_written(run, handled),
-            unless_gone(run),
+            *_recorded(run, handled),
             ("EXEC",),
         )
 
@@ -188,6 +187,12 @@ class Outbox:
         """Take the expiry off all keys of a run, in one transaction."""
         commands: list[Command] = [("PERSIST", key) for key in RunKeys(workflow_id).every(states, scopes, branches)]
         self._connections.send(("MULTI",), *commands, ("EXEC",))
+
+
+def _recorded(run: RunKeys, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> list[Command]:
+    """Return the commands that record outcomes, of a run that is still there; none if there is nothing to record."""
+    written = list(_written(run, handled))
+    return [*written, unless_gone(run)] if written else []
 
 
 def _written(run: RunKeys, handled: Sequence[tuple[OutboxEntry, TellingOutcome]]) -> Iterator[Command]:

@@ -16,7 +16,7 @@ from dcf.core.parents import Parent
 from dcf.core.quotas import Account, Quotas
 from dcf.core.resolving import Resolve
 from dcf.core.retention import Deleted, RetentionPolicy
-from dcf.errors import UnknownRun
+from dcf.errors import StoreUnsuitable, UnknownRun
 from dcf.store import keys
 from dcf.store.access_keys import AccessKeys
 from dcf.store.authors import authored_by
@@ -25,7 +25,7 @@ from dcf.store.connection import Connections
 from dcf.store.expiring import EXPIRING
 from dcf.store.outbox import TellingOutcome
 from dcf.store.quotas import QuotaUsage
-from dcf.store.told import Announcement, ToldRecords
+from dcf.store.told import Announcement, FailedAnnouncement, ToldRecords
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain, workflow
 from tests.support.scopes import each, parallel, task
@@ -79,6 +79,20 @@ def test_a_delivery_that_was_under_way_brings_nothing_of_a_deleted_run_back(real
     outbox.settle(run, [(entry, outcome) for entry in entries])
     ToldRecords(real.connections).record(run, "A", sent)
     assert entries
+    assert left(real, run) == []
+
+
+def test_a_delivery_that_failed_brings_nothing_of_a_deleted_run_back(real: World) -> None:
+    run = real.create(chain("A"), agents={"A": "a"})
+    real.plane.kick_off(run, "go")
+    outbox = real.retention._outbox
+    (entry,) = outbox.take(run, "slow", 10)
+    missed = FailedAnnouncement(epoch=1, number=1, agent_id="a", at=1, reason="busy", error="The agent is busy.")
+    outcome = TellingOutcome(events=(Event(type="NotificationFailed", state="A"),), failed=missed)
+    real.lifecycle.cancel(run)
+    real.retention.delete(run)
+    with pytest.raises(StoreUnsuitable):  # its outbox is gone
+        outbox.postpone(run, entry, "slow", 1, outcome)
     assert left(real, run) == []
 
 

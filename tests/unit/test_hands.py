@@ -96,6 +96,13 @@ def test_what_is_ready_beside_a_state_of_a_scope_is_leased_with_one_call_for_all
     assert len({one["lease_token"] for one in server.done}) == 12
 
 
+def test_each_state_that_was_claimed_is_completed_with_the_token_of_its_lease() -> None:
+    server = Server(8, state="Each/0/A")
+    serve(server, lambda given: given)
+    acquired, *_ = server.arguments("acquire_state_lease")
+    assert {one["lease_token"] for one in server.done} == {acquired["lease_token"], *map(str, range(7))}
+
+
 def test_beside_a_state_that_is_in_no_scope_nothing_is_looked_for() -> None:
     server = Server(8)
     serve(server, lambda given: given)

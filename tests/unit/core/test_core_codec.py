@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dcf.asl.human import Askees
+from dcf.core.asking import Asking
 from dcf.core.codec import (
     read_assignment,
     read_meta,
@@ -61,6 +63,21 @@ receipts = st.builds(
     next_states=st.lists(texts, max_size=2).map(tuple),
     claimed=st.lists(texts, max_size=3).map(tuple),
 )
+names = st.lists(texts, max_size=2).map(tuple)
+askings = st.builds(
+    Asking,
+    to=st.builds(Askees, people=names, groups=names),
+    title=texts,
+    since=instants,
+    choices=names,
+    escalates_at=st.none() | instants,
+    escalate_after_s=st.none() | st.integers(1, 2**53),
+    escalates_to=st.builds(Askees, people=names, groups=names),
+    default=st.none() | texts,
+    reject_fails=st.booleans(),
+    answered_by=st.none() | texts,
+    choice=st.none() | texts,
+)
 documents = st.builds(
     StateDoc,
     status=st.sampled_from(Status),
@@ -76,6 +93,9 @@ documents = st.builds(
     reminders=counts,
     retries=counts,
     tries_from=counts,
+    visit=st.none() | st.integers(1, 2**53),
+    logged=counts,
+    asked=st.none() | askings,
     extra=st.dictionaries(st.sampled_from(["note", "x-team"]), json_values),
 )
 by_hand = st.fixed_dictionaries(
@@ -168,7 +188,7 @@ def _as_before(receipt: Receipt) -> dict[str, Any]:
 @settings(max_examples=60)
 @given(doc=documents)
 def test_a_document_that_an_earlier_version_wrote_reads_the_same(doc: StateDoc) -> None:
-    counters = {name: getattr(doc, name) for name in ("claim", "reminders", "retries", "tries_from")}
+    counters = {name: getattr(doc, name) for name in ("claim", "reminders", "retries", "tries_from", "logged")}
     last = counters | {"receipt": None if doc.receipt is None else _as_before(doc.receipt)}
     assert read_state(load(dump(show_state(doc) | {"last": dump(last)}))) == doc
 
