@@ -42,7 +42,6 @@ def answer_human_task(
     agent_id: str | None = None,
     group: str | None = None,
     epoch: int | None = None,
-    reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[AnsweredTask]:
     """Answer a task that waits for a person, with one of its choices. The first answer counts.
@@ -61,6 +60,5 @@ def answer_human_task(
         agent_id=agent_id,
         group=group,
         epoch=epoch,
-        reason=reason,
         request_id=request_id_for(request_id),
     )

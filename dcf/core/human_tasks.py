@@ -20,6 +20,7 @@ from dcf.core.ending import End, end
 from dcf.core.model import RunStatus, StateDoc
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.outside import Conclusion, conclude
+from dcf.core.producers import by_callback
 from dcf.core.refusals import moved_on, run_over, state_terminal
 from dcf.errors import InvalidArgument, StateError
 from dcf.values.instants import to_text
@@ -32,11 +33,15 @@ LONGEST_COMMENT: Final = 4000
 
 @record(frozen=True, slots=True, kw_only=True)
 class Answerer:
-    """Who answers: a person (or agent) by id, the groups that they answer for, and the key that it came with."""
+    """Who answers: a person (or agent) by id, the groups that they answer for, and the key that it came with.
+
+    `is_own_key`: the key is bound to the person; others use it for several.
+    """
 
     name: str
     groups: frozenset[str] = frozenset()
     key: str | None = None
+    is_own_key: bool = False
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -145,6 +150,8 @@ def _why_not_by(reply: HumanAnswer, doc: StateDoc, asked: Asking, task: HumanTas
     if produced is None or produced.epoch != doc.lease.epoch:  # it was entered again since the history was read
         return moved_on(reply.state, doc, 0 if produced is None else produced.epoch)
     source = produced.by.get(who.name) or produced.by.get(who.key or "")
+    if source is None and who.is_own_key:
+        source = produced.by.get(by_callback(who.key or ""))
     return None if source is None else refusals.produced_it(reply.state, who.name, source)
 
 

@@ -36,10 +36,16 @@ def _before(machine: Machine, name: str) -> Iterator[str]:
                 yield source
 
 
+def by_callback(key: str) -> str:
+    """Return under which name it is noted that a task token was used with this key."""
+    return f"callback {key}"
+
+
 class Producers:
     """Collects from the events of a run, oldest first, who completed the states at `led_here`.
 
-    `found` has the name of each person or agent with the state; whoever wrote a result by hand counts by their key.
+    `found` has the name of each person or agent with the state; whoever wrote a result by hand counts by their key,
+    and whoever used a task token by theirs (`by_callback`).
     `taken_from` is the run whose results this one took over, if it is a rerun from a later state.
     """
 
@@ -60,12 +66,21 @@ class Producers:
             self._holders[state] = str(data["owner"])
         elif type_ == "StateSucceeded" and state in self._holders:
             self.found[self._holders.pop(state)] = state
-        elif type_ == CONCLUDED and isinstance(data.get("answered_by"), str):
-            self.found[str(data["answered_by"])] = state
+        elif type_ == CONCLUDED:
+            self._concluded(state, data, by)
         elif type_ == "StateResolved" and data.get("how") == "output":
             self._holders.pop(state, None)
             if by is not None and by.startswith(_KEY):
                 self.found[by] = state
+
+    def _concluded(self, state: str, data: Mapping[str, Json], by: str | None) -> None:
+        """Note who answered. Of a callback also who had handed the token out, and so could use it too."""
+        holder = self._holders.pop(state, None)
+        if isinstance(data.get("answered_by"), str):
+            self.found[str(data["answered_by"])] = state
+        elif data.get("via") == "callback" and data.get("how") == "output":
+            self.found |= {} if holder is None else {holder: state}
+            self.found |= {} if by is None else {by_callback(by): state}
 
     def _is_before(self, state: str) -> bool:
         if name_of(state) == self._name:

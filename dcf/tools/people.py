@@ -166,4 +166,4 @@ def _answerer(args: AnswerHumanTask) -> Answerer:
             f"The key of '{caller.agent_id}' does not answer for the group '{args.group}'.",
             "An operator makes a key that does: `dcf keys create --scope answer --agent-id ID --group NAME`.",
         )
-    return Answerer(name=args.agent_id, groups=caller.groups, key=caller.name)
+    return Answerer(name=args.agent_id, groups=caller.groups, key=caller.name, is_own_key=True)

@@ -1,5 +1,6 @@
 """docs/python.md: its programs run, and it names everything there is."""
 
+import ast
 import asyncio
 import inspect
 import re
@@ -12,6 +13,8 @@ import pytest
 
 import dcf
 from dcf.client import Client, outside_records, people_records, records, schedule_records
+from dcf.tools.profiles import select_tools
+from dcf.tools.registry import TOOLS
 from tests.python.conftest import greeter
 from tests.python.workflows import EMPTY, FAILING, HELLO
 from tests.support.restricted import RestrictedRedis
@@ -92,6 +95,21 @@ def test_every_method_is_on_the_page_with_all_its_arguments() -> None:
     methods = {name: found for name, found in inspect.getmembers(Client, inspect.isfunction) if name[0] != "_"}
     of_all = {"self", "reason", "request_id"}
     assert shown == {name: set(inspect.signature(found).parameters) - of_all for name, found in methods.items()}
+
+
+def test_a_method_gives_a_tool_only_arguments_that_it_takes() -> None:
+    sent = {
+        (str(call.args[1].value), argument.arg)
+        for file in Path(inspect.getfile(Client)).parent.glob("*.py")
+        for call in ast.walk(ast.parse(file.read_text()))
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "ask"
+        if isinstance(call.args[1], ast.Constant)
+        for argument in call.keywords
+        if argument.arg is not None
+    }
+    select_tools((), read_only=False)  # which makes them known
+    assert ("cancel_run", "reason") in sent
+    assert [one for one in sent if one[1] not in TOOLS[one[0]].arguments.model_fields] == []
 
 
 def test_every_name_of_the_package_and_every_record_of_a_method_is_on_the_page() -> None:

@@ -17,6 +17,7 @@ from dcf.core.repeating import Rerun
 from dcf.core.resolving import Resolve
 from dcf.runs.sweep import Sweep
 from dcf.store import people_keys
+from dcf.store.authors import authored_by
 from dcf.store.human_tasks import ended_commands
 from dcf.store.listings import Listings
 from dcf.values.records import replace
@@ -253,6 +254,27 @@ def test_who_completed_what_led_to_a_task_may_not_answer_it(world: World) -> Non
     assert found.code == "excluded"
     assert "'ben' completed 'Write/1/Part2'" in found.message
     answered(world, run, by="eve", state="Review", groups=["editors"])
+
+
+def test_who_used_or_handed_out_a_task_token_may_not_answer_what_came_of_it(world: World) -> None:
+    document = reviewed()
+    document["asl"]["States"]["Write"] = {"Type": "Task", "Resource": "mail.waitForTaskToken", "Next": "Review"}
+    run = world.create(document)
+    world.acquire(run, "Write", owner="ann")
+    doc = world.store.read(run, Reads(states=("Write",))).states["Write"]
+    token = world.callbacks.token_of(run, "Write", doc)
+    assert token is not None
+    with authored_by("key:of-ben"):
+        world.callbacks.succeed(token, {"text": "..."})
+    assert refused(world, run, by="ann", state="Review", groups=["editors"]).code == "excluded"
+    ben = Answerer(name="ben", groups=frozenset({"editors"}), key="key:of-ben", is_own_key=True)
+    found = world.people.answer_human_task(run, HumanAnswer(state="Review", choice="approve", by=ben))
+    assert isinstance(found, Refusal)
+    assert found.code == "excluded"
+    bridge = replace(ben, name="eve", is_own_key=False)
+    assert isinstance(
+        world.people.answer_human_task(run, HumanAnswer(state="Review", choice="approve", by=bridge)), RunAnswer
+    )
 
 
 def test_a_rerun_from_the_task_does_not_forget_who_did_the_work(world: World) -> None:
