@@ -268,6 +268,22 @@ def test_a_retried_parent_starts_a_new_child(world: World) -> None:
     assert world.meta(run)["output"]["Output"] == 2
 
 
+@pytest.mark.parametrize("place", ["Inner", "P/0/Inner"])
+def test_a_retry_stops_the_child_of_a_state_that_nobody_had_closed(timely: World, place: str) -> None:
+    inner = {"Inner": starts(keep(timely))}
+    run = begin(timely, workflow(inner if place == "Inner" else {"P": parallel(inner, {"Other": task()})}))
+    child = only_child(timely, run)
+    dies(timely, 1, lambda: timely.lifecycle.cancel(run))  # before it closes what is open
+    assert timely.doc(run, place).waits_outside
+    assert isinstance(timely.retrying.retry(run), RunAnswer)
+    settle(timely)
+    assert timely.run_status(child) is RunStatus.CANCELLED
+    (fresh,) = set(children(timely, run)) - {child}
+    timely.do(fresh, "Do", output=2)
+    settle(timely)
+    assert not timely.doc(run, place).waits_outside
+
+
 def test_a_child_that_is_retried_by_itself_changes_nothing_in_its_parent(world: World) -> None:
     run = begin(world, workflow({"Inner": starts(keep(world))}))
     child = only_child(world, run)
