@@ -268,6 +268,14 @@ def test_a_retried_parent_starts_a_new_child(world: World) -> None:
     assert world.meta(run)["output"]["Output"] == 2
 
 
+def test_a_child_that_nobody_waits_for_outlives_the_deletion_of_its_parent(world: World) -> None:
+    run = begin(world, workflow({"Inner": starts(keep(world), "")}))
+    child = only_child(world, run)
+    world.retention.delete(run)
+    world.children._tell_started(child)  # again: whoever told it died before noting that
+    assert world.run_status(child) is RunStatus.RUNNING
+
+
 @pytest.mark.parametrize("place", ["Inner", "P/0/Inner"])
 def test_a_retry_stops_the_child_of_a_state_that_nobody_had_closed(timely: World, place: str) -> None:
     inner = {"Inner": starts(keep(timely))}
