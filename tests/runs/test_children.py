@@ -104,7 +104,7 @@ def test_a_description_that_is_too_long_leaves_out_the_input_of_the_child(world:
 
 def test_an_output_that_is_too_long_with_its_description_fails_the_state(world: World) -> None:
     run = begin(world, workflow({"Inner": starts(keep(world), ".sync")}))
-    world.do(only_child(world, run), "Do", output={"n": '"' * 100_000})  # as text in text, each quote is four characters
+    world.do(only_child(world, run), "Do", output={"n": '"' * 100_000})  # each quote is four characters there
     settle(world)
     assert world.meta(run)["error"] == "States.DataLimitExceeded"
 
