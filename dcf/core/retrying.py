@@ -15,6 +15,7 @@ from dcf.core.decision import Decision, Event, More, Snapshot, Tally
 from dcf.core.definition import Definition
 from dcf.core.kickoff import deadline
 from dcf.core.model import Lease, RunStatus, StateDoc, StateInput, Status
+from dcf.core.notices import stop_children
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.refusals import cannot_retry
 from dcf.core.reopening import Plan
@@ -109,6 +110,9 @@ def _retry(
     more = _enter_again(step, seen, plan, definition, context)
     if more is not None:
         return Decision(answer=more)
+    found = {**snapshot.states, **snapshot.void}
+    left = {path: found[path] for path in (*plan.states, *halt.forgotten) if path in found}
+    step.writes.notices.extend(stop_children(left))  # of states that nobody closed when the run ended
     return _decided(step, snapshot, plan, request, definition)
 
 

@@ -143,6 +143,8 @@ class Children:
         try:
             answer = self._note_started(child, found, link)
         except NotFound:  # the parent was deleted
+            if not link.awaits_end:
+                return  # it may have been told before, and the child is to outlive it
             answer = None
         if not isinstance(answer, RunAnswer) and link.how != FOR_CALLBACK:
             self._cancel(child, found, link)

@@ -22,6 +22,9 @@ from dcf.values.json_text import Json, dump, load
 EXPIRING: Final = "cp:idx:expiring"
 
 _PAGE: Final = 200
+_GONE: Final = -2
+"""Reply of PTTL for a key that is not there."""
+
 _LISTED_BY: Final = ("workflow_name", "workflow_version", "definition_sha256", "tags", "parent")
 _EVERY_STATUS: Final = tuple(keys.runs_by(Facet.STATUS, status) for status in RunStatus)
 
@@ -44,19 +47,19 @@ class Expiring:
         due: Command = ("ZRANGE", EXPIRING, "-inf", micros(clock), "BYSCORE", "LIMIT", 0, _PAGE, "WITHSCORES")
         (found,) = self._connections.send(due)
         entries = {text: (load(text), int(float(at))) for text, at in zip(found[::2], found[1::2], strict=True)}
-        there = self._connections.send(*(("EXISTS", RunKeys(run).meta) for (run, _), _ in entries.values()))
         left = self._connections.send(*(("PTTL", RunKeys(run).meta) for (run, _), _ in entries.values()))
         commands: list[Command] = []
-        for (text, ((run, meta), at)), exists, millis in zip(entries.items(), there, left, strict=True):
-            if not exists:
+        for (text, ((run, meta), at)), millis in zip(entries.items(), left, strict=True):
+            if millis == _GONE:
                 commands += _unlisted(run, meta, at)
-            is_later = exists and millis > 0
             commands.append(
-                ("ZADD", EXPIRING, "XX", micros(clock) + millis * 1000, text) if is_later else ("ZREM", EXPIRING, text)
+                ("ZADD", EXPIRING, "XX", micros(clock) + millis * 1000, text)
+                if millis >= 0
+                else ("ZREM", EXPIRING, text)
             )
         for start in range(0, len(commands), _PAGE):
             self._connections.send(*commands[start : start + _PAGE])
-        return len(entries) - sum(map(bool, there))
+        return left.count(_GONE)
 
 
 def forgotten(workflow_id: str, meta: Mapping[str, Json]) -> Command:

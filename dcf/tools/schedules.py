@@ -179,7 +179,9 @@ class OperateSchedule(Arguments):
     name: ScheduleName
     action: Literal["pause", "resume", "trigger"] = Field(description="What to do.", examples=["pause"])
     reason: Reason = None
-    request_id: RequestId = None
+    request_id: RequestId = Field(
+        default=None, description="Of a trigger: repeated with it, the call finds the run that it started."
+    )
 
 
 class ScheduleOperated(ScheduleShown):

@@ -104,7 +104,7 @@ def test_a_description_that_is_too_long_leaves_out_the_input_of_the_child(world:
 
 def test_an_output_that_is_too_long_with_its_description_fails_the_state(world: World) -> None:
     run = begin(world, workflow({"Inner": starts(keep(world), ".sync")}))
-    world.do(only_child(world, run), "Do", output={"n": '"' * 100_000})  # as text in text, each quote is four characters
+    world.do(only_child(world, run), "Do", output={"n": '"' * 100_000})  # each quote is four characters there
     settle(world)
     assert world.meta(run)["error"] == "States.DataLimitExceeded"
 
@@ -266,6 +266,30 @@ def test_a_retried_parent_starts_a_new_child(world: World) -> None:
     world.do(second, "Do", output=2)
     settle(world)
     assert world.meta(run)["output"]["Output"] == 2
+
+
+def test_a_child_that_nobody_waits_for_outlives_the_deletion_of_its_parent(world: World) -> None:
+    run = begin(world, workflow({"Inner": starts(keep(world), "")}))
+    child = only_child(world, run)
+    world.retention.delete(run)
+    world.children._tell_started(child)  # again: whoever told it died before noting that
+    assert world.run_status(child) is RunStatus.RUNNING
+
+
+@pytest.mark.parametrize("place", ["Inner", "P/0/Inner"])
+def test_a_retry_stops_the_child_of_a_state_that_nobody_had_closed(timely: World, place: str) -> None:
+    inner = {"Inner": starts(keep(timely))}
+    run = begin(timely, workflow(inner if place == "Inner" else {"P": parallel(inner, {"Other": task()})}))
+    child = only_child(timely, run)
+    dies(timely, 1, lambda: timely.lifecycle.cancel(run))  # before it closes what is open
+    assert timely.doc(run, place).waits_outside
+    assert isinstance(timely.retrying.retry(run), RunAnswer)
+    settle(timely)
+    assert timely.run_status(child) is RunStatus.CANCELLED
+    (fresh,) = set(children(timely, run)) - {child}
+    timely.do(fresh, "Do", output=2)
+    settle(timely)
+    assert not timely.doc(run, place).waits_outside
 
 
 def test_a_child_that_is_retried_by_itself_changes_nothing_in_its_parent(world: World) -> None:
