@@ -27,6 +27,11 @@ def given(**arguments: Json) -> dict[str, Json]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
+def listed(texts: Sequence[str]) -> list[str] | None:
+    """Return texts as a list, or None without any; a single text is one, and not its letters."""
+    return [texts] if isinstance(texts, str) else list(texts) or None
+
+
 def json_text(value: Json, name: str) -> str:
     """Return a value as JSON text; raise InvalidArgument for what is no JSON."""
     return dump(check(value, name=name, max_bytes=_MOST_BYTES))

@@ -197,6 +197,13 @@ def test_runs_are_listed_in_pages_that_are_read_as_needed(
     assert list(client.list(tag=run_id, until=hour)) == []
 
 
+def test_a_single_text_is_one_name_and_not_its_letters(client: Client, run_id: str) -> None:
+    client.start(HELLO, workflow_id=run_id, tags="night")
+    assert client.get(run_id).tags == ("night",)
+    assert [one.type for one in client.events(run_id, types="StateEntered", states="Greet")] == ["StateEntered"]
+    assert client.resolve(run_id, "Greet", assign="bob").assigned == ("bob",)
+
+
 def test_events_are_chosen_and_gone_on_from(client: Client, run_id: str) -> None:
     client.start(chain("A", "B"), workflow_id=run_id)
     client.resolve(run_id, "A", output=1)
