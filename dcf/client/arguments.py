@@ -53,6 +53,11 @@ def document_text(workflow: Mapping[str, Any] | Path) -> str:
     """Return a workflow document as JSON text; a plain state machine in a file is named after it."""
     if isinstance(workflow, Path):
         return _read(workflow)
+    if not isinstance(workflow, Mapping):
+        raise InvalidArgument(
+            f"A workflow is no {type(workflow).__name__}.",
+            "Pass the document as a dict, or the file of one as a pathlib.Path.",
+        )
     return dump(check(dict(workflow), name="workflow", max_bytes=_MOST_BYTES, max_depth=MAX_WORKFLOW_DEPTH))
 
 

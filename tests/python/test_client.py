@@ -8,6 +8,7 @@ import pytest
 
 import dcf
 from dcf.client import Client
+from dcf.client import serving as client_serving
 from dcf.errors import (
     InvalidArgument,
     InvalidDefinition,
@@ -175,6 +176,15 @@ def test_what_is_no_json_never_leaves_the_program(served: Client, value: Any) ->
         served.resolve("some-run", "A", output=value)
 
 
+def test_what_is_no_document_is_refused_in_words(served: Client) -> None:
+    wrong: Any
+    for wrong in ("order.json", None, 42):
+        with pytest.raises(InvalidArgument, match="A workflow is no"):
+            served.validate(wrong)
+    with pytest.raises(InvalidArgument, match="A workflow is no list"):
+        served.start([])  # type: ignore[arg-type]
+
+
 def test_a_document_is_validated_and_a_faulty_one_is_no_error(client: Client) -> None:
     found = client.validate({"asl": {"StartAt": "Nowhere", "States": {}}})
     assert not found.ok
@@ -286,3 +296,28 @@ def test_functions_that_run_too_long_are_told_and_their_states_given_back(
     serving.stop(grace_s=0)
     assert noticed.is_set()
     assert served.get(run_id).states["Greet"].status == "pending"
+
+
+def test_a_function_that_never_notices_keeps_no_program_from_closing_what_it_stopped(
+    served: Client, run_id: str, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_serving, "_UNWIND_S", 0.1)
+    began, door = threading.Event(), threading.Event()
+
+    def work(given: Any) -> None:
+        began.set()
+        door.wait(60)
+
+    def stop_and_close() -> None:
+        with serving:
+            serving.stop(grace_s=0)
+
+    serving = served.serve({"Greet": work}, agent)
+    served.start(HELLO, workflow_id=run_id, agents=agent)
+    assert began.wait(60)
+    closing = threading.Thread(target=stop_and_close, daemon=True)
+    closing.start()
+    closing.join(20)
+    is_closed = not closing.is_alive()
+    door.set()
+    assert is_closed
