@@ -166,12 +166,17 @@ class TaskCall:
             _line=_LineOfCall(self),
         )
 
-    def send(self, call: Callable[[], None]) -> None:
-        """Make a call for the function: at once, or beside the event loop."""
-        if self._loop is not None and self._loop.is_here():
-            self._sent = self._loop.beside(call)
-        else:
+    def send(self, call: Callable[[], None], *, is_awaited: bool = False) -> None:
+        """Make a call for the function: at once, or beside the event loop, which only other threads wait for.
+
+        What an async function sends from a thread of its own goes beside the loop too, so that all arrives in order.
+        """
+        if self._loop is None:
             call()
+            return
+        self._sent = sent = self._loop.beside(call)
+        if is_awaited and not self._loop.is_here():
+            sent.result()
 
     def renew(self) -> None:
         """Renew the lease; cancel the call if it is lost."""
@@ -207,7 +212,7 @@ class _LineOfCall:
         self._call = call
 
     def renew(self) -> None:
-        self._call.send(self._call.renew)
+        self._call.send(self._call.renew, is_awaited=True)
 
     def log(self, number: int, message: str, fields: Mapping[str, Json]) -> None:
         if number <= _MOST_LINES:

@@ -73,7 +73,7 @@ class TaskContext:
             self._line.renew()
         self.check()
 
-    def log(self, message: str, **fields: Json) -> None:
+    def log(self, message: str, /, **fields: Json) -> None:
         """Write a line into the history of the run (`dcf events`). It never fails the function.
 
         At most 100 lines for each lease, of 2,000 characters and 4,096 bytes of fields; what is more is left out. In an

@@ -55,9 +55,10 @@ class TaskLoop:
         """Make a call that may take long in the thread beside the loop, after those before it."""
         made: Future[None] = Future()
         self._sends.put((call, made))
-        if self._sender is None:  # only the loop's thread comes here
-            self._sender = threading.Thread(target=self._send, name="dcf-beside-async", daemon=True)
-            self._sender.start()
+        with self._starting:
+            if self._sender is None:
+                self._sender = threading.Thread(target=self._send, name="dcf-beside-async", daemon=True)
+                self._sender.start()
         return made
 
     def _send(self) -> None:

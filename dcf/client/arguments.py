@@ -27,6 +27,11 @@ def given(**arguments: Json) -> dict[str, Json]:
     return {name: value for name, value in arguments.items() if value is not None}
 
 
+def listed(texts: Sequence[str]) -> list[str] | None:
+    """Return texts as a list, or None without any; a single text is one, and not its letters."""
+    return [texts] if isinstance(texts, str) else list(texts) or None
+
+
 def json_text(value: Json, name: str) -> str:
     """Return a value as JSON text; raise InvalidArgument for what is no JSON."""
     return dump(check(value, name=name, max_bytes=_MOST_BYTES))
@@ -48,6 +53,11 @@ def document_text(workflow: Mapping[str, Any] | Path) -> str:
     """Return a workflow document as JSON text; a plain state machine in a file is named after it."""
     if isinstance(workflow, Path):
         return _read(workflow)
+    if not isinstance(workflow, Mapping):
+        raise InvalidArgument(
+            f"A workflow is no {type(workflow).__name__}.",
+            "Pass the document as a dict, or the file of one as a pathlib.Path.",
+        )
     return dump(check(dict(workflow), name="workflow", max_bytes=_MOST_BYTES, max_depth=MAX_WORKFLOW_DEPTH))
 
 

@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from dcf.client.arguments import Agents, Workflow, agents_text, given, json_text, request_id_for, workflow_arguments
+from dcf.client.arguments import (
+    Agents,
+    Workflow,
+    agents_text,
+    given,
+    json_text,
+    listed,
+    request_id_for,
+    workflow_arguments,
+)
 from dcf.client.exchange import Conversation, Item, Stream, ToolCall
 from dcf.client.failures import accepted
 from dcf.client.reading import read
@@ -52,7 +61,7 @@ def create_schedule(
         timezone=timezone,
         every_s=every_s,
         agents_map_json=agents_text(agents),
-        tags_json=list(tags) or None,
+        tags_json=listed(tags),
         planner_agent_id=planner_agent_id,
         expiry_secs=expiry_secs,
         overlap=overlap,

@@ -47,6 +47,7 @@ class Serving:
         from dcf.worker import Worker  # noqa: PLC0415 - who only looks at runs needs none
 
         self._stop = threading.Event()
+        self._is_drained = False
         self._failure: BaseException | None = None
         self._lent = lent
         self._worker = Worker(
@@ -69,7 +70,8 @@ class Serving:
         if grace_s is not None:
             self._worker.drain(grace_s)
             self._thread.join(_UNWIND_S)
-        else:
+            self._is_drained = True
+        elif not self._is_drained:
             self._thread.join()
         self._lent.close()
 

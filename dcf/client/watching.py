@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from dcf.client.arguments import Moment, given, moment_text
+from dcf.client.arguments import Moment, given, listed, moment_text
 from dcf.client.exchange import Conversation, Item, Pause, Stream, ToolCall
 from dcf.client.failures import accepted
 from dcf.client.reading import read
@@ -87,8 +87,8 @@ def events(
     if follow and (newest_first or until is not None):
         raise InvalidArgument("follow goes on from the oldest event.", "Leave out newest_first and until, or follow.")
     wanted = given(
-        states_json=list(states) or None,
-        types_json=list(types) or None,
+        states_json=listed(states),
+        types_json=listed(types),
         since=moment_text(since),
         until=moment_text(until),
         newest_first=newest_first or None,

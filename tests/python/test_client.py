@@ -8,6 +8,7 @@ import pytest
 
 import dcf
 from dcf.client import Client
+from dcf.client import serving as client_serving
 from dcf.errors import (
     InvalidArgument,
     InvalidDefinition,
@@ -175,6 +176,15 @@ def test_what_is_no_json_never_leaves_the_program(served: Client, value: Any) ->
         served.resolve("some-run", "A", output=value)
 
 
+def test_what_is_no_document_is_refused_in_words(served: Client) -> None:
+    wrong: Any
+    for wrong in ("order.json", None, 42):
+        with pytest.raises(InvalidArgument, match="A workflow is no"):
+            served.validate(wrong)
+    with pytest.raises(InvalidArgument, match="A workflow is no list"):
+        served.start([])  # type: ignore[arg-type]
+
+
 def test_a_document_is_validated_and_a_faulty_one_is_no_error(client: Client) -> None:
     found = client.validate({"asl": {"StartAt": "Nowhere", "States": {}}})
     assert not found.ok
@@ -195,6 +205,13 @@ def test_runs_are_listed_in_pages_that_are_read_as_needed(
     hour = datetime.now(UTC) - timedelta(hours=1)
     assert len(list(client.list(tag=run_id, since=hour, workflow="workflow"))) in {0, 5}
     assert list(client.list(tag=run_id, until=hour)) == []
+
+
+def test_a_single_text_is_one_name_and_not_its_letters(client: Client, run_id: str) -> None:
+    client.start(HELLO, workflow_id=run_id, tags="night")
+    assert client.get(run_id).tags == ("night",)
+    assert [one.type for one in client.events(run_id, types="StateEntered", states="Greet")] == ["StateEntered"]
+    assert client.resolve(run_id, "Greet", assign="bob").assigned == ("bob",)
 
 
 def test_events_are_chosen_and_gone_on_from(client: Client, run_id: str) -> None:
@@ -279,3 +296,28 @@ def test_functions_that_run_too_long_are_told_and_their_states_given_back(
     serving.stop(grace_s=0)
     assert noticed.is_set()
     assert served.get(run_id).states["Greet"].status == "pending"
+
+
+def test_a_function_that_never_notices_keeps_no_program_from_closing_what_it_stopped(
+    served: Client, run_id: str, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_serving, "_UNWIND_S", 0.1)
+    began, door = threading.Event(), threading.Event()
+
+    def work(given: Any) -> None:
+        began.set()
+        door.wait(60)
+
+    def stop_and_close() -> None:
+        with serving:
+            serving.stop(grace_s=0)
+
+    serving = served.serve({"Greet": work}, agent)
+    served.start(HELLO, workflow_id=run_id, agents=agent)
+    assert began.wait(60)
+    closing = threading.Thread(target=stop_and_close, daemon=True)
+    closing.start()
+    closing.join(20)
+    is_closed = not closing.is_alive()
+    door.set()
+    assert is_closed

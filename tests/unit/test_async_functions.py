@@ -274,6 +274,32 @@ def test_what_an_async_function_sends_has_arrived_before_its_result_is_written()
     assert in_order == [True]
 
 
+def test_lines_from_a_thread_of_an_async_function_come_after_those_before_them() -> None:
+    second, arrived = threading.Event(), list[int]()
+
+    async def work(given: Any, context: TaskContext) -> Any:
+        context.log("first")
+        await asyncio.to_thread(context.log, "second")
+        await asyncio.to_thread(context.heartbeat)
+
+    def log(number: int, **_: Any) -> Answer:
+        if number == 1:
+            second.wait(0.2)
+        second.set()
+        arrived.append(number)
+        return {}
+
+    tools = FakeTools(log_event=log)
+    worker(tools, {"A": work}).handle(event())
+    assert arrived == [1, 2], "the history has no line after a later one"
+    assert tools.names[-2:] == ["renew_state_lease", "update_workflow_control_plane"]
+
+
+def test_fields_may_have_any_name() -> None:
+    _, told = logged(lambda given, context: context.log("begun", message="x"))
+    assert told == [(1, "begun", {"message": "x"})]
+
+
 def test_a_line_never_fails_the_function(caplog: pytest.LogCaptureFixture) -> None:
     def talk(given: Any, context: TaskContext) -> Any:
         context.log("x" * 3000, when=object())
