@@ -21,7 +21,8 @@ class StateRefusal(Refusal):
 class Leased:
     """The caller holds the lease. `given` is the state's input, if it was read. `others` were claimed with it.
 
-    `entry_epoch` is the epoch of what entered the state; for the first state of a run, when the run was created.
+    `entry_epoch` is the epoch of what entered the state, or the Parallel or Map that begins with it; for the first
+    state of a run, when the run was created.
     """
 
     outcome: Literal["lease_acquired", "lease_already_held", "lease_renewed"]

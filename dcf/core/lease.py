@@ -11,8 +11,9 @@ from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.healing import healed
 from dcf.core.model import Lease, Meta, Operation, Receipt, RunStatus, StateDoc, Status
 from dcf.core.outside_refusals import waits_outside
+from dcf.core.scopes import entry_epoch_of
 from dcf.values.digest import fingerprint
-from dcf.values.instants import SECOND, from_text
+from dcf.values.instants import SECOND
 from dcf.values.records import record, replace
 from dcf.values.refusal import Refusal
 
@@ -77,7 +78,7 @@ def acquire(snapshot: Snapshot, request: Acquire) -> Decision[Leased | Refusal]:
             state=request.state,
             doc=doc,
             given=snapshot.inputs.get(request.state),
-            entry_epoch=_entry_epoch(doc, meta),
+            entry_epoch=entry_epoch_of(request.state, snapshot.states.get, meta),
         )
         return Decision(answer=held)
     refusal = _why_not(doc, meta, request, snapshot)
@@ -206,7 +207,7 @@ def _grant(snapshot: Snapshot, doc: StateDoc, request: Acquire) -> Decision[Leas
             state=request.state,
             doc=taken,
             given=snapshot.inputs.get(request.state),
-            entry_epoch=_entry_epoch(doc, _meta(snapshot)),
+            entry_epoch=entry_epoch_of(request.state, snapshot.states.get, _meta(snapshot)),
         ),
         changes=Changes(
             states={request.state: taken},
@@ -307,10 +308,6 @@ def _freed(doc: StateDoc, now: int, request: Release) -> tuple[StateDoc, dict[re
 
 def _owner_differs(doc: StateDoc, owner: str | None) -> bool:
     return owner is not None and doc.lease.owner_agent_id is not None and owner != doc.lease.owner_agent_id
-
-
-def _entry_epoch(doc: StateDoc, meta: Meta) -> int:
-    return doc.entry_epoch or from_text(meta.created_at) or 0
 
 
 def _meta(snapshot: Snapshot) -> Meta:

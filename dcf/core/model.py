@@ -217,7 +217,7 @@ class StateDoc:
 
     @property
     def entry_epoch(self) -> int:
-        """Epoch of what entered it, the same for all attempts of this visit; 0 for the first state of a run."""
+        """Epoch of what entered it, the same for all attempts of this visit; 0 for the first of a run or scope."""
         return max(self.waits_for.values(), default=0)
 
     @property

@@ -5,12 +5,13 @@ only when the scope ends. Ended branches are counted in another key, so that sib
 nothing about leases.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from dcf.asl.state_paths import ancestors
 from dcf.asl.steps import Advance, Closed, Entry, OpenScope, Unread, Visit
 from dcf.core.decision import More, Snapshot
-from dcf.core.model import Lease, StateDoc, Status
+from dcf.core.model import Lease, Meta, StateDoc, Status
+from dcf.values.instants import from_text
 from dcf.values.records import replace
 
 NOTHING_KEPT = Entry(raw=None, variables={}, entered_at="")
@@ -27,6 +28,16 @@ def with_scopes(paths: Iterable[str]) -> tuple[str, ...]:
         if "/" in path:
             found.update(dict.fromkeys(ancestors(path)))
     return tuple(found)
+
+
+def entry_epoch_of(path: str, doc_of: Callable[[str], StateDoc | None], meta: Meta) -> int:
+    """Return the epoch of what entered a state; for the first one of a run, when the run was created.
+
+    The first state of a branch or iteration was entered with the Parallel or Map around it. `doc_of` gives documents.
+    """
+    docs = (doc_of(one) for one in (path, *reversed(ancestors(path))))
+    found = (doc.entry_epoch for doc in docs if doc is not None)
+    return next((epoch for epoch in found if epoch), 0) or from_text(meta.created_at) or 0
 
 
 def fenced(snapshot: Snapshot) -> Snapshot:

@@ -39,7 +39,7 @@ from dcf.core.decision import Changes, Decision, Event, Notice, Remaining, Tally
 from dcf.core.lease import acquired_event, granted
 from dcf.core.model import Lease, Meta, RunStatus, ScopeBounds, StateDoc, StateInput, Status
 from dcf.core.notices import NoticeKind, ready_after, tell_parent
-from dcf.core.scopes import cancelled
+from dcf.core.scopes import cancelled, entry_epoch_of
 from dcf.core.signals import Signals
 from dcf.core.waiting import begin_waiting, limited, retried, take_signal
 from dcf.values.digest import next_token
@@ -116,7 +116,13 @@ class Transition:
         """Return the leases that were granted to the claimant on entered states."""
         states, inputs = self.writes.states, self.writes.inputs
         granted = [
-            Leased(outcome="lease_acquired", state=state, doc=states[state], given=inputs[state].effective)
+            Leased(
+                outcome="lease_acquired",
+                state=state,
+                doc=states[state],
+                given=inputs[state].effective,
+                entry_epoch=entry_epoch_of(state, self.current, self.meta),
+            )
             for state in self.claimed
         ]
         return tuple(granted)

@@ -206,7 +206,7 @@ def _read_fields(found: Sequence[list[Json] | None]) -> Meta:
     values = [one[0] if one else None for one in found]
     try:
         return _fields_read(*values)
-    except TypeError:  # somebody made a list or an object of one of them
+    except TypeError:  # an object, as the parent of a child run is, or what somebody made a list
         return _fields_read.__wrapped__(*values)
 
 

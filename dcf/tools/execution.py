@@ -1,5 +1,6 @@
 """Tools that read a run and write the result of a state. They only parse arguments, call, and format the answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -7,12 +8,13 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.answers import AlreadyCompleted, Updated
+from dcf.core.answers import AlreadyCompleted, Leased, Updated
 from dcf.core.codec import write_lease
 from dcf.core.inspection import public_state
 from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.progress import Update
 from dcf.core.provenance import mark_of_input, marked
+from dcf.core.scopes import entry_epoch_of, with_scopes
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known, summary_of_run
 from dcf.tools.paging import Cursor, Limit, Room
@@ -33,6 +35,7 @@ from dcf.tools.registry import (
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse
+from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _STATUS_WORDS = {
@@ -265,36 +268,44 @@ def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: Already
     return shown
 
 
-def claim_shown(app: Application, workflow_id: str, state: str, doc: StateDoc, given: Json) -> dict[str, Json]:
+def claim_shown(app: Application, workflow_id: str, claimed: Leased) -> dict[str, Json]:
     """Return a lease that came with a completion, or with that of another state."""
+    state, doc = claimed.state, claimed.doc
     return {
         "state": state,
         "lease": write_lease(doc.lease),
         "attempts": doc.attempts,
-        "entry_epoch": doc.entry_epoch,
+        "entry_epoch": claimed.entry_epoch,
         **_timeouts_shown(doc),
         "provenance": mark_of_input(state, doc),
-        "input": given,
+        "input": claimed.given,
         **_token_of(app, workflow_id, state, doc),
     }
 
 
 def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answer: Updated) -> list[dict[str, Json]]:
     """Return the leases on next states that came with a completion; for a repeated answer the states are read again."""
-    docs = {claimed.state: (claimed.doc, claimed.given) for claimed in answer.claims}
-    if answer.repeated and docs:
-        found = app.runs.read(workflow_id, tuple(docs), whole_meta=False).states
-        docs = {
-            state: (
-                one.doc if one.doc.lease.is_held_with(docs[state][0].lease.token) else docs[state][0],
-                known(one.given),
-            )
-            for state, one in found.items()
-        }
+    claims = _read_again(app, workflow_id, answer.claims) if answer.repeated and answer.claims else answer.claims
     return [
-        claim_shown(app, workflow_id, state, doc, given)
-        for state, (doc, given) in docs.items()
-        if agent_id in {None, doc.lease.owner_agent_id}
+        claim_shown(app, workflow_id, claimed)
+        for claimed in claims
+        if agent_id in {None, claimed.doc.lease.owner_agent_id}
+    ]
+
+
+def _read_again(app: Application, workflow_id: str, claims: Sequence[Leased]) -> Sequence[Leased]:
+    """Return the leases with the documents of their states, where they are still held, and the inputs."""
+    found = app.control_plane.read(workflow_id, with_scopes(one.state for one in claims), whole_meta=False)
+    assert found.meta is not None, "read() raises for a run that does not exist"
+    return [
+        replace(
+            one,
+            doc=doc if doc.lease.is_held_with(one.doc.lease.token) else one.doc,
+            given=found.inputs.get(one.state),
+            entry_epoch=entry_epoch_of(one.state, found.states.get, found.meta),
+        )
+        for one in claims
+        if (doc := found.states.get(one.state)) is not None
     ]
 
 

@@ -152,7 +152,7 @@ def claim_ready_state(app: Application, args: ClaimReadyState) -> ReadyClaimed:
         return refused(ReadyClaimed, answer, workflow_id=args.workflow_id, **_held(answer))
     first, *others = (_with_input(app, args.workflow_id, one) for one in (answer, *answer.others))
     shown = _granted(app, first, args.workflow_id).model_dump()
-    claimed = [claim_shown(app, args.workflow_id, one.state, one.doc, one.given) for one in others]
+    claimed = [claim_shown(app, args.workflow_id, one) for one in others]
     return ReadyClaimed(**shown, claimed=claimed)
 
 

@@ -63,6 +63,49 @@ async def test_another_attempt_is_the_same_visit_and_another_turn_of_a_loop_is_n
     assert (await lease(tools, run_id, "Work"))[1] == second
 
 
+TURNS = {
+    "asl": {
+        "StartAt": "Before",
+        "States": {
+            "Before": {"Type": "Task", "Next": "Each"},
+            "Each": {
+                "Type": "Map",
+                "ItemProcessor": {"StartAt": "Pay", "States": {"Pay": {"Type": "Task", "End": True}}},
+                "Next": "More",
+            },
+            "More": {
+                "Type": "Choice",
+                "Choices": [{"Variable": "$[0]", "NumericEquals": 1, "Next": "Each"}],
+                "Default": "End",
+            },
+            "End": {"Type": "Succeed"},
+        },
+    }
+}
+
+
+async def test_the_first_state_of_an_iteration_has_one_visit_however_it_is_leased(tools: Tools, run_id: str) -> None:
+    """An effect outside was repeated where one attempt was leased with a completion and the next by name."""
+    await new_run(tools, run_id, TURNS, agents_map_json={"Before": "me", "Pay": "me"})
+    token, _ = await lease(tools, run_id, "Before")
+    done = {"new_status": "succeeded", "output_json": [1, 1, 1], "claim_next": True, "owner_agent_id": "me"}
+    visits = []
+    for _ in range(2):  # also where the answer was lost
+        mine = (await write(tools, run_id, "Before", token, **done))["claimed"]
+        visits.append(mine["entry_epoch"])
+    give_back = {"workflow_id": run_id, "state": mine["state"]}
+    await tools.ok("release_state_lease", **give_back, lease_token=mine["lease"]["token"])
+    token, visit = await lease(tools, run_id, mine["state"])
+    await tools.ok("release_state_lease", **give_back, lease_token=token)
+    found = await tools.ok("claim_ready_state", workflow_id=run_id, owner_agent_id="me", claim_next=3)
+    visits += [visit, found["updated_state"]["entry_epoch"], *(one["entry_epoch"] for one in found["claimed"])]
+    assert len(visits) == 6
+    assert set(visits) == {visit}
+    for one in ({"state": found["state"], "lease": found["lease"]}, *found["claimed"]):
+        await write(tools, run_id, one["state"], one["lease"]["token"], new_status="succeeded", output_json=1)
+    assert (await lease(tools, run_id, "Each/0/Pay"))[1] > visit, "another turn of the loop"
+
+
 async def test_a_run_that_is_made_again_under_the_same_id_has_other_visits(tools: Tools, run_id: str) -> None:
     await new_run(tools, run_id, LOOP, agents_map_json={"Work": "me"})
     _, first = await lease(tools, run_id, "Work")
