@@ -241,12 +241,16 @@ def read_left(client: Any, run: str) -> tuple[str, ...]:
 
 
 def read_kept(client: Any, run: str) -> tuple[str, ...]:
-    """Return the keys of a run, and the lists that name it."""
+    """Return the keys of a run, and the lists that name it.
+
+    What the keys of workers hold of it is left out: no document of the run names those, and the sweep gives it back.
+    """
     of_run = RunKeys(run).meta.removesuffix("meta")
     found = [key.decode() for key in client.scan_iter(match=f"{of_run}*", count=1000)]
     found = [key for key in found if key != RunKeys(run).barrier]  # whoever waits for replicas writes it, for a minute
-    for key in client.scan_iter(match="cp:idx:*", count=1000, _type="zset"):
-        found += [key.decode()] if client.zscore(key, run) is not None else []
+    lists = [key.decode() for key in client.scan_iter(match="cp:idx:*", count=1000, _type="zset")]
+    held = keys.quota("", "runs")
+    found += [key for key in lists if not key.startswith(held) and client.zscore(key, run) is not None]
     return tuple(found)
 
 
