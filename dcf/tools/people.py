@@ -74,7 +74,7 @@ def list_human_tasks(app: Application, args: ListHumanTasks) -> HumanTasksListed
     shown = list(takewhile(room.takes, found))
     ends_at = page.next_place if len(shown) == len(found) else page.rows[len(shown) - 1].place
     return HumanTasksListed(
-        status=f"{len(shown)} tasks wait for people.",
+        status="1 task waits for people." if len(shown) == 1 else f"{len(shown)} tasks wait for people.",
         tasks=shown,
         next_cursor=None if ends_at is None else str(ends_at),
     )
