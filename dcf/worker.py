@@ -6,7 +6,6 @@ result and retries until the server accepts or refuses it, however long that tak
 """
 
 import logging
-import random
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -15,6 +14,7 @@ from typing import Protocol
 from dcf.asl.state_paths import name_of
 from dcf.errors import PASSING, DcfError
 from dcf.hands import Hands
+from dcf.jitter import JITTER
 from dcf.lease_calls import LeaseCalls, Results, ToolCaller, claimed_work
 from dcf.renewals import Renewals
 from dcf.task_calls import Ended, TaskCall, Work
@@ -320,7 +320,7 @@ class Worker:
             if code not in _WAITED_FOR:
                 break
             log.warning("%s: the result is kept and sent again: %s", name, why)
-            if self._stop.wait(pause * random.uniform(0.5, 1)):  # nosec B311 # noqa: S311 - jitter, not a secret
+            if self._stop.wait(pause * JITTER.uniform(0.5, 1)):
                 why = "the worker was told to stop"
                 break
             pause = min(2 * pause, _LONGEST_PAUSE_S)

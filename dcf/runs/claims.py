@@ -3,7 +3,6 @@
 Claims at the same time pass over what others are about to take. This module decides nothing.
 """
 
-import random
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from dcf.core.answers import Leased, NothingReady
 from dcf.core.claim import MaybeExpired, claim, tokens_of
 from dcf.core.decision import Decision, Reads, Seeker, Snapshot
 from dcf.core.lease import Acquire
+from dcf.jitter import JITTER
 from dcf.runs.transactions import Transactions
 from dcf.values.digest import fingerprint
 from dcf.values.records import replace
@@ -40,7 +40,7 @@ class Claims:
             answer = self._look(workflow_id, wish, fingerprint(wish.token))
             if not isinstance(answer, NothingReady) or not answer.is_contested:
                 return answer
-            time.sleep(random.uniform(pause_s / 2, pause_s))  # nosec B311 # noqa: S311 - jitter, not a secret
+            time.sleep(JITTER.uniform(pause_s / 2, pause_s))
         return self._look(workflow_id, wish, "")
 
     def _look(self, workflow_id: str, wish: Acquire, mark: str) -> Leased | NothingReady | Refusal:

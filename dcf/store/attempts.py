@@ -4,13 +4,13 @@ A lost race is retried with backoff and jitter. A commit is in doubt if its repl
 it. It is retried too, since decisions recognise what they wrote. At the deadline its outcome is unknown, not "failed".
 """
 
-import random
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from dcf.errors import Conflict, DcfError, StoreUnavailable, StoreUnsuitable, UnknownOutcome
+from dcf.jitter import JITTER
 from dcf.store.connection import (
     CONNECTION_ERRORS,
     Command,
@@ -218,4 +218,4 @@ def _gave_up(*, in_doubt: bool) -> DcfError:
 
 
 def _pause(attempt: int) -> None:
-    time.sleep(random.uniform(0, min(0.001 * 2**attempt, 0.1)))  # nosec B311 # noqa: S311 - jitter, not a secret
+    time.sleep(JITTER.uniform(0, min(0.001 * 2**attempt, 0.1)))

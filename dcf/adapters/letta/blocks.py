@@ -1,6 +1,5 @@
 """Blocks: pieces of text in an agent's context. Changes reach the agent's model with the next `refresh`."""
 
-import random
 import time
 
 import letta_client
@@ -9,6 +8,7 @@ from letta_client.types import BlockResponse
 from dcf.adapters.letta.agents import OWNED, Agents
 from dcf.adapters.letta.client import LettaClient, agent_unknown, asking, check_text
 from dcf.errors import AgentUnknown, InvalidArgument, PlatformUnavailable
+from dcf.jitter import JITTER
 
 _SMALLEST_LIMIT = 5000
 _PAUSES_S = (0.1, 0.2, 0.4, 0.8, 1.6)
@@ -56,7 +56,7 @@ class Blocks:
             try:
                 return self._client.write.agents.blocks.update(label, agent_id=agent_id, value=value)
             except letta_client.ConflictError:
-                time.sleep(pause * random.random())  # nosec B311 # noqa: S311 - jitter, not a secret
+                time.sleep(pause * JITTER.random())
         return self._client.write.agents.blocks.update(label, agent_id=agent_id, value=value)
 
     def _attach_new(self, agent_id: str, label: str, value: str) -> str:

@@ -4,7 +4,6 @@ The steps for each part: reserve it in the store, search its agent by tags (an e
 creating it), else create it with these tags, then record it. A call that fails deletes the agents that it created.
 """
 
-import random
 import secrets
 import time
 from collections.abc import Collection, Mapping
@@ -13,6 +12,7 @@ from functools import partial
 from typing import Final
 
 from dcf.errors import AgentUnknown, Conflict, DcfError
+from dcf.jitter import JITTER
 from dcf.ports import AgentFound, AgentPlatform, AgentWish
 from dcf.values.text_pieces import clip
 from dcf.workforce.crew import roster as decisions
@@ -76,7 +76,7 @@ class Making:
                 raise Conflict("Somebody else is making agents of this run.", "Repeat the call in a few seconds.")
             if missing:
                 attempt += 1
-                time.sleep(random.uniform(0.005, min(0.01 * 2**attempt, 0.2)))  # nosec B311 # noqa: S311 - jitter, not a secret
+                time.sleep(JITTER.uniform(0.005, min(0.01 * 2**attempt, 0.2)))
 
     def drop_lost(self, wish: Parts) -> tuple[str, ...]:
         """Forget agents that were deleted on their platform. Return their ids. Raise if it does not answer."""

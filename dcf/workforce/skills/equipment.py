@@ -4,7 +4,6 @@ Each step is first recorded in the store as an intention, then done on the platf
 tells what an agent has, and loading a skill again needs no platform call.
 """
 
-import random
 import secrets
 import time
 from collections.abc import Callable
@@ -13,6 +12,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from dcf.errors import AgentUnknown, Conflict, DcfError, PlatformUnavailable, ToolUnavailable
+from dcf.jitter import JITTER
 from dcf.ports import AgentPlatform, ToolWish
 from dcf.skills.manifest import Manifest
 from dcf.skills.policy import Policy, SkillPlan, left_out, plan
@@ -156,7 +156,7 @@ class Equipment:
                     f"Somebody else is changing the skills of agent '{clip(agent_id)}'.",
                     "Repeat the call in a few seconds.",
                 )
-            time.sleep(random.uniform(0.005, min(0.01 * 2**attempt, 0.2)))  # nosec B311 # noqa: S311 - jitter, not a secret
+            time.sleep(JITTER.uniform(0.005, min(0.01 * 2**attempt, 0.2)))
 
     def _repair(self, agent_id: str, holding: Holding) -> None:
         token = f"repair-{secrets.token_hex(8)}"

@@ -1,0 +1,9 @@
+"""Random numbers for pauses, so that those who collided do not collide again.
+
+A generator of its own: programs and tests that seed `random` get the same numbers whatever the threads of dcf do.
+"""
+
+import random
+from typing import Final
+
+JITTER: Final = random.Random()  # nosec B311 # noqa: S311 - pauses, not secrets
