@@ -12,6 +12,7 @@ from rich.text import Text
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, OptionalRun, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
+from dcf.cli.lifecycle import BEFORE, RequestId
 from dcf.cli.text import clean, json_text
 from dcf.cli.views import console, print_wrapped, say
 from dcf.errors import InvalidArgument
@@ -32,9 +33,6 @@ As = Annotated[str | None, typer.Option("--as", help="Who answers; your user nam
 Group = Annotated[str | None, typer.Option("--group", help="The group that you answer for.")]
 Epoch = Annotated[
     int | None, typer.Option("--epoch", help="Only if the state still has this epoch, as `dcf inbox --json` tells it.")
-]
-RequestId = Annotated[
-    str | None, typer.Option("--request-id", help="An id of your own: repeated with it, the command is applied once.")
 ]
 
 
@@ -170,7 +168,7 @@ def _answer(
     if as_json:
         typer.echo(json_text(told, indent=2))
         return
-    again = ", by an earlier command with this --request-id" if done.repeated else ""
+    again = BEFORE if done.repeated else ""
     typer.echo(
         f"{clean(told['answered_by'])} answered {clean(told['state'])} of {clean(run)}: {clean(told['choice'])}{again}."
         f" The run is {clean(told['run_status'])}; `dcf show {clean(run)}` shows it."

@@ -7,7 +7,7 @@ import typer
 from dcf.cli import opening, panels
 from dcf.cli.arguments import JsonFlag, RunArgument
 from dcf.cli.authorship import accepted, by_the_local_user
-from dcf.cli.lifecycle import Reason, RequestId
+from dcf.cli.lifecycle import BEFORE, Reason, RequestId
 from dcf.cli.text import clean, json_text
 
 
@@ -41,7 +41,7 @@ def send_signal(
     if as_json:
         typer.echo(json_text(told, indent=2))
         return
-    again = ", by an earlier command with this --request-id" if answer.repeated else ""
+    again = BEFORE if answer.repeated else ""
     if told["kept"]:
         typer.echo(f"{clean(name)} is kept{again}. {clean(told['next'])}")
     else:

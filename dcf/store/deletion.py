@@ -9,12 +9,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from dcf.core.access import KEY_CALLER
-from dcf.core.catalog import Facet, agents_ever, facets_of
-from dcf.core.model import RunStatus
+from dcf.core.catalog import agents_ever
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
 from dcf.store.expiring import Expiring, forgotten
-from dcf.store.index import UNLIST
+from dcf.store.index import STATUS_LISTS, UNLIST, lists_of
 from dcf.store.key_kinds import KEY_KINDS
 from dcf.store.keys import RunKeys
 from dcf.store.people_keys import asked_in
@@ -60,15 +59,13 @@ class Deletion:
         """Take a run that is gone off the lists that every run is on, unless it is being created anew."""
         (now,) = self._connections.send(("TIME",))
         before = int(now[0]) * SECOND - _BEING_CREATED
-        indexes = (keys.RUNS, keys.LIVE, keys.due(workflow_id), keys.STUCK, *_STATUS_LISTS)
+        indexes = (keys.RUNS, keys.LIVE, keys.due(workflow_id), keys.STUCK, *STATUS_LISTS)
         self._connections.send(*(("EVAL", UNLIST, 1, index, workflow_id, before) for index in indexes))
 
     def _unlisted(self, workflow_id: str, meta: Mapping[str, Json]) -> Iterator[Command]:
-        faceted = {keys.runs_by(facet, value) for facet, value in facets_of(meta)}
-        for index in (*_STATUS_LISTS, *sorted(faceted.difference(_STATUS_LISTS)), keys.STUCK, keys.LIVE, keys.RUNS):
+        for index in lists_of(meta):
             yield ("ZREM", index, workflow_id)
         for agent in agents_ever(meta):
-            yield ("ZREM", keys.runs_by(Facet.AGENT, agent), workflow_id)
             yield ("ZREM", keys.assigned(agent), workflow_id)
         yield ("ZREM", keys.due(workflow_id), workflow_id)
         yield ("DEL", keys.workers(workflow_id), asked_in(workflow_id))
@@ -76,9 +73,6 @@ class Deletion:
         creator = meta.get("created_by")
         if isinstance(creator, str) and creator.startswith(KEY_CALLER):
             yield forget_run(creator.removeprefix(KEY_CALLER), workflow_id)
-
-
-_STATUS_LISTS: Final = tuple(keys.runs_by("status", status) for status in RunStatus)
 
 
 def _parted(run: RunKeys, found: Sequence[str]) -> tuple[list[str], list[str]]:

@@ -9,12 +9,11 @@ whether the run's meta is there. Decides nothing: `core/retention.py` does.
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from dcf.core.catalog import Facet, agents_ever, facets_of
-from dcf.core.model import RunStatus
+from dcf.core.catalog import agents_ever
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
 from dcf.store.documents import micros
-from dcf.store.index import UNLIST
+from dcf.store.index import UNLIST, lists_of
 from dcf.store.keys import RunKeys
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json, dump, load
@@ -26,7 +25,6 @@ _GONE: Final = -2
 """Reply of PTTL for a key that is not there."""
 
 _LISTED_BY: Final = ("workflow_name", "workflow_version", "definition_sha256", "tags", "parent")
-_EVERY_STATUS: Final = tuple(keys.runs_by(Facet.STATUS, status) for status in RunStatus)
 
 
 class Expiring:
@@ -75,9 +73,7 @@ def _entry(workflow_id: str, meta: Mapping[str, Json]) -> str:
 
 def _unlisted(workflow_id: str, meta: Mapping[str, Json], at: int) -> Iterator[Command]:
     """Yield the commands that take a run off all lists, unless another of its id was created since it expired."""
-    faceted = [keys.runs_by(facet, value) for facet, value in facets_of(meta)]
-    by_agent = [keys.runs_by(Facet.AGENT, agent) for agent in agents_ever(meta)]
-    for index in (*_EVERY_STATUS, *faceted, *by_agent, keys.STUCK, keys.LIVE, keys.RUNS):
+    for index in lists_of(meta):
         yield ("EVAL", UNLIST, 1, index, workflow_id, at)
     for agent in agents_ever(meta):
         yield ("EVAL", UNLIST, 1, keys.assigned(agent), workflow_id, at // SECOND)

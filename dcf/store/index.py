@@ -3,14 +3,17 @@
 They are not part of a run's transaction. The entry is written just before the commit (`writing`), so one may be stale.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
+from dcf.core.catalog import Facet, agents_ever, facets_of
+from dcf.core.model import RunStatus
 from dcf.store import keys
 from dcf.store.connection import Command, Connection, Connections, checked, exchange
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import attention_commands, read_attention
 from dcf.values.instants import SECOND
+from dcf.values.json_text import Json
 
 _PAGE: Final = 500
 _BEING_CREATED: Final = 60 * SECOND
@@ -24,6 +27,15 @@ end
 return 0
 """
 """Lua script that removes a name from an index if its entry is older than the given score."""
+
+STATUS_LISTS: Final = tuple(keys.runs_by(Facet.STATUS, status) for status in RunStatus)
+
+
+def lists_of(meta: Mapping[str, Json]) -> tuple[str, ...]:
+    """Return every list that a run with this meta document may be on, each once; that of all runs is the last."""
+    faceted = [keys.runs_by(facet, value) for facet, value in facets_of(meta)]
+    by_agent = [keys.runs_by(Facet.AGENT, agent) for agent in agents_ever(meta)]
+    return tuple(dict.fromkeys((*STATUS_LISTS, *faceted, *by_agent, keys.STUCK, keys.LIVE, keys.RUNS)))
 
 
 class RunIndex:
