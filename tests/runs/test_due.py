@@ -1,7 +1,7 @@
 """The clock finds every run that needs it by an index of due times, and what it costs follows what is due."""
 
 from dcf.core.answers import Leased
-from dcf.store import keys
+from dcf.store import keys, schedule_keys
 from dcf.store.connection import Connections, exchange
 from dcf.store.writing import due_command
 from dcf.values.instants import SECOND
@@ -120,6 +120,8 @@ def test_a_commit_that_wrote_its_time_before_the_clock_looked_is_not_applied(rea
 
 def test_a_look_asks_the_same_however_many_runs_wait(counting: CountingPool, onlooker: Connections) -> None:
     world = World(connections=Connections(counting), onlooker=onlooker)
+    # What other tests left due, such as a damaged run, would be looked at each time.
+    world.ask("DEL", keys.LIVE, schedule_keys.SCHEDULES, *keys.every_due())
     quiet = [["TIME", "GET"], ["SET"], ["ZRANGE"] * (len(keys.every_due()) + 1)]
 
     def asked() -> list[list[str]]:
