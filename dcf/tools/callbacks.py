@@ -52,7 +52,7 @@ class TaskAnswered(Answer):
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskSuccess,
     answer=TaskAnswered,
 )
@@ -76,7 +76,7 @@ class SendTaskFailure(Arguments):
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskFailure,
     answer=TaskAnswered,
 )
@@ -101,7 +101,7 @@ class TaskAlive(TaskAnswered):
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskHeartbeat,
     answer=TaskAlive,
 )

@@ -32,6 +32,7 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse
@@ -180,16 +181,28 @@ class UpdateWorkflowControlPlane(Arguments):
     claim_next: bool = Field(
         default=False, description="When completing: also lease the next state for me, if it is assigned to me."
     )
-    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the lease's owner.")
+    owner_agent_id: AgentId | None = Field(
+        default=None, description="Your agent id; default: the lease's owner.", json_schema_extra=UNLISTED
+    )
     lease_ttl_s: Ttl | None = Field(default=None, description="Seconds of the lease claimed by claim_next.")
-    attempts_increment: int | None = Field(default=None, ge=0, le=100, description="Add to attempts.")
-    set_started_at: bool = Field(default=False, description="Set started_at to now.")
-    set_finished_at: bool = Field(default=False, description="Set finished_at to now; completing does it by itself.")
+    attempts_increment: int | None = Field(
+        default=None, ge=0, le=100, description="Add to attempts.", json_schema_extra=UNLISTED
+    )
+    set_started_at: bool = Field(default=False, description="Set started_at to now.", json_schema_extra=UNLISTED)
+    set_finished_at: bool = Field(
+        default=False, description="Set finished_at to now; completing does it by itself.", json_schema_extra=UNLISTED
+    )
     request_id: str | None = Field(
-        default=None, min_length=1, max_length=200, description="Makes a partial write repeatable: same id, once."
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Makes a partial write repeatable: same id, once.",
+        json_schema_extra=UNLISTED,
     )
     output_ttl_secs: int | None = Field(
-        default=None, description="Refused: outputs live as long as their run (expiry_secs at creation)."
+        default=None,
+        description="Refused: outputs live as long as their run (expiry_secs at creation).",
+        json_schema_extra=UNLISTED,
     )
 
 

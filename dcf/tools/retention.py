@@ -36,7 +36,7 @@ class RunDeleted(Answer):
 @tool(
     toolset="operations",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=DeleteRun,
     answer=RunDeleted,
     destructive=True,

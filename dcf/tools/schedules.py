@@ -83,7 +83,7 @@ class ScheduleShown(Answer):
 @tool(
     toolset="schedules",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=CreateSchedule,
     answer=ScheduleShown,
     audit=(*_AUDITED, "cron", "every_s", "definition"),
@@ -148,7 +148,7 @@ class SchedulesListed(Answer):
 @tool(
     toolset="schedules",
     scope=Scope.READ,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=ListSchedules,
     answer=SchedulesListed,
     read_only=True,
@@ -193,7 +193,7 @@ class ScheduleOperated(ScheduleShown):
 @tool(
     toolset="schedules",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=OperateSchedule,
     answer=ScheduleOperated,
     audit=(*_AUDITED, "action", "workflow_id"),
@@ -238,7 +238,7 @@ class ScheduleDeleted(Answer):
 @tool(
     toolset="schedules",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=DeleteSchedule,
     answer=ScheduleDeleted,
     destructive=True,

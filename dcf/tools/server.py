@@ -43,7 +43,7 @@ from dcf.tools.profiles import select_tools
 from dcf.tools.pulse import keep_pulse
 from dcf.tools.readiness import Readiness
 from dcf.tools.registry import ToolSpec
-from dcf.tools.schemas import answer_of, parameters_of
+from dcf.tools.schemas import listed_of
 from dcf.tools.task_token_routes import task_token_routes
 
 _PATH = "/mcp"
@@ -84,7 +84,7 @@ class RegisteredTool(Tool):
 def build_server(application: Application, *, protected_url: str | None = None) -> MCPServer[None]:
     """Return the MCP server of this process: for the local user, or at a protected URL for callers with a key."""
     settings = application.settings
-    specs = select_tools(settings.toolsets, read_only=settings.read_only, profile=settings.profile)
+    specs = select_tools(settings.toolsets, read_only=settings.read_only)
     who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
     meter = meter_of(settings)
     watch = None if protected_url is None else KeyWatch(application.keys)
@@ -112,7 +112,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
         log_level="WARNING",
         middleware=[
             Metering((spec.name for spec in specs), who_calls),
-            ToolList(specs, who_calls),
+            ToolList(specs, who_calls, settings.profile),
             *([] if watch is None else [WatchedStreams(watch, who_calls)]),
         ],
         auth=None if protected_url is None else auth_settings(protected_url),
@@ -191,20 +191,24 @@ def _registered(
         title=None,
         context_kwarg=None,
         description=spec.description,
-        parameters=parameters_of(spec),
-        fn_metadata=FuncMetadata(arg_model=ArgModelBase, output_schema=answer_of(spec)),
+        parameters=listed_of(spec),
+        fn_metadata=FuncMetadata(arg_model=ArgModelBase),
         is_async=True,
-        annotations=ToolAnnotations(
-            read_only_hint=spec.read_only,
-            destructive_hint=spec.destructive,
-            idempotent_hint=spec.idempotent,
-            open_world_hint=False,
-        ),
+        annotations=_hints(spec),
         spec=spec,
         application=application,
         who_calls=who_calls,
         meter=meter,
         watch=watch,
+    )
+
+
+def _hints(spec: ToolSpec) -> ToolAnnotations:
+    """Return what the tool may do, without what is so by default or follows from its being read-only."""
+    if spec.read_only:
+        return ToolAnnotations(read_only_hint=True, open_world_hint=False)
+    return ToolAnnotations(
+        destructive_hint=spec.destructive, idempotent_hint=True if spec.idempotent else None, open_world_hint=False
     )
 
 

@@ -25,6 +25,7 @@ from dcf.tools.registry import (
     refuse_other,
     tool,
 )
+from dcf.tools.unlisted import UNLISTED
 from dcf.validation.schema import configured_schema
 from dcf.validation.verdict import EXIT_CODES, found
 
@@ -46,7 +47,9 @@ class ValidateSkillManifest(Arguments):
         description="The manifest: an object, JSON text, a skill:// name, or a file's path.",
         examples=["skill://calculate.pricing@0.1.0"],
     )
-    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
+    schema_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
+    )
 
 
 class SkillManifestValidated(Answer):
@@ -63,7 +66,7 @@ class SkillManifestValidated(Answer):
 @tool(
     toolset="skills",
     scope=Scope.READ,
-    profiles=("planner",),
+    profiles=("operator",),
     arguments=ValidateSkillManifest,
     answer=SkillManifestValidated,
     read_only=True,
@@ -102,9 +105,14 @@ class GetSkillset(Arguments):
     """
 
     manifests_dir: str | None = Field(
-        default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory of manifests")
+        default=None,
+        max_length=1000,
+        description=ONLY_CONFIGURED.format("directory of manifests"),
+        json_schema_extra=UNLISTED,
     )
-    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
+    schema_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
+    )
     include_previews: bool = Field(default=True, description="Show the beginning of each skill's directives.")
     preview_chars: int | None = Field(
         default=None, ge=1, le=10_000, description="Length of the previews in characters (1 to 10000)."
@@ -116,8 +124,12 @@ class GetSkillset(Arguments):
 class GetSkillsetFromCatalog(Arguments):
     """Get the skills that a catalogue names, where only some of all manifests are meant for you."""
 
-    catalog_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("catalogue"))
-    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
+    catalog_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("catalogue"), json_schema_extra=UNLISTED
+    )
+    schema_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
+    )
     include_previews: bool = Field(default=True, description="Show the beginning of each skill's directives.")
     preview_chars: int | None = Field(
         default=None, ge=1, le=10_000, description="Length of the previews in characters (1 to 10000)."
@@ -154,7 +166,7 @@ def get_skillset(app: Application, args: GetSkillset) -> SkillsetAnswer:
 @tool(
     toolset="skills",
     scope=Scope.READ,
-    profiles=("planner",),
+    profiles=("operator",),
     arguments=GetSkillsetFromCatalog,
     answer=SkillsetAnswer,
     read_only=True,

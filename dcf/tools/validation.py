@@ -9,6 +9,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.data import find_directory
 from dcf.tools.registry import ONLY_CONFIGURED, Answer, Arguments, JsonObject, refuse_other, tool
+from dcf.tools.unlisted import UNLISTED
 from dcf.validation import Validation, validate_document
 from dcf.validation.schema import SCHEMA_NAME, configured_schema, read_schema
 from dcf.validation.verdict import EXIT_CODES
@@ -36,12 +37,20 @@ class ValidateWorkflow(Arguments):
     """
 
     workflow_json: JsonObject = Field(description="The workflow document: an object, or JSON text.", examples=[_VALID])
-    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
+    schema_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
+    )
     imports_base_dir: str | None = Field(
-        default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory for af_imports")
+        default=None,
+        max_length=1000,
+        description=ONLY_CONFIGURED.format("directory for af_imports"),
+        json_schema_extra=UNLISTED,
     )
     skills_base_dir: str | None = Field(
-        default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory for skill_imports")
+        default=None,
+        max_length=1000,
+        description=ONLY_CONFIGURED.format("directory for skill_imports"),
+        json_schema_extra=UNLISTED,
     )
 
 
