@@ -16,7 +16,7 @@ from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import refuse_excess
 
 _CALL: Final = "tools/call"
-_REFUSED: Final = -32029
+REFUSED: Final = -32029
 """JSON-RPC code of a refused request, of the range that is left to servers."""
 
 _STREAM: Final = "subscriptions/listen"
@@ -37,7 +37,7 @@ class Metering:
                 refuse_excess(self._who_calls())
             except RateLimited as error:
                 told = {"code": error.code, "retry_after_s": error.retry_after_s, "hint": error.hint}
-                raise MCPError(_REFUSED, f"{error.code}: {error.message}", told) from None
+                raise MCPError(REFUSED, f"{error.code}: {error.message}", told) from None
         return await call_next(ctx)
 
 

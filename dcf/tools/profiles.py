@@ -49,7 +49,10 @@ PROFILES: Final[Mapping[str, frozenset[str] | None]] = {
 """The names of the tools in each profile; None means all tools."""
 
 AUTO: Final = "auto"
-"""The setting that leaves the profile to the caller's scopes."""
+"""The setting that leaves the profile to the request and to the caller's scopes."""
+
+HEADER: Final = "x-dcf-profile"
+"""The HTTP header by which a client chooses a profile: for a server whose tools several kinds of agents share."""
 
 _SUGGESTED: Final[Mapping[Scope, str]] = {
     Scope.ADMIN: _ALL,
@@ -61,14 +64,16 @@ _SUGGESTED: Final[Mapping[Scope, str]] = {
 """Which profile a scope suggests; of several the first."""
 
 
-def listed_for(caller: Caller, profile: str) -> frozenset[str] | None:
+def listed_for(caller: Caller, profile: str, wanted: str | None = None) -> frozenset[str] | None:
     """Return the names of the tools that this caller is shown, None for all that it may call.
 
-    Without a profile its scopes decide; a key that may only read is shown what an operator reads. The local user is
-    shown everything.
+    Without a profile of the server the one counts that the request wants, if it exists, then the caller's scopes. A key
+    that may only read is shown what an operator reads, the local user everything.
     """
     if profile != AUTO:
         return PROFILES[profile]
+    if wanted is not None and wanted in PROFILES:
+        return PROFILES[wanted]
     if caller.local:
         return None
     return PROFILES[next((name for scope, name in _SUGGESTED.items() if scope in caller.scopes), "operator")]

@@ -38,10 +38,12 @@ from dcf.tools.http_bodies import LimitedBodies, PlainFraming, body_budget
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter, meter_of
 from dcf.tools.listing import ToolList
+from dcf.tools.mcp_server import ControlPlaneServer
 from dcf.tools.middleware import Metering, WatchedStreams
 from dcf.tools.profiles import select_tools
 from dcf.tools.pulse import keep_pulse
 from dcf.tools.readiness import Readiness
+from dcf.tools.reading import Reading
 from dcf.tools.registry import ToolSpec
 from dcf.tools.schemas import listed_of
 from dcf.tools.task_token_routes import task_token_routes
@@ -102,7 +104,8 @@ def build_server(application: Application, *, protected_url: str | None = None) 
                 with anyio.CancelScope(shield=True):
                     await application.reader.close()
 
-    return MCPServer(
+    return ControlPlaneServer(
+        Reading(application, who_calls, meter),
         name="dcf",
         title="dcf control plane",
         instructions=" ".join(INSTRUCTIONS.split()),
