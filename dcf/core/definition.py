@@ -3,7 +3,7 @@
 Knows nothing of runs: one definition may be run many times.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeGuard
 
@@ -121,7 +121,7 @@ def read_definition(document: Json) -> Definition:
         version=_text(document, "version"),
         machine=machine,
         skills={name: _skills(state) for name, state in worked.items()},
-        stateful=_is_stateful(asl),
+        stateful=_is_stateful(asl, machine),
         revisits=_revisits(machine),
         takes_signals=_has(machine, "signal"),
         starts_children=_has(machine, "child"),
@@ -195,17 +195,25 @@ def _revisits(machine: Machine) -> bool:
     return any(_is_retried(state) or any(map(_revisits, nested)) for state, nested in scopes if nested)
 
 
-def _is_stateful(asl: Json) -> bool:
-    text = str(asl)
-    return any(mark in text for mark in _STATEFUL)
+def _is_stateful(asl: Json, machine: Machine) -> bool:
+    """Look for marks in the text of the machine; those in Instructions are read when they are shown, not by a run."""
+    text, told = str(asl), [repr(one) for one in _instructions_of(machine)]
+    return any(mark in text and text.count(mark) > sum(one.count(mark) for one in told) for mark in _STATEFUL)
+
+
+def _instructions_of(machine: Machine) -> Iterator[str]:
+    for _, state in every_state(machine):
+        if isinstance(state, Task) and state.brief is not None and state.brief.instructions is not None:
+            yield state.brief.instructions.text
 
 
 def _skills(task: Task) -> tuple[str, ...]:
+    """Return the skills of a Task and of its binding, each once."""
     found = (task.agent_binding or {}).get("skills")
-    return tuple(skill for skill in found if isinstance(skill, str)) if isinstance(found, list) else ()
+    bound = [skill for skill in found if isinstance(skill, str)] if isinstance(found, list) else []
+    return tuple(dict.fromkeys((*bound, *(() if task.brief is None else task.brief.skills))))
 
 
 def _text(document: Mapping[str, Json], name: str) -> str | None:
     value = document.get(name)
     return value if isinstance(value, str) and value else None
-

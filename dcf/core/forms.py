@@ -1,4 +1,4 @@
-"""The forms in which a workflow may be given: a document with a machine (`asl`), a bare machine, a list of `steps`. Pure.
+"""The forms in which a workflow may be given: a document with a machine (`asl`), a bare machine, `steps`. Pure.
 
 All of them become a document, whose machine `asl_of` returns. What a form does not have is defaulted, and `defaults_of`
 says so to the caller.
@@ -16,7 +16,15 @@ DEFAULT_NAME: Final = "unnamed-workflow"
 
 _FACTS: Final = frozenset(
     {
-        *("workflow_id", "workflow_name", "workflowName", "version", "workflow_schema_version", "description", "author"),
+        *(
+            "workflow_id",
+            "workflow_name",
+            "workflowName",
+            "version",
+            "workflow_schema_version",
+            "description",
+            "author",
+        ),
         *("tags", "created_at", "updated_at", "workflow_input_schema", "af_imports", "skill_imports", "agents"),
     }
 )

@@ -101,4 +101,3 @@ def inside(workflow_id: str, scope: str) -> Step:
         arguments={"workflow_id": workflow_id, "inside": scope},
         why="It lists the states inside with attempts, errors and outputs, ended ones too.",
     )
-
