@@ -22,7 +22,7 @@ _STREAM_ID_LIMIT = 2**64
 
 _OWED: Final = "Nothing is to be done: what is owed is delivered by itself."
 _HINTS: Final[Mapping[Undelivered | None, str]] = {
-    None: "Assign an agent in meta.agents; what is owed is delivered by itself afterwards.",
+    None: "Assign an agent as `next` says; what is owed is delivered by itself afterwards.",
     Undelivered.UNKNOWN_AGENT: "Call create_worker_agents again: it makes agents that are gone again, and tells them.",
 }
 
@@ -242,7 +242,7 @@ def _shown(target: Target) -> dict[str, Json]:
 def _target_error(target: Target) -> str | None:
     if target.sent or target.skipped_not_ready:
         return None
-    return target.delivery.error or f"No agent_id in meta.agents for state '{target.state}'."
+    return target.delivery.error or f"No agent_id in meta.agents for state '{name_of(target.state or '')}'."
 
 
 def _not_delivered(failed: list[Target]) -> dict[str, Json]:

@@ -19,6 +19,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     execution,
     files,
     health,
+    language,
     leases,
     lifecycle,
     notification,

@@ -46,6 +46,7 @@ Profile = Literal["worker", "planner", "operator", "person"]
 
 WorkflowId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the run.", examples=["order-42"])]
 AgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Your agent id.", examples=["pricing-1"])]
+OtherAgentId = Annotated[str, Field(pattern=ID_PATTERN, description="Id of the agent.", examples=["pricing-1"])]
 StateName = Annotated[
     str,
     Field(

@@ -69,6 +69,7 @@ def validate_given(
         warnings=(*verdict.warnings, *(() if warning is None else (warning,))),
         defaulted=(*_head_told(given), *_agents_told(document, tasks, agents)),
         open_tasks=open_tasks,
+        has_templates=any(_asks_for_template(task) for name, task in tasks.items() if name not in agents),
     )
     return _as_given(verdict) if is_bare(given) else verdict
 
@@ -101,6 +102,11 @@ def _lacks_agent(task: Mapping[str, Json]) -> bool:
     """Return True for a Task whose binding names nobody; one of the wrong form is left to the schema."""
     binding = task.get(_BINDING, {})
     return isinstance(binding, dict) and _REFERENCES.isdisjoint(binding)
+
+
+def _asks_for_template(task: Mapping[str, Json]) -> bool:
+    binding = task.get(_BINDING)
+    return isinstance(binding, dict) and "agent_template_ref" in binding
 
 
 def _with_agents(document: dict[str, Json]) -> dict[str, Json]:

@@ -52,6 +52,7 @@ class Validation:
     """All findings of a document; the exit code is that of the first stage with a finding.
 
     `defaulted` is what the document leaves open and a run would take instead, `open_tasks` are Tasks without an agent.
+    `has_templates`: agents are to be made for some of its Tasks.
     """
 
     problems: tuple[Finding, ...] = ()
@@ -61,6 +62,7 @@ class Validation:
     graph: Mapping[str, Json] = field(default_factory=dict)
     defaulted: tuple[str, ...] = ()
     open_tasks: tuple[str, ...] = ()
+    has_templates: bool = False
 
     @property
     def ok(self) -> bool:
