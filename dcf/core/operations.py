@@ -104,4 +104,3 @@ def read_run_receipt(document: Json) -> RunReceipt | None:
         case {"of": str(content), "at": int(at), "answer": dict(answer)}:
             return RunReceipt(content=content, at=at, answer=answer)
     return None
-
