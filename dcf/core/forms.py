@@ -64,10 +64,10 @@ def asl_of(document: dict[str, Any]) -> Json:
     return _chain({_step_name(step, number): step for number, step in enumerate(steps, 1)}, steps)
 
 
-def defaults_of(document: Mapping[str, Json]) -> Iterator[str]:
-    """Yield what a document leaves open and what stands there instead, as `field: value`."""
+def defaults_of(document: Mapping[str, Json], name: str = DEFAULT_NAME) -> Iterator[str]:
+    """Yield what a workflow leaves open and what stands there instead, as `field: value`; `name` is its default."""
     if not _has_text(document, "workflow_name") and not _has_text(document, "workflowName"):
-        yield f"workflow_name: {DEFAULT_NAME}"
+        yield f"workflow_name: {name}"
     if not _has_text(document, "version"):
         yield "version: none; the document is kept under its hash"
     steps = document.get("steps") if is_linear(document) else None

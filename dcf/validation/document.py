@@ -117,7 +117,7 @@ def is_document(definition: Json) -> bool:
 def _binds_agents(document: Json) -> bool:
     if not isinstance(document, dict) or is_linear(document) or _MARKS_OF_A_DOCUMENT.isdisjoint(document):
         return False
-    return not _is_named_machine(document) or has_binding(document["asl"])
+    return not is_named_machine(document) or has_binding(document["asl"])
 
 
 def has_binding(machine: Json) -> bool:
@@ -134,7 +134,7 @@ def has_binding(machine: Json) -> bool:
     return False
 
 
-def _is_named_machine(document: Mapping[str, Json]) -> bool:
+def is_named_machine(document: Mapping[str, Json]) -> bool:
     """Return True for a machine with some facts about it, but not all that a document has, and nothing imported."""
     return "asl" in document and document.keys() <= _ABOUT_A_MACHINE and not document.keys() >= _OF_EVERY_DOCUMENT
 
@@ -147,7 +147,7 @@ def _machine_verdict(machine: Json) -> Validation:
         except InvalidDefinition as error:
             problems = [found("static", one.path, one.code, one.message, one.hint) for one in error.problems]
             return Validation(problems=tuple(problems))
-    is_named = isinstance(machine, dict) and _is_named_machine(machine)
+    is_named = isinstance(machine, dict) and is_named_machine(machine)
     problems, doubts, summary = check_graph(machine["asl"], "/asl") if is_named else check_graph(machine)
     names = _names(machine) if is_named else []
     return Validation(problems=in_order([*names, *problems]), warnings=tuple(doubts), graph=summary)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from dcf.core.bindings import bound_agents, reference_ids
-from dcf.core.forms import as_workflow, asl_of, defaults_of, is_bare, is_linear
+from dcf.core.forms import DEFAULT_NAME, as_workflow, asl_of, defaults_of, is_bare, is_linear
 from dcf.errors import InvalidDefinition
-from dcf.validation.document import has_binding, judge, read_text
+from dcf.validation.document import has_binding, is_named_machine, judge, read_text
 from dcf.validation.references import is_worked, tasks_of
 from dcf.validation.schema import schema_text
 from dcf.validation.verdict import Validation, found
@@ -34,6 +34,7 @@ _NO_MACHINE: Final = {"StartAt": "A", "States": {"A": {"Type": "Succeed"}}}
 def validate_given(
     workflow: Json,
     *,
+    name: str = DEFAULT_NAME,
     assigned: Json = None,
     imports_base_dir: Path,
     skills_base_dir: Path,
@@ -42,8 +43,8 @@ def validate_given(
 ) -> Validation:
     """Validate a workflow in any form, given as JSON text or as a native value.
 
-    `assigned` says who does what, as when a run is started; raise InvalidArgument if it cannot. Agent files are
-    searched in `imports_base_dir`, then in `agents_dir`.
+    `name` is that of a workflow without one. `assigned` says who does what, as when a run is started; raise
+    InvalidArgument if it cannot. Agent files are searched in `imports_base_dir`, then in `agents_dir`.
     """
     given, refusal = read_text(workflow)
     if refusal is not None:
@@ -67,7 +68,7 @@ def validate_given(
     verdict = replace(
         verdict,
         warnings=(*verdict.warnings, *(() if warning is None else (warning,))),
-        defaulted=(*_head_told(given), *_agents_told(document, tasks, agents)),
+        defaulted=(*_head_told(given, name), *_agents_told(document, tasks, agents)),
         open_tasks=open_tasks,
         has_templates=any(_asks_for_template(task) for name, task in tasks.items() if name not in agents),
     )
@@ -82,8 +83,9 @@ def _judged(
     if has_binding(asl):
         document = _with_agents(document | {"asl": _all_bound(asl)})
         return judge(document, _HEAD | document, places, schema)
-    in_form = _HEAD | document
-    return judge(document, in_form | {"asl": _NO_MACHINE} if isinstance(asl, dict) else in_form, places, schema)
+    own = {} if is_named_machine(document) else document
+    in_form = _HEAD | own | {"asl": _NO_MACHINE} if isinstance(asl, dict) else _HEAD | document
+    return judge(document, in_form, places, schema)
 
 
 def _all_bound(part: Json) -> Json:
@@ -123,13 +125,18 @@ def _with_agents(document: dict[str, Json]) -> dict[str, Json]:
 
 
 def _as_given(verdict: Validation) -> Validation:
-    """Return the verdict about a bare machine, with the paths that its parts have in it."""
-    problems = tuple(replace(one, path=_own(one.path)) for one in verdict.problems)
+    """Return the verdict about a bare machine, with the paths that its parts have in it.
+
+    It cannot import the templates and skills that it names, so what is not found is a warning.
+    """
+    found_here = tuple(replace(one, path=_own(one.path)) for one in verdict.problems)
+    problems = tuple(one for one in found_here if one.stage != "references")
+    lost = tuple(f"{one.path}: {one.message}" for one in found_here if one.stage == "references")
     return replace(
         verdict,
         problems=problems,
         schema_errors=tuple(schema_text(one) for one in problems if one.stage == "schema"),
-        warnings=tuple(one.removeprefix(_INSIDE) for one in verdict.warnings),
+        warnings=(*(one.removeprefix(_INSIDE) for one in verdict.warnings), *lost),
     )
 
 
@@ -138,10 +145,10 @@ def _own(path: str) -> str:
     return path.removeprefix(_INSIDE) if is_inside else path
 
 
-def _head_told(given: Mapping[str, Json]) -> Iterator[str]:
+def _head_told(given: Mapping[str, Json], name: str) -> Iterator[str]:
     if "workflow_id" not in given:
         yield "workflow_id: a new one for each run"
-    yield from defaults_of(given)
+    yield from defaults_of(given, name)
 
 
 def _agents_told(
