@@ -15,8 +15,9 @@ check: ## lint, types, layers
 format:
 	$(PYTHON) -m ruff format . && $(PYTHON) -m ruff check --fix .
 
-reference: ## docs/tools.md, after a wanted change of a tool
+reference: ## docs/tools.md and docs/language.md, after a wanted change of a tool or of the language page
 	$(PYTHON) -m dcf.tools.reference > docs/tools.md
+	$(PYTHON) -m dcf language > docs/language.md
 
 bench: ## table and figures in benchmarks/results/
 	$(PYTHON) -m benchmarks && $(PYTHON) -m benchmarks --fsync always

@@ -1,6 +1,6 @@
 """Tools on agents: create the agents of a run, find one by name, delete one."""
 
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -10,13 +10,12 @@ from dcf.data import find_directory
 from dcf.errors import Conflict, InvalidArgument, PlatformUnavailable, UnknownRun
 from dcf.tools.callers import current_caller, require, require_planner
 from dcf.tools.registry import (
-    ID_PATTERN,
     ONLY_CONFIGURED,
-    AgentId,
     Answer,
     Arguments,
     JsonArray,
     JsonObject,
+    OtherAgentId,
     WorkflowId,
     refuse_other,
     tool,
@@ -223,7 +222,7 @@ class DeleteAgent(Arguments):
     agent_name: str | None = Field(
         default=None, min_length=1, max_length=200, description="The agent's exact name; one agent must have it."
     )
-    agent_id: AgentId | None = Field(default=None, description="The agent's id, instead of its name.")
+    agent_id: OtherAgentId | None = Field(default=None, description="Its id, instead of its name.")
 
 
 class AgentDeleted(Answer):
@@ -268,7 +267,7 @@ def _refuse_foreign(app: Application, agent_id: str, what: str) -> None:
 class RemoveToolReturnLimits(Arguments):
     """Lift the limit on how much text an agent's tools may return, when their answers come cut off."""
 
-    agent_id: Annotated[str, Field(pattern=ID_PATTERN, description="Id of the agent.", examples=["pricing-1"])]
+    agent_id: OtherAgentId
 
 
 class LimitsRemoved(Answer):

@@ -29,6 +29,7 @@ from dcf.tools.argument_checks import check_arguments, check_at_once
 from dcf.tools.callers import calling, scope_hint
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter
+from dcf.tools.planner_steps import describe_language
 from dcf.tools.registry import Answer, Arguments, ToolSpec, printable
 from dcf.values.json_text import Json, dump
 from dcf.values.names import escaped
@@ -202,6 +203,7 @@ def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> 
     answer = spec.answer(error=told, code=error.code, hint=hint, retry_after_s=wait, **_echo(spec, arguments))
     payload = answer.payload()
     if isinstance(error, InvalidDefinition):
+        payload["next"] = [describe_language().as_json()]
         payload["problems"] = [
             {
                 "path": escaped(found.path, _LONGEST_PATH),

@@ -16,7 +16,8 @@ from dcf.core.progress import Update
 from dcf.core.provenance import mark_of_input, marked
 from dcf.core.scopes import entry_epoch_of, with_scopes
 from dcf.errors import InvalidArgument
-from dcf.runs.standing import known, summary_of_run
+from dcf.runs.standing import RunView, known, summary_of_run
+from dcf.tools import planner_steps
 from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (
     STATE_PATTERN,
@@ -38,6 +39,9 @@ from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
+
+_SCOPES_NAMED = 2
+"""Maps and Parallels of which an answer says how their insides are read."""
 
 _STATUS_WORDS = {
     "pending": Status.PENDING,
@@ -109,7 +113,7 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
     meta = (summary_of_run(run) if args.summary else dict(run.document)) if args.include_meta else None
     states = _states(app, args, named, Room(app.settings.max_result_bytes, meta))
     return ControlPlaneRead(
-        status=f"Run '{args.workflow_id}' is {run.word}.",
+        status=_standing(run),
         workflow_id=args.workflow_id,
         meta=meta,
         states=states.documents,
@@ -118,7 +122,28 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
         readiness=states.readiness if args.compute_readiness else None,
         provenance=marked("the agents of this run"),
         next_cursor=states.next_cursor,
+        next=_look(app, args, run),
     )
+
+
+def _standing(run: RunView) -> str:
+    """Return the sentence about the run as a whole."""
+    run_id = run.document["workflow_id"]
+    if run.status is RunStatus.RUNNING and not run.meta.is_started:
+        return f"Run '{run_id}' is created and not started: notify_next_worker_agent starts it."
+    return f"Run '{run_id}' is {run.word}."
+
+
+def _look(app: Application, args: ReadWorkflowControlPlane, run: RunView) -> list[dict[str, Any]] | None:
+    """Return the calls that show more: those that start the run, and the insides of its Maps and Parallels."""
+    if args.inside is not None or args.states_json or args.cursor is not None:
+        return None
+    machine = app.control_plane.run(args.workflow_id).definition.machine
+    scopes = [name for name, state in machine.states.items() if state.machines][:_SCOPES_NAMED]
+    waits = run.status is RunStatus.RUNNING and not run.meta.is_started
+    steps = [planner_steps.start(args.workflow_id)] if waits else []
+    steps += [planner_steps.inside(args.workflow_id, scope) for scope in scopes if not waits]
+    return [one.as_json() for one in steps] or None
 
 
 @dataclass(slots=True)

@@ -184,6 +184,9 @@ def _ids(directives: str | None, tools: list[str], data: list[str]) -> dict[str,
     return {"memory_block_ids": [] if directives is None else [directives], "tool_ids": tools, "data_block_ids": data}
 
 
+_WHOSE: Final = "Id of the agent whose skill it is: you, or another where your key may speak for any."
+
+
 class LoadSkill(Arguments):
     """Give an agent a skill before it works on a state that needs it: directives, tools and data, all or nothing.
 
@@ -191,7 +194,7 @@ class LoadSkill(Arguments):
     """
 
     skill_json: JsonObject = Field(description=_SKILL, examples=["skill://calculate.pricing@0.1.0"])
-    agent_id: AgentId
+    agent_id: AgentId = Field(description=_WHOSE)
     workflow_id: WorkflowId | None = Field(default=None, description="Run of the state the skill is for.")
     state: StateName | None = Field(
         default=None, description="That state: if you do not hold it, you are woken about it again at once."
@@ -256,7 +259,7 @@ class UnloadSkill(Arguments):
         description="The manifestId of the skill, or skill://name@version.",
         examples=["calculate.pricing@0.1.0"],
     )
-    agent_id: AgentId
+    agent_id: AgentId = Field(description=_WHOSE)
 
 
 class SkillUnloaded(Answer):

@@ -243,7 +243,7 @@ async def test_the_order_is_always_the_same_and_follows_the_toolsets(replica: Ca
     toolsets = [TOOLS[tool["name"]].toolset for tool in first]
     assert list(dict.fromkeys(toolsets)) == list(get_args(Toolset))
     assert toolsets == sorted(toolsets, key=get_args(Toolset).index)
-    assert first[0]["name"] == "create_workflow_control_plane"
+    assert first[0]["name"] == "describe_workflow_language"
 
 
 def test_the_order_does_not_depend_on_which_module_was_imported_first(monkeypatch: pytest.MonkeyPatch) -> None:
