@@ -6,6 +6,7 @@ callers (measured, mcp 2.3). So dcf's tools validate and answer by themselves, i
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any
 
 import anyio
@@ -39,12 +40,14 @@ from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter, meter_of
 from dcf.tools.listing import ToolList
 from dcf.tools.mcp_server import ControlPlaneServer
-from dcf.tools.middleware import Metering, WatchedStreams
+from dcf.tools.middleware import Metering, WatchedStreams, nothing_changes
 from dcf.tools.profiles import select_tools
+from dcf.tools.progress import StreamsWhereAsked, reporting
 from dcf.tools.pulse import keep_pulse
 from dcf.tools.readiness import Readiness
 from dcf.tools.reading import Reading
 from dcf.tools.registry import ToolSpec
+from dcf.tools.run_watch import RunListeners, RunWatch
 from dcf.tools.schemas import listed_of
 from dcf.tools.task_token_routes import task_token_routes
 
@@ -71,11 +74,12 @@ class RegisteredTool(Tool):
     async def run(
         self,
         arguments: dict[str, Any],
-        context: Context[Any, Any],  # noqa: ARG002 - the SDK's signature
+        context: Context[Any, Any],
         convert_result: bool = False,  # noqa: ARG002 - the SDK's signature
     ) -> CallToolResult:
         """Run the call; the text and the structured content of the answer are equal."""
-        reply = await call(self.spec, self.application, arguments, self.who_calls(), self.meter, self.watch)
+        work = partial(call, self.spec, self.application, arguments, self.who_calls(), self.meter, self.watch)
+        reply = await reporting(self.spec, arguments, context, work)
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
             structured_content=dict(reply.payload),
@@ -90,11 +94,13 @@ def build_server(application: Application, *, protected_url: str | None = None) 
     who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
     meter = meter_of(settings)
     watch = None if protected_url is None else KeyWatch(application.keys)
+    runs = RunWatch(application.history)
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[None]) -> AsyncIterator[None]:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(keep_pulse, application)
+            tasks.start_soon(runs.keep)
             if watch is not None:
                 tasks.start_soon(watch.keep)
             try:
@@ -112,11 +118,14 @@ def build_server(application: Application, *, protected_url: str | None = None) 
         version=__version__,
         tools=[_registered(spec, application, who_calls, meter, watch) for spec in specs],
         lifespan=lifespan,
+        subscriptions=runs.bus,
         log_level="WARNING",
         middleware=[
             Metering((spec.name for spec in specs), who_calls),
             ToolList(specs, who_calls, settings.profile),
+            nothing_changes,
             *([] if watch is None else [WatchedStreams(watch, who_calls)]),
+            RunListeners(runs, who_calls),
         ],
         auth=None if protected_url is None else auth_settings(protected_url),
         token_verifier=None if protected_url is None else KeyVerifier(application.keys, application.refusals),
@@ -139,8 +148,8 @@ def over_http(
 ) -> Starlette:
     """Serve a server of `build_server` over HTTP; add tools to it before this call.
 
-    Only if a tool reports progress is every answer an event stream. That takes 40 KB more for each call that waits, and
-    none of dcf's tools does (measured, mcp 2.3).
+    Only if an added tool reports progress is every answer an event stream; of dcf's own, those that wait are, for
+    clients that ask for it (`progress`).
     """
     settings = application.settings
     readiness = Readiness(application.health.checked)
@@ -161,6 +170,8 @@ def over_http(
         host=settings.mcp_host,
         max_request_body_size=settings.max_body_bytes,
     )
+    if not reports_progress:
+        server.session_manager.asgi_app.app = StreamsWhereAsked(server.session_manager)
     app.router.routes.insert(0, Route(_PATH, no_stream, methods=["GET", "DELETE"]))
     who_calls = the_local_user(settings) if protected_url is None else who_called_over_http
     asks = protected_url is not None
