@@ -15,7 +15,7 @@ from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.tools import Tool
 from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.server.transport_security import TransportSecuritySettings
-from mcp_types import CallToolResult, TextContent, ToolAnnotations
+from mcp_types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -25,6 +25,7 @@ from starlette.routing import Route
 from dcf import __version__
 from dcf.application import Application
 from dcf.settings import Settings
+from dcf.tools.asking import asked
 from dcf.tools.authentication import (
     KeyVerifier,
     Unavailable,
@@ -70,15 +71,19 @@ class RegisteredTool(Tool):
     who_calls: Any
     meter: Any
     watch: Any
+    reading: Any
 
     async def run(
         self,
         arguments: dict[str, Any],
         context: Context[Any, Any],
         convert_result: bool = False,  # noqa: ARG002 - the SDK's signature
-    ) -> CallToolResult:
+    ) -> CallToolResult | InputRequiredResult:
         """Run the call; the text and the structured content of the answer are equal."""
-        work = partial(call, self.spec, self.application, arguments, self.who_calls(), self.meter, self.watch)
+        given = await asked(self.spec, arguments, context, self.reading)
+        if isinstance(given, InputRequiredResult):
+            return given
+        work = partial(call, self.spec, self.application, given, self.who_calls(), self.meter, self.watch)
         reply = await reporting(self.spec, arguments, context, work)
         return CallToolResult(
             content=[TextContent(type="text", text=reply.text)],
@@ -214,6 +219,7 @@ def _registered(
         who_calls=who_calls,
         meter=meter,
         watch=watch,
+        reading=Reading(application, who_calls, meter),
     )
 
 
