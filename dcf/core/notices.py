@@ -15,10 +15,10 @@ class NoticeKind(StrEnum):
     """Reasons for a notification.
 
     To a state's agents: it is `READY`, or can be taken `AGAIN` or by others; it was not leased yet (`REMINDER`), or its
-    lease has expired (`LEASE_EXPIRED`). To its holder alone: the work is not wanted any more (`CANCELLED`), or the lease
-    was lost (`LEASE_LOST`). To the planner: the run has ended
-    (`FINISHED`), was not started (`UNSTARTED`), or does not move because no agent takes a state (`UNTAKEN`) or a
-    state's agent does not exist (`UNKNOWN_AGENT`). To people: a task waits for them (`ASKED`).
+    lease has expired (`LEASE_EXPIRED`). To its holder alone: the work is not wanted any more (`CANCELLED`), or it has
+    lost the lease (`LEASE_LOST`). To the planner: the run has ended (`FINISHED`), was not started (`UNSTARTED`), or
+    does not move because no agent takes a state (`UNTAKEN`) or a state's agent does not exist (`UNKNOWN_AGENT`). To
+    people: a task waits for them (`ASKED`).
 
     To another run, and so to dcf itself: a state's child is to be started or stopped (`CHILD_START`, `CHILD_STOP`); a
     child was started or is over (`CHILD_STARTED`, `CHILD_OVER`), which its parent hears.

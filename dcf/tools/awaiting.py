@@ -21,7 +21,6 @@ from dcf.core.answers import Leased
 from dcf.errors import DcfError, InvalidArgument, NotFound
 from dcf.store.handed import Handed
 from dcf.store.inbox import Message
-from dcf.store.inbox_waits import Heard
 from dcf.tools.leases import new_token
 from dcf.tools.next_calls import calls_about, is_of_ready_state, wait_again
 from dcf.tools.registry import AgentId, Answer, Arguments, Ttl, WholeInput, tool
@@ -91,7 +90,7 @@ async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> Wo
     if again is not None:
         return again
     told: list[bool] = []
-    heard: Heard = told.append
+    heard = told.append
     while True:
         message = await app.reader.next(
             args.agent_id,

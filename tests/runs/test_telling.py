@@ -333,7 +333,10 @@ def test_who_loses_a_lease_to_an_operator_is_told_and_who_gives_it_back_is_not(w
 
 
 def test_who_works_on_a_state_that_times_out_is_told_so_though_the_state_is_ready_again(world: World) -> None:
-    again = {"TimeoutSeconds": 60, "Retry": [{"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 60}]}
+    again: dict[str, Any] = {
+        "TimeoutSeconds": 60,
+        "Retry": [{"ErrorEquals": ["States.Timeout"], "IntervalSeconds": 60}],
+    }
     run = world.create(workflow({"A": task(**again)}), agents={"A": "one"})
     world.acquire(run, "A", "one")
     world.ask("JSON.SET", world.store.keys(run).state("A"), "$.deadline", '"2001-01-01T00:00:00.000000Z"')

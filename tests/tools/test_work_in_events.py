@@ -122,7 +122,8 @@ async def test_whoever_stops_waiting_while_its_state_is_leased_leaves_it_to_othe
             return found
 
         monkeypatch.setattr(plane, "acquire", leased_too_late)
-        tasks.start_soon(await_workflow_event, alone, waiting)
+        await_event: Any = await_workflow_event
+        tasks.start_soon(await_event, alone, waiting)
     monkeypatch.undo()
     doc = plane.read(run_id, ("A",)).states["A"]
     assert (doc.status, doc.lease.token) == (Status.PENDING, None)
