@@ -43,7 +43,7 @@ def read_brief(fields: DefinitionFields, served_by: Resource) -> TaskBrief | Non
     return TaskBrief(
         instructions=_instructions(fields),
         schema=_schema(fields),
-        errors=_names(fields, "Errors"),
+        errors=_names(fields, "Errors") if "Errors" in fields.document else None,
         skills=_names(fields, "Skills"),
     )
 

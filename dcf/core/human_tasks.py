@@ -19,6 +19,7 @@ from dcf.core.definition import Definition
 from dcf.core.ending import End, end
 from dcf.core.model import RunStatus, StateDoc
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.outputs import TO_PERSON, output_refusal
 from dcf.core.outside import Conclusion, conclude
 from dcf.core.producers import by_callback
 from dcf.core.refusals import moved_on, run_over, state_terminal
@@ -107,6 +108,10 @@ def _answer(
         return Decision(answer=refusal)
     told = output_of(reply.choice, snapshot.now, by=reply.by.name, comment=reply.comment, given=reply.answer)
     fails = task.reject_fails and reply.choice == REJECT
+    if not fails and definition.output_schemas:
+        refusal = output_refusal(definition, state, told, doc, TO_PERSON)
+        if refusal is not None:
+            return Decision(answer=refusal)
     wish = Conclusion(
         state=state,
         epoch=doc.lease.epoch,

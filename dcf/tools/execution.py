@@ -12,6 +12,7 @@ from dcf.core.answers import AlreadyCompleted, Leased, Updated
 from dcf.core.codec import write_lease
 from dcf.core.inspection import public_state
 from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.outputs import unlisted
 from dcf.core.progress import Update
 from dcf.core.provenance import mark_of_input, marked
 from dcf.core.scopes import entry_epoch_of, with_scopes
@@ -28,6 +29,7 @@ from dcf.tools.registry import (
     StateName,
     Ttl,
     WorkflowId,
+    printable,
     read_names,
     refused,
     tool,
@@ -194,7 +196,11 @@ class UpdateWorkflowControlPlane(Arguments):
 
 
 class ControlPlaneUpdated(Answer):
-    """The state after the write, and what it set in motion; `stored` is what an earlier completion had stored."""
+    """The state after the write, and what it set in motion; `stored` is what an earlier completion had stored.
+
+    `problems` lists what of an output does not match the Task's OutputSchema; `note` says if an error has a name that
+    the Task does not list.
+    """
 
     workflow_id: str | None = None
     state: str | None = None
@@ -205,6 +211,8 @@ class ControlPlaneUpdated(Answer):
     claimed: dict[str, Any] | None = None
     repeated: bool = False
     stored: dict[str, Any] | None = None
+    problems: list[dict[str, Any]] | None = None
+    note: str | None = None
 
 
 @tool(
@@ -252,7 +260,16 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         next_states=list(answer.next_states),
         claimed=claims[0] if claims else None,
         repeated=answer.repeated,
+        note=note_on(app, args.workflow_id, args.state, args.error_name),
     )
+
+
+def note_on(app: Application, workflow_id: str, state: str, error: str | None) -> str | None:
+    """Return what is to be said about the name of a failure that was taken; None if nothing is."""
+    if error is None:
+        return None
+    found = unlisted(app.control_plane.transactions.run(workflow_id).definition, state, error)
+    return None if found is None else printable(found)
 
 
 def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: AlreadyCompleted) -> dict[str, Json]:
