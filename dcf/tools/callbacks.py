@@ -48,6 +48,8 @@ class TaskAnswered(Answer):
     repeated: bool | None = None
     problems: list[dict[str, Any]] | None = None
 
+    only_when_set = ("problems",)
+
 
 @tool(
     toolset="people",

@@ -1,6 +1,5 @@
 """Tools that read a run and write the result of a state. They only parse arguments, call, and format the answer."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,16 +7,15 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.answers import AlreadyCompleted, Leased, Updated
-from dcf.core.codec import write_lease
+from dcf.core.answers import AlreadyCompleted
 from dcf.core.inspection import public_state
-from dcf.core.model import RunStatus, StateDoc, Status
-from dcf.core.outputs import unlisted
+from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
-from dcf.core.provenance import mark_of_input, marked
-from dcf.core.scopes import entry_epoch_of, with_scopes
+from dcf.core.provenance import marked
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known, summary_of_run
+from dcf.tools.error_names import note_on
+from dcf.tools.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of
 from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (
     STATE_PATTERN,
@@ -28,16 +26,16 @@ from dcf.tools.registry import (
     LeaseToken,
     StateName,
     Ttl,
+    WholeInput,
     WorkflowId,
-    printable,
     read_names,
     refused,
     tool,
 )
+from dcf.tools.work import claimed_work
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse
-from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _STATUS_WORDS = {
@@ -160,7 +158,7 @@ class UpdateWorkflowControlPlane(Arguments):
 
     new_status 'succeeded' with output_json completes it and makes what follows ready; 'failed' with error_name and
     error_message fails it; 'pending' gives it back, and the attempt counts. Without new_status it stores partial
-    output. Repeating it is safe. With claim_next you also get the lease on the next state, if it is yours.
+    output. Repeating it is safe. With claim_next the answer brings your next `work` in this run, if there is any.
     """
 
     workflow_id: WorkflowId
@@ -179,11 +177,10 @@ class UpdateWorkflowControlPlane(Arguments):
         default=None, max_length=200, description="Name of the failure, such as OrderRejected."
     )
     error_message: str | None = Field(default=None, max_length=20_000, description="What went wrong, in words.")
-    claim_next: bool = Field(
-        default=False, description="When completing: also lease the next state for me, if it is assigned to me."
-    )
+    claim_next: bool = Field(default=False, description="When completing: also lease what is next for me in this run.")
     owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the lease's owner.")
     lease_ttl_s: Ttl | None = Field(default=None, description="Seconds of the lease claimed by claim_next.")
+    whole_input: WholeInput = False
     attempts_increment: int | None = Field(default=None, ge=0, le=100, description="Add to attempts.")
     set_started_at: bool = Field(default=False, description="Set started_at to now.")
     set_finished_at: bool = Field(default=False, description="Set finished_at to now; completing does it by itself.")
@@ -196,10 +193,10 @@ class UpdateWorkflowControlPlane(Arguments):
 
 
 class ControlPlaneUpdated(Answer):
-    """The state after the write, and what it set in motion; `stored` is what an earlier completion had stored.
+    """The state after the write, and what it set in motion; `work` is the next piece, `retry_at` when a failed one is.
 
-    `problems` lists what of an output does not match the Task's OutputSchema; `note` says if an error has a name that
-    the Task does not list.
+    `stored` is what an earlier completion had stored. `problems` lists what of an output does not match the Task's
+    OutputSchema; `note` says if an error has a name that the Task does not list.
     """
 
     workflow_id: str | None = None
@@ -208,11 +205,14 @@ class ControlPlaneUpdated(Answer):
     output_written: bool = False
     run_status: RunStatus | None = None
     next_states: list[str] = Field(default_factory=list)
-    claimed: dict[str, Any] | None = None
     repeated: bool = False
+    retry_at: str | None = None
     stored: dict[str, Any] | None = None
+    work: dict[str, Any] | None = None
     problems: list[dict[str, Any]] | None = None
     note: str | None = None
+
+    only_when_set = ("retry_at", "stored", "work", "problems", "note")
 
 
 @tool(
@@ -248,28 +248,27 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
     answer = app.control_plane.update(args.workflow_id, request)
     if isinstance(answer, Refusal):
         stored = _stored(app, args, answer) if isinstance(answer, AlreadyCompleted) else None
-        return refused(ControlPlaneUpdated, answer, workflow_id=args.workflow_id, state=args.state, stored=stored)
-    claims = claims_shown(app, args.workflow_id, args.owner_agent_id, answer)
+        mend = calls_to_mend(request, args.workflow_id, args.owner_agent_id, answer)
+        echo: dict[str, Json] = {"workflow_id": args.workflow_id, "state": args.state, "stored": stored, "next": mend}
+        return refused(ControlPlaneUpdated, answer, **echo)
+    agent_id = args.owner_agent_id
+    work = claimed_work(app, args.workflow_id, agent_id, answer, whole_input=args.whole_input)
+    told = f"Updated state '{args.state}' of run '{args.workflow_id}': {sentence_of(request, args.new_status, answer)}"
+    nothing = f" {reason_for_nothing(answer)}" if args.claim_next and not work else ""
     return ControlPlaneUpdated(
-        status=f"Updated state '{args.state}' of run '{args.workflow_id}'.",
+        status=f"{told}{nothing}",
         workflow_id=args.workflow_id,
         state=args.state,
         updated_state=public_state(answer.doc),
         output_written=answer.output_written,
         run_status=answer.run_status,
         next_states=list(answer.next_states),
-        claimed=claims[0] if claims else None,
         repeated=answer.repeated,
         note=note_on(app, args.workflow_id, args.state, args.error_name),
+        retry_at=None if answer.retry_at is None else to_text(answer.retry_at),
+        work=work[0] if work else None,
+        next=calls_after(request, args.workflow_id, agent_id or answer.owner, answer, work[:1]) or None,
     )
-
-
-def note_on(app: Application, workflow_id: str, state: str, error: str | None) -> str | None:
-    """Return what is to be said about the name of a failure that was taken; None if nothing is."""
-    if error is None:
-        return None
-    found = unlisted(app.control_plane.transactions.run(workflow_id).definition, state, error)
-    return None if found is None else printable(found)
 
 
 def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: AlreadyCompleted) -> dict[str, Json]:
@@ -283,60 +282,6 @@ def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: Already
     if receipt.output_written and refusal.is_latest:
         shown["output"] = app.control_plane.read(args.workflow_id, (args.state,)).outputs.get(args.state)
     return shown
-
-
-def claim_shown(app: Application, workflow_id: str, claimed: Leased) -> dict[str, Json]:
-    """Return a lease that came with a completion, or with that of another state."""
-    state, doc = claimed.state, claimed.doc
-    return {
-        "state": state,
-        "lease": write_lease(doc.lease),
-        "attempts": doc.attempts,
-        "entry_epoch": claimed.entry_epoch,
-        **_timeouts_shown(doc),
-        "provenance": mark_of_input(state, doc),
-        "input": claimed.given,
-        **_token_of(app, workflow_id, state, doc),
-    }
-
-
-def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answer: Updated) -> list[dict[str, Json]]:
-    """Return the leases on next states that came with a completion; for a repeated answer the states are read again."""
-    claims = _read_again(app, workflow_id, answer.claims) if answer.repeated and answer.claims else answer.claims
-    return [
-        claim_shown(app, workflow_id, claimed)
-        for claimed in claims
-        if agent_id in {None, claimed.doc.lease.owner_agent_id}
-    ]
-
-
-def _read_again(app: Application, workflow_id: str, claims: Sequence[Leased]) -> Sequence[Leased]:
-    """Return the leases with the documents of their states, where they are still held, and the inputs."""
-    found = app.control_plane.read(workflow_id, with_scopes(one.state for one in claims), whole_meta=False)
-    assert found.meta is not None, "read() raises for a run that does not exist"
-    return [
-        replace(
-            one,
-            doc=doc if doc.lease.is_held_with(one.doc.lease.token) else one.doc,
-            given=found.inputs.get(one.state),
-            entry_epoch=entry_epoch_of(one.state, found.states.get, found.meta),
-        )
-        for one in claims
-        if (doc := found.states.get(one.state)) is not None
-    ]
-
-
-def _token_of(app: Application, workflow_id: str, state: str, doc: StateDoc) -> dict[str, Json]:
-    """Return the task token of a state that has one, as a member."""
-    token = app.callbacks.token_of(workflow_id, state, doc)
-    return {} if token is None else {"task_token": token}
-
-
-def _timeouts_shown(doc: StateDoc) -> dict[str, Json]:
-    """Return the timeouts of a state that its holder must know of; usually there are none."""
-    if doc.deadline is None and doc.heartbeat_s is None:
-        return {}
-    return {"deadline": None if doc.deadline is None else to_text(doc.deadline), "heartbeat_s": doc.heartbeat_s}
 
 
 def _output(app: Application, args: UpdateWorkflowControlPlane) -> Json:

@@ -133,6 +133,8 @@ class StateResolved(RunOperated):
     assigned: list[str] = Field(default_factory=list)
     problems: list[dict[str, Any]] | None = None
 
+    only_when_set = ("problems",)
+
 
 @tool(
     toolset="operations",

@@ -119,6 +119,8 @@ class HumanTaskAnswered(Answer):
     repeated: bool | None = None
     problems: list[dict[str, Any]] | None = None
 
+    only_when_set = ("problems",)
+
 
 @tool(
     toolset="people",

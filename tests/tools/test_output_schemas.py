@@ -65,6 +65,8 @@ async def test_an_output_that_does_not_match_is_refused_with_all_that_is_wrong(t
     assert answer["problems"] == WRONG
     assert "(2 more)" in answer.error
     assert "the lease is still yours" in answer.hint
+    (call,) = answer["next"]
+    assert (call["tool"], call["arguments"]["lease_token"]) == ("update_workflow_control_plane", holder["lease_token"])
     assert await state_of(tools, holder["workflow_id"]) == before
 
 
@@ -72,7 +74,7 @@ async def test_the_holder_mends_the_output_and_delivers_it_with_the_same_lease(t
     holder = await held(tools)
     await deliver(tools, holder, BAD)
     answer = await deliver(tools, holder, GOOD, claim_next=True)
-    assert (answer.code, answer["next_states"], answer["claimed"]["input"]) == ("ok", ["Done"], GOOD)
+    assert (answer.code, answer["next_states"], answer["work"]["input"]) == ("ok", ["Done"], GOOD)
     assert "problems" not in answer.payload
     again = await deliver(tools, holder, GOOD, claim_next=True)
     assert again["repeated"] is True
