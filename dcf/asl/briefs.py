@@ -5,7 +5,7 @@ runs, and tools for the Amazon States Language may leave them out.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from dcf.asl.jsonata import Query
@@ -41,12 +41,12 @@ class Instructions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskBrief:
-    """The fields of one Task as written. A `schema` of None is none: any output is taken."""
+    """The fields of one Task as written. A `schema` or `errors` of None: any output is taken, any name expected."""
 
     instructions: Instructions | None = None
     schema: Mapping[str, Json] | bool | None = None
-    errors: tuple[str, ...] = field(default=())
-    skills: tuple[str, ...] = field(default=())
+    errors: tuple[str, ...] | None = None
+    skills: tuple[str, ...] = ()
 
 
 def _value(query: Query, given: Json) -> str:
