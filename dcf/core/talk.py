@@ -78,6 +78,7 @@ class Open:
 
     question_id: str
     title: str
+    asked_at: int
     until: int
     to: Askees = Askees()
     for_planner: bool = True
@@ -145,6 +146,7 @@ def opened(question: Question) -> Open:
     return Open(
         question_id=question.question_id,
         title=clip(" ".join(question.text.split()), _LONGEST_TITLE),
+        asked_at=question.at,
         until=question.until,
         to=question.to,
         for_planner=question.for_planner,
@@ -154,7 +156,13 @@ def opened(question: Question) -> Open:
 def write_asked_of(asked: Asked) -> dict[str, Json]:
     """Write what a state's document says of its questions."""
     waiting: list[Json] = [
-        {"id": one.question_id, "title": one.title, "until": to_text(one.until), **_write_to(one.to, one.for_planner)}
+        {
+            "id": one.question_id,
+            "title": one.title,
+            "since": to_text(one.asked_at),
+            "until": to_text(one.until),
+            **_write_to(one.to, one.for_planner),
+        }
         for one in asked.open
     ]
     return {"count": asked.count} | ({"open": waiting} if waiting else {})
@@ -169,6 +177,7 @@ def read_asked_of(document: Json) -> Asked | None:
         Open(
             question_id=str(one.get("id")),
             title=str(one.get("title")),
+            asked_at=from_text(one.get("since")) or 0,
             until=from_text(one.get("until")) or 0,
             to=_read_to(one),
             for_planner=one.get("planner") is True,

@@ -1,48 +1,56 @@
 """Notes, questions and answers: who may leave them, whom they reach, and what a state waits for."""
 
+from typing import Any
+
 import pytest
 
 from dcf.asl.human import Askees
 from dcf.core.findings import Cause
+from dcf.core.human_list import HumanTaskQuery
 from dcf.core.lease import Acquire
 from dcf.core.notes import Note
 from dcf.core.operations import RunAnswer
 from dcf.core.questions import Ask, QuestionAnswer
-from dcf.core.talk import MOST_NOTES, MOST_OF_VISIT, NO_TALK, Talk
+from dcf.core.resolving import Resolve
+from dcf.core.talk import MOST_NOTES, MOST_OF_VISIT, NO_TALK, Talk, write_talk
 from dcf.errors import InvalidArgument
+from dcf.runs.sweep import Sweep
+from dcf.store import people_keys
+from dcf.store.listings import Listings
+from dcf.values.json_text import dump
 from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 from tests.support.machines import chain
 from tests.support.world import World
 
 
-def planned(world: World, **options: object) -> str:
+def planned(world: World, **options: Any) -> str:
     return world.create(chain("A", "B"), agents={"A": "ann", "B": ("ben", "bea")}, planner="pat", **options)
 
 
-def note(world: World, run: str, text: str = "look", by: str = "ann", **more: object) -> RunAnswer | Refusal:
+def note(world: World, run: str, text: str = "look", by: str = "ann", **more: Any) -> RunAnswer | Refusal:
     request_id = more.pop("request_id", None)
-    return world.talking.leave_note(run, Note(text=text, by=by, **more), request_id=request_id)  # type: ignore[arg-type]
+    return world.talking.leave_note(run, Note(text=text, by=by, **more), request_id=request_id)
 
 
-def ask(world: World, run: str, token: str, text: str = "Which?", **more: object) -> RunAnswer | Refusal:
-    return world.talking.ask_question(run, Ask(state="A", token=token, text=text, **more))  # type: ignore[arg-type]
+def ask(world: World, run: str, token: str, text: str = "Which?", **more: Any) -> RunAnswer | Refusal:
+    return world.talking.ask_question(run, Ask(state="A", token=token, text=text, **more))
 
 
-def asked(world: World, run: str, token: str, text: str = "Which?", **more: object) -> str:
+def asked(world: World, run: str, token: str, text: str = "Which?", **more: Any) -> str:
     found = ask(world, run, token, text, **more)
     assert isinstance(found, RunAnswer), found
     return str(found.answer["question_id"])
 
 
-def reply(world: World, run: str, question: str, text: str = "this", **more: object) -> RunAnswer | Refusal:
+def reply(world: World, run: str, question: str, text: str = "this", **more: Any) -> RunAnswer | Refusal:
     request_id = more.pop("request_id", None)
     given = {"by": "pat", "may_plan": True, **more}
-    found = QuestionAnswer(question_id=question, answer=text, **given)  # type: ignore[arg-type]
-    return world.talking.answer_question(run, found, request_id=request_id)  # type: ignore[arg-type]
+    found = QuestionAnswer(question_id=question, answer=text, **given)
+    return world.talking.answer_question(run, found, request_id=request_id)
 
 
-def replied(world: World, run: str, question: str, text: str = "this", **more: object) -> RunAnswer:
+def replied(world: World, run: str, question: str, text: str = "this", **more: Any) -> RunAnswer:
     found = reply(world, run, question, text, **more)
     assert isinstance(found, RunAnswer), found
     return found
@@ -97,7 +105,7 @@ def test_a_note_about_a_run_that_nobody_plans_stands_in_the_history_only(world: 
     ],
 )
 def test_who_plans_operates_or_is_assigned_in_a_run_leaves_notes(
-    world: World, by: str, more: dict[str, object], expected: str
+    world: World, by: str, more: dict[str, Any], expected: str
 ) -> None:
     run = planned(world)
     assert code(note(world, run, by=by, **more)) == expected
@@ -125,9 +133,6 @@ def test_notes_are_bounded_in_length_and_number_and_end_with_the_run(world: Worl
 
 
 def put_talk(world: World, run: str, talk: Talk) -> None:
-    from dcf.core.talk import write_talk
-    from dcf.values.json_text import dump
-
     world.ask("JSON.SET", world.store.keys(run).talk, "$", dump(write_talk(talk)))
 
 
@@ -163,8 +168,8 @@ def test_a_state_given_back_for_an_answer_is_taken_by_nobody_until_it_is_there(w
     run = planned(world)
     token = world.acquire(run, "A", "ann")
     question = asked(world, run, token)
-    assert code(world.try_acquire(run, "A", "ann")) == "not_ready"  # type: ignore[arg-type]
-    assert code(world.renew(run, "A", token)) == "lease_lost"  # type: ignore[arg-type]
+    assert code(world.try_acquire(run, "A", "ann")) == "not_ready"
+    assert code(world.renew(run, "A", token)) == "lease_lost"
     before = len(world.messages("ann"))
     replied(world, run, question)
     world.notifications.pulse()
@@ -327,12 +332,77 @@ def test_a_claim_passes_over_a_state_that_waits_for_an_answer(world: World) -> N
     assert type(world.plane.claim(run, claim)).__name__ == "Leased"
 
 
-def test_a_deleted_run_leaves_no_questions_behind(world: World) -> None:
+def test_a_deleted_run_leaves_no_questions_behind(real: World) -> None:
+    run = planned(real)
+    asked(real, run, real.acquire(run, "A", "ann"))
+    assert entries(real, run) != []
+    real.lifecycle.cancel(run)
+    real.retention.delete(run)
+    assert (real.keys_of(run), entries(real, run)) == ([], [])
+
+
+# The list of what waits for people
+
+
+def entries(world: World, run: str) -> list[bytes]:
+    lists = world.ask("KEYS", f"{people_keys.ASKED}*")
+    return [name for key in lists for name in world.ask("ZRANGE", key, 0, -1) if name.startswith(run.encode())]
+
+
+def listed(world: World, **wanted: Any) -> list[dict[str, object]]:
+    query = HumanTaskQuery(**{"limit": 1000, **wanted})
+    return [row.as_json() for row in world.people.list_human_tasks(query).rows if row.workflow_id in world.runs]
+
+
+def test_questions_are_on_the_list_of_what_waits_for_people_until_they_are_answered(world: World) -> None:
     run = planned(world)
-    asked(world, run, world.acquire(run, "A", "ann"))
-    world.lifecycle.cancel(run)
-    world.retention.delete(run)
-    assert world.keys_of(run) == []
+    token = world.acquire(run, "A", "ann")
+    to = Askees(people=("alice",), groups=("finance",))
+    first = asked(world, run, token, "Which?", choices=("x", "y"), give_back=False, to=to)
+    second = asked(world, run, token, "And why?")
+    (row,) = listed(world, run=run, person="alice")
+    assert row == listed(world, groups=("finance",))[0]
+    assert (row["question_id"], row["title"], row["choices"]) == (first, "Which?", ["x", "y"])
+    assert row["to"] == ["alice", {"group": "finance"}]
+    assert [found["question_id"] for found in listed(world, person="pat")] == [second]
+    assert [found["question_id"] for found in listed(world, run=run)] == [first, second]
+    replied(world, run, second)
+    replied(world, run, first, "x", by="alice", is_person=True)
+    assert listed(world, run=run) == []
+    assert entries(world, run) == []
+
+
+@pytest.mark.parametrize("end", ["complete", "cancel", "resolve", "expire"])
+def test_however_a_question_ends_nothing_of_it_is_left_on_the_lists(world: World, end: str) -> None:
+    run = planned(world)
+    token = world.acquire(run, "A", "ann")
+    asked(world, run, token, give_back=end != "complete")
+    if end == "complete":
+        world.complete(run, "A", token)
+    elif end == "cancel":
+        world.lifecycle.cancel(run)
+    elif end == "resolve":
+        world.lifecycle.resolve(run, Resolve(state="A", how="output", output=1))
+    else:
+        pass_time(world, run)
+    assert listed(world, run=run) == []
+    assert entries(world, run) == []
+
+
+def test_what_a_dead_process_left_of_a_question_is_taken_off_by_readers_and_by_the_sweep(world: World) -> None:
+    run = planned(world)
+    question = asked(world, run, world.acquire(run, "A", "ann"))
+    replied(world, run, question)
+    stale = people_keys.question_member(run, "A", question)
+    for key in (people_keys.ALL_ASKED, people_keys.asked_in(run), people_keys.asked_of("person:pat")):
+        world.ask("ZADD", key, 1, stale)
+    assert listed(world, run=run) == []
+    assert world.ask("ZSCORE", people_keys.asked_in(run), stale) is None
+    Sweep(Listings(world.connections)).look(repair=True)
+    assert entries(world, run) == []
+
+
+# Diagnosis
 
 
 @pytest.mark.parametrize("gave_back", [True, False])
