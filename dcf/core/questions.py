@@ -205,6 +205,7 @@ def _asked_answer(question: Question) -> dict[str, Json]:
         "asked": opened(question).whom,
         "waits_until": to_text(question.until),
         "gave_back": question.gave_back,
+        "asked_by": question.asked_by,
     }
 
 
