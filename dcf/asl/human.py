@@ -157,6 +157,14 @@ def _contradictions(found: Mapping[str, Any], unknown: frozenset[str]) -> Iterat
         yield "not_by", "everybody in to is also in not_by, so that nobody may answer"
 
 
+def read_askees(value: Json, field: str) -> Askees:
+    """Read whom a question is for; raise InvalidArgument for anything else."""
+    try:
+        return _askees(value, field)
+    except ValueError as error:
+        raise InvalidArgument(f"{error}.", 'Name people: ["alice", {"group": "finance"}].') from None
+
+
 def _to(value: Json) -> dict[str, Any]:
     return {"to": _askees(value, "to")}
 

@@ -62,7 +62,7 @@ def refused(world: World, run: str, *args: Any, **more: Any) -> Refusal:
 
 
 def listed(world: World, **query: Any) -> HumanTaskPage:
-    return world.people.list_human_tasks(HumanTaskQuery(**{"limit": 100, **query}))
+    return world.people.list_human_tasks(HumanTaskQuery(**{"limit": 1000, **query}))
 
 
 def states(world: World, **query: Any) -> list[tuple[str, str]]:
