@@ -1,6 +1,5 @@
 """One server with keys, as a process; agents sit down at it as MCP clients over HTTP."""
 
-import json
 import secrets
 import shutil
 import tempfile

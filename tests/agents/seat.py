@@ -72,7 +72,7 @@ class Seat:
         return [one for one in self.log if one.is_refused]
 
     def without_a_legal_next(self) -> list[str]:
-        """Return the refusals that do not say what may be called."""
+        """List the refusals that do not say what may be called."""
         return [str(one) for one in self.refusals if not self._names_a_call(one)]
 
     def _names_a_call(self, refused: Exchange) -> bool:

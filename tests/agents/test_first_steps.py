@@ -115,4 +115,3 @@ async def test_a_worker_makes_two_calls_for_a_piece_of_work(sit: Sit, onlooker: 
     assert worker.pieces.total() == 8
     assert worker.calls_per_piece <= 2
     assert worker.idle_events == []
-
