@@ -19,6 +19,7 @@ from dcf.client import (
     records,
     schedule_records,
     scheduling,
+    talk_records,
     verbs,
     watching,
 )
@@ -54,6 +55,10 @@ OF_TOOLS = {
     outside_records.EndedTask: ("send_task_success", set()),
     outside_records.LivingTask: ("send_task_heartbeat", set()),
     people_records.AnsweredTask: ("answer_human_task", set()),
+    talk_records.LeftNote: ("leave_note", set()),
+    talk_records.AskedQuestion: ("ask_question", set()),
+    talk_records.AnsweredQuestion: ("answer_question", set()),
+    talk_records.CorrectedResult: ("correct_result", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", {"warnings"}),
     schedule_records.DeletedSchedule: ("delete_schedule", set()),
