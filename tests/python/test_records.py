@@ -19,6 +19,7 @@ from dcf.client import (
     records,
     schedule_records,
     scheduling,
+    talk,
     talk_records,
     verbs,
     watching,
@@ -144,7 +145,7 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
     described = {
         name: function
-        for module in (verbs, watching, outside, people, scheduling)
+        for module in (verbs, watching, outside, people, scheduling, talk)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }
