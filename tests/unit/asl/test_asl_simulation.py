@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dcf.asl.pausing import AT_ONCE
-from dcf.errors import InvalidDefinition
+from dcf.errors import InvalidArgument, InvalidDefinition
 from dcf.simulation import simulate
 
 END = {"Type": "Succeed"}
