@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dcf.asl.jsonata import Query
+from dcf.asl.schema_check import Misfit, misfits
 from dcf.asl.surroundings import NOWHERE
 from dcf.errors import StateError
 from dcf.values.json_text import Json, dump
@@ -47,6 +48,10 @@ class TaskBrief:
     schema: Mapping[str, Json] | bool | None = None
     errors: tuple[str, ...] | None = None
     skills: tuple[str, ...] = ()
+
+    def misfits(self, output: Json) -> tuple[Misfit, ...]:
+        """Return what of an output does not match the schema."""
+        return () if self.schema is None else misfits(self.schema, output)
 
 
 def _value(query: Query, given: Json) -> str:

@@ -16,14 +16,12 @@ from dcf.values.refusal import Refusal
 
 
 class CorrectResult(Arguments):
-    """Correct the result of a state that you completed, until somebody has used it: then it is result_used."""
+    """Correct the result of a state you completed, until somebody has used it (code result_used)."""
 
     workflow_id: WorkflowId
     state: StateName
-    output_json: Any = Field(description="The right result, whole: JSON, or JSON text.", examples=[{"total": "1.00"}])
-    lease_token: LeaseToken | None = Field(
-        default=None, description="The one that completed it; the planner needs none."
-    )
+    output_json: Any = Field(description="The whole result: JSON, or JSON text.", examples=[{"total": "1.00"}])
+    lease_token: LeaseToken | None = Field(default=None, description="That which completed it; no need for planners.")
     reason: Reason = None
     request_id: RequestId = None
 

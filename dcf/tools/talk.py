@@ -25,6 +25,7 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 from dcf.workforce.steps import wait_for_event
@@ -32,12 +33,18 @@ from dcf.workforce.steps import wait_for_event
 PLANNER: Final = "planner"
 
 RequestId = Annotated[
-    str | None, Field(min_length=1, max_length=LONGEST_REQUEST_ID, description="Repeated with it: applied once.")
+    str | None,
+    Field(
+        min_length=1,
+        max_length=LONGEST_REQUEST_ID,
+        description="An id of your own for this request: repeated with it, the call is applied once.",
+        json_schema_extra=UNLISTED,
+    ),
 ]
 
 
 class LeaveNote(Arguments):
-    """Tell the run's planner something that is no result: what you found odd, or left out. Nobody waits for it."""
+    """Tell the run's planner what is no result, such as what you found odd. Nobody waits for it."""
 
     workflow_id: WorkflowId
     agent_id: AgentId
@@ -81,21 +88,24 @@ def leave_note(app: Application, args: LeaveNote) -> NoteLeft:
 
 
 class AskQuestion(Arguments):
-    """Ask the planner or people what you cannot decide yourself, as the holder of a state.
+    """Ask the planner or people what you cannot decide. The state is given back until the answer comes.
 
-    By default the state is given back until the answer is there, without counting an attempt: then wait with
-    await_workflow_event, and take the state again; its work has `questions` with the answer.
+    Then wait with await_workflow_event; the work you get has `questions`. No attempt is counted.
     """
 
     workflow_id: WorkflowId
     state: StateName
     lease_token: LeaseToken
     question: str = Field(max_length=LONGEST_TEXT, description="The question, whole.", examples=["EUR or USD?"])
-    choices_json: JsonArray | None = Field(default=None, description='Possible answers: ["EUR", "USD"]. Default: text.')
-    ask: Any = Field(default=PLANNER, description='"planner", a person\'s id, {"group": "name"}, or an array of these.')
-    give_back: bool = Field(default=True, description="False: keep the lease, and renew it.")
+    choices_json: JsonArray | None = Field(default=None, description='Possible answers, as in ["EUR", "USD"].')
+    ask: Any = Field(default=PLANNER, description='"planner", or people: ["alice", {"group": "finance"}].')
+    give_back: bool = Field(default=True, description="False: keep the lease.")
     timeout_s: int = Field(
-        default=DEFAULT_WAIT_S, ge=1, le=LONGEST_WAIT_S, description="Then you are told that nobody answered."
+        default=DEFAULT_WAIT_S,
+        ge=1,
+        le=LONGEST_WAIT_S,
+        description="Seconds after which you are told that nobody answered.",
+        json_schema_extra=UNLISTED,
     )
     request_id: RequestId = None
 
@@ -154,13 +164,13 @@ def _named(value: Json) -> Json:
 
 
 class AnswerQuestion(Arguments):
-    """Answer a question of a worker (an event of type question); the first answer counts, and the worker goes on."""
+    """Answer a worker's question (an event of type question). The first answer counts."""
 
     workflow_id: WorkflowId
     question_id: str = Field(max_length=20, description="As in the event.", examples=["q1"])
     answer: str = Field(max_length=LONGEST_ANSWER, description="One of its choices, or a text.", examples=["EUR"])
     comment: str | None = Field(default=None, max_length=LONGEST_ANSWER, description="More, beside a choice.")
-    agent_id: AgentId | None = Field(default=None, description="Who answers; default: the planner, or your key's id.")
+    agent_id: AgentId | None = Field(default=None, description="Who answers; default: the planner.")
     group: Group = None
     request_id: RequestId = None
 

@@ -199,3 +199,48 @@ async def test_many_problems_are_cut_and_nothing_unprintable_is_told(tools: Tool
     assert len(answer["problems"]) == 20
     assert "(19 or more)" in answer.error
     assert all(one["path"].isprintable() and len(one["message"]) < 400 for one in answer["problems"])
+
+
+# What a worker is told
+
+
+async def test_an_assignment_tells_what_the_task_says(tools: Tools) -> None:
+    document = priced(Instructions="Price order {% $states.input.id %}.")
+    agent = f"agent-{secrets.token_hex(4)}"
+    arguments = {"agents_map_json": {"Price": agent, "Done": agent}, "input_json": {"id": 7}}
+    run = await new_run(tools, f"run-{secrets.token_hex(4)}", document, **arguments)
+    await tools.ok("notify_next_worker_agent", workflow_id=run)
+    for state in (None, "Price"):
+        mine = await tools.ok("get_my_assignment", agent_id=agent, workflow_id=run, state=state)
+        price = next(one for one in mine["states"] if one["state"] == "Price")
+        assert (price["instructions"], price["output_schema"], price["errors"]) == (
+            "Price order 7.",
+            PRICE,
+            ["OutOfStock"],
+        )
+        assert list(price)[-1] == "input"
+    others = [one for one in (await tools.ok("get_my_assignment", agent_id=agent))["states"] if one["state"] == "Done"]
+    assert all("instructions" not in one for one in others)
+    taken = await tools.ok("acquire_state_lease", workflow_id=run, state="Price", owner_agent_id=agent)
+    assert taken["work"]["instructions"] == "Price order 7."
+    assert taken["work"]["output_schema"] == PRICE
+
+
+async def test_instructions_that_cannot_be_shown_do_not_keep_the_work_away(tools: Tools) -> None:
+    run = await run_of(tools, priced(Instructions="Price {% $states.input.id + 1 %}."), "Price")
+    mine = await tools.ok("get_my_assignment", agent_id="worker-1", workflow_id=run, state="Price")
+    assert mine["states"][0]["instructions"].startswith("Price [cannot be shown: ")
+    await tools.ok("acquire_state_lease", workflow_id=run, state="Price", owner_agent_id="worker-1")
+
+
+async def test_of_long_instructions_an_assignment_says_where_they_are(tools: Tools) -> None:
+    rate = {"Type": "Task", "Instructions": "x" * 9_000, "End": True}
+    each = {"Type": "Map", "ItemProcessor": {"StartAt": "Rate", "States": {"Rate": rate}}, "End": True}
+    agent = f"agent-{secrets.token_hex(4)}"
+    arguments = {"agents_map_json": {"Rate": agent}, "input_json": [1, 2, 3]}
+    document = {"asl": {"StartAt": "Each", "States": {"Each": each}}}
+    run = await new_run(tools, f"run-{secrets.token_hex(4)}", document, **arguments)
+    await tools.ok("notify_next_worker_agent", workflow_id=run)
+    mine = await tools.ok("get_my_assignment", agent_id=agent, workflow_id=run)
+    assert ["instructions" in one for one in mine["states"]] == [True, True, False]
+    assert "acquire_state_lease" in mine["states"][2]["instructions_left_out"]
