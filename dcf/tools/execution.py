@@ -318,5 +318,8 @@ def _status(word: str | None) -> Status | None:
         return None
     status = _STATUS_WORDS.get(word.strip().lower())
     if status is None:
-        raise InvalidArgument("new_status must be succeeded, failed, running or pending.")
+        raise InvalidArgument(
+            "new_status must be succeeded, failed, running or pending.",
+            "Send new_status succeeded with output_json, or failed with error_name and error_message.",
+        )
     return status

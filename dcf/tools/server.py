@@ -38,7 +38,7 @@ from dcf.tools.http_bodies import LimitedBodies, PlainFraming, body_budget
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter, meter_of
 from dcf.tools.listing import ToolList
-from dcf.tools.middleware import Metering, WatchedStreams
+from dcf.tools.middleware import Metering, UnknownTools, WatchedStreams
 from dcf.tools.profiles import select_tools
 from dcf.tools.pulse import keep_pulse
 from dcf.tools.readiness import Readiness
@@ -113,6 +113,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
         middleware=[
             Metering((spec.name for spec in specs), who_calls),
             ToolList(specs, who_calls),
+            UnknownTools(specs, who_calls),
             *([] if watch is None else [WatchedStreams(watch, who_calls)]),
         ],
         auth=None if protected_url is None else auth_settings(protected_url),

@@ -63,7 +63,7 @@ async def test_mistakes_of_a_worker_are_met_with_the_next_legal_call(sit: Sit) -
     held = {name: answer["work"][name] for name in ("workflow_id", "state", "lease_token")}
     place = {"workflow_id": run, "state": answer["work"]["state"]}
     write, take = "update_workflow_control_plane", "acquire_state_lease"
-    for sent in (
+    wrong: list[dict[str, Json]] = [
         {"new_status": "completed", "output_json": GOOD},
         {"new_status": "succeeded", "result": GOOD},
         {"new_status": "succeeded", "output": GOOD},
@@ -71,9 +71,10 @@ async def test_mistakes_of_a_worker_are_met_with_the_next_legal_call(sit: Sit) -
         {"new_status": 1},
         {"new_status": "failed", "error_name": 7},
         {"new_status": "succeeded", "output_json": GOOD, "lease_ttl_s": 0},
-    ):
+    ]
+    for sent in wrong:
         await worker.call(write, **held, **sent)
-    good = {"new_status": "succeeded", "output_json": GOOD}
+    good: dict[str, Json] = {"new_status": "succeeded", "output_json": GOOD}
     await worker.call(write, **place, **good)
     await worker.call(write, **held | {"lease_token": "mine"}, **good)
     await worker.call(write, **held | {"state": "Write"}, **good)
@@ -103,12 +104,13 @@ async def test_mistakes_of_a_worker_are_met_with_the_next_legal_call(sit: Sit) -
     await other.call(take, **place, owner_agent_id=other.agent_id)
     done = await worker.call(write, **held, **good)
     assert done["code"] == "ok", done
-    for sent in (
+    late: list[dict[str, Json]] = [
         {"new_status": "succeeded", "output_json": {"text": "another"}},
         {"new_status": "failed", "error_name": "TooVague"},
         {"new_status": "pending"},
         {"output_json": {"text": "in part"}},
-    ):
+    ]
+    for sent in late:
         again = await worker.call(write, **held, **sent)
         assert again["code"] != "ok", "the first result stays, and that is told"
     await worker.call("renew_state_lease", **held)
@@ -124,8 +126,9 @@ async def test_mistakes_of_a_planner_are_met_with_the_next_legal_call(sit: Sit, 
     stranger = await sit("planner")
     run = await started(planner, worker.agent_id, talks=2)
     await took(worker)
-    start, here = "start_run", {"workflow_id": run}
-    for sent in (
+    start = "start_run"
+    here: dict[str, Json] = {"workflow_id": run}
+    starts: list[dict[str, Json]] = [
         {},
         {"workflow_json": EACH, "definition": "x"},
         {"definition": "nobody-started-this"},
@@ -150,10 +153,11 @@ async def test_mistakes_of_a_planner_are_met_with_the_next_legal_call(sit: Sit, 
         {"document": EACH},
         {"workflow_json": EACH, **here},
         {"workflow_json": EACH, "max_attempts": 0},
-    ):
+    ]
+    for sent in starts:
         refused = await planner.call(start, **sent)
         assert refused["code"] != "ok", sent
-    for tool, more in (
+    mistakes: list[tuple[str, dict[str, Json]]] = [
         ("validate_workflow", {"workflow_json": {"StartAt": "A", "States": {}}}),
         ("validate_workflow", {"workflow_json": "{"}),
         ("validate_workflow", {}),
@@ -207,20 +211,17 @@ async def test_mistakes_of_a_planner_are_met_with_the_next_legal_call(sit: Sit, 
         ("answer_question", here | {"question_id": "q", "answer": "yes"}),
         ("ask_question", here | {"state": "Each/0/Write", "question": "?"}),
         ("correct_result", here | {"state": "Each/0/Write", "output_json": GOOD}),
-    ):
+    ]
+    for tool, more in mistakes:
         await planner.call(tool, **more)
     await stranger.call("cancel_run", **here)
     await stranger.call("json_set", redis_key=f"cp:wf:{run}:meta", path="$.agents.Join", value_json=["a"])
     await planner.call("cancel_run", **here)
-    for tool, more in (
-        ("cancel_run", {}),
-        ("pause_run", {}),
-        ("resolve_state", {"state": "Each/0/Write", "skip": True}),
-        ("notify_next_worker_agent", {}),
-        ("json_set", {}),
-    ):
-        sent = {"redis_key": f"cp:wf:{run}:meta", "path": "$.agents.Join", "value_json": ["a"]} if not more else {}
-        await planner.call(tool, **(sent if tool == "json_set" else here | more))
+    agents = {"redis_key": f"cp:wf:{run}:meta", "path": "$.agents.Join", "value_json": ["a"]}
+    await planner.call("json_set", **agents)
+    await planner.call("resolve_state", **here, state="Each/0/Write", skip=True)
+    for tool in ("cancel_run", "pause_run", "notify_next_worker_agent"):
+        await planner.call(tool, **here)
     assert onlooker.runs.read(run).status == "cancelled"
     assert len(planner.refusals) > 60
     assert_legal(planner, stranger)
