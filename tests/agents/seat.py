@@ -31,7 +31,7 @@ class Exchange:
 
     @property
     def is_refused(self) -> bool:
-        return self.answer["code"] != "ok"
+        return str(self.answer["code"]) != "ok"
 
     def __str__(self) -> str:
         told = {name: self.answer.get(name) for name in ("error", "hint", "next")}
