@@ -12,8 +12,8 @@ from mcp_types import INVALID_REQUEST, CallToolResult, TextContent
 
 from dcf.core.access import Caller
 from dcf.errors import RateLimited, Unauthorized
-from dcf.tools.guidance import unknown_tool
 from dcf.tools.key_watch import KeyWatch
+from dcf.tools.legal_calls import unknown_tool
 from dcf.tools.limits import refuse_excess
 from dcf.tools.registry import ToolSpec, printable
 from dcf.values.json_text import dump

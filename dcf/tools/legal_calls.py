@@ -17,7 +17,7 @@ _THE_CALLERS: Final = (InvalidArgument, Forbidden, NotFound)
 """Failures that the caller can mend; with all others the same call is repeated, as their hints say."""
 
 
-def guided(spec: ToolSpec, error: DcfError) -> str:
+def with_a_call(spec: ToolSpec, error: DcfError) -> str:
     """Return the hint of a failed call; it names a tool or an argument of this one."""
     hint = error.hint
     if not isinstance(error, _THE_CALLERS) or names_a_call(spec, hint):
