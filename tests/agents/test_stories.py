@@ -100,7 +100,10 @@ async def approves(person: Seat) -> Json:
     ):
         pass
     assert asked["event"]["type"] == "human_task"
-    return await person.follow(asked, {"choice": "approve"})
+    shown = await person.follow(asked)
+    assert shown["tasks"][0]["title"] == "Publish the programme?"
+    assert shown["tasks"][0]["details"]["text"]
+    return await person.follow(asked, {"choice": "approve"}, at=1)
 
 
 async def hears_of_the_end(planner: Seat, run: str) -> Json:
