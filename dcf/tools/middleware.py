@@ -8,12 +8,15 @@ from typing import Any, Final
 
 from mcp.server.context import CallNext, ServerRequestContext
 from mcp.shared.exceptions import MCPError
-from mcp_types import INVALID_REQUEST
+from mcp_types import INVALID_REQUEST, CallToolResult, TextContent
 
 from dcf.core.access import Caller
 from dcf.errors import RateLimited, Unauthorized
 from dcf.tools.key_watch import KeyWatch
+from dcf.tools.legal_calls import unknown_tool
 from dcf.tools.limits import refuse_excess
+from dcf.tools.registry import ToolSpec, printable
+from dcf.values.json_text import dump
 
 _CALL: Final = "tools/call"
 _DISCOVER: Final = "server/discover"
@@ -40,6 +43,25 @@ class Metering:
                 told = {"code": error.code, "retry_after_s": error.retry_after_s, "hint": error.hint}
                 raise MCPError(REFUSED, f"{error.code}: {error.message}", told) from None
         return await call_next(ctx)
+
+
+class UnknownTools:
+    """Middleware that answers the call of a tool that there is not with the one that was probably meant."""
+
+    def __init__(self, specs: Iterable[ToolSpec], who_calls: Callable[[], Caller]) -> None:
+        self._specs = {spec.name: spec for spec in specs}
+        self._who_calls = who_calls
+
+    async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+        """Pass on calls of tools that there are, and everything else."""
+        name = (ctx.params or {}).get("name")
+        if ctx.method != _CALL or not isinstance(name, str) or name in self._specs:
+            return await call_next(ctx)
+        scopes = self._who_calls().scopes
+        offered = {spec.name: spec.description for spec in self._specs.values() if spec.scope in scopes}
+        answer = unknown_tool(printable(name), offered)
+        text = TextContent(type="text", text=dump(answer))
+        return CallToolResult(content=[text], structured_content=answer, is_error=True)
 
 
 class WatchedStreams:

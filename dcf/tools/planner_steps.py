@@ -11,7 +11,8 @@ from dcf.values.json_text import Json
 from dcf.values.open_tasks import AGENT, agents_map_for
 from dcf.workforce.steps import Step
 
-_SAME: Final = "<the same document>"
+_SAME: Final = "<the same workflow>"
+_INPUT: Final = "<the input of the run, {} if it needs none>"
 _NAMED: Final = 5
 """Tasks of which each gets a call of its own."""
 
@@ -30,6 +31,7 @@ def after_validation(open_tasks: Collection[str], assigned: Mapping[str, Json], 
     given: dict[str, Json] = {"workflow_json": _SAME}
     agents = {**assigned, **agents_map_for(open_tasks)}
     given |= {"agents_map_json": agents} if agents else {}
+    given["input_json"] = _INPUT
     if not has_templates:
         return [Step(tool="start_run", arguments=given, why="It creates the run and tells the first agents.")]
     made = {"workflow_id": "<workflow_id of the answer>"}

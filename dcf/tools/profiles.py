@@ -17,6 +17,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     callbacks,
     catalog,
     completion,
+    corrections,
     diagnosis,
     execution,
     files,
@@ -33,6 +34,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     signals,
     skills,
     starting,
+    talk,
     task_log,
     validation,
 )

@@ -41,7 +41,7 @@ from dcf.tools.key_watch import KeyWatch
 from dcf.tools.limits import Meter, meter_of
 from dcf.tools.listing import ToolList
 from dcf.tools.mcp_server import ControlPlaneServer
-from dcf.tools.middleware import Metering, WatchedStreams, nothing_changes
+from dcf.tools.middleware import Metering, UnknownTools, WatchedStreams, nothing_changes
 from dcf.tools.profiles import select_tools
 from dcf.tools.progress import StreamsWhereAsked, reporting
 from dcf.tools.pulse import keep_pulse
@@ -128,6 +128,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
         middleware=[
             Metering((spec.name for spec in specs), who_calls),
             ToolList(specs, who_calls, settings.profile),
+            UnknownTools(specs, who_calls),
             nothing_changes,
             *([] if watch is None else [WatchedStreams(watch, who_calls)]),
             RunListeners(runs, who_calls),

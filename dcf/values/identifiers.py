@@ -73,19 +73,19 @@ def check_agents(agents: Json, states: set[str], *, name: str = "agents_map_json
     if unknown:
         raise InvalidArgument(
             f"{name} names '{unknown[0][:80]}', which is no Task state of the workflow that agents work on.",
-            _keys_of_agents(unknown[0], states),
+            _keys_of_agents(name, unknown[0], states),
         )
     return {state: _pool(f"{name}['{state[:80]}']", value) for state, value in agents.items()}
 
 
-def _keys_of_agents(unknown: str, states: set[str]) -> str:
+def _keys_of_agents(name: str, unknown: str, states: set[str]) -> str:
     """Return which keys assign agents, and which was probably meant."""
     last = unknown.rsplit("/", 1)[-1]
     near = last if last in states else next(iter(get_close_matches(last, states, 1)), None)
     meant = "" if near is None else f"Did you mean '{near[:80]}'? "
     named = ", ".join(f"'{one[:80]}'" for one in sorted(states)[:_NAMED])
     return (
-        f"{meant}The keys are the names of Tasks, also of those inside a Map or Parallel, without a path: {named}. "
+        f"{meant}The keys of {name} are the names of Tasks, also inside a Map or Parallel, never a path: {named}. "
         "A callback, a person, a signal or a child run needs no agent."
     )
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.anyio
 
 ROOT = Path(__file__).parents[2]
 TALKS = {"talks": [{"title": "Leases"}, {"title": "Joins"}]}
-MOCKED = {
+MOCKED: dict[str, Any] = {
     "WriteAbstract": [{"output": {"text": "a"}}, {"output": {"text": "b"}}],
     "Compose": [{"output": "P"}],
     "Approve": [{"output": {"choice": "approve", "answered_by": "alice"}}],

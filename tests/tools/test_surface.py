@@ -125,7 +125,7 @@ async def test_a_tool_that_is_not_on_the_list_can_be_called(replica: Callable[..
 def test_a_worker_is_offered_about_ten_tools() -> None:
     names = PROFILES["worker"]
     assert names is not None
-    assert 8 <= len(names) <= 12
+    assert 8 <= len(names) <= 13
 
 
 def test_a_profile_needs_no_scope_that_its_callers_do_not_have() -> None:
