@@ -54,7 +54,7 @@ StateName = Annotated[
         pattern=STATE_PATTERN,
         min_length=1,
         max_length=400,
-        description="Name of the state, as in meta.states.",
+        description="Name of the state.",
         examples=["CalculatePricing"],
     ),
 ]
@@ -63,11 +63,11 @@ LeaseToken = Annotated[
     Field(
         min_length=1,
         max_length=200,
-        description="The lease_token you got with the lease; keep it secret.",
+        description="The lease_token of the lease; keep it secret.",
         examples=["the token in the answer of acquire_state_lease"],
     ),
 ]
-Ttl = Annotated[int, Field(ge=1, le=3600, description="Seconds until the lease expires, unless you renew it.")]
+Ttl = Annotated[int, Field(ge=1, le=3600, description="Seconds of the lease.")]
 WholeInput = Annotated[
     bool, Field(description="Never leave out a long input; for programs.", json_schema_extra=UNLISTED)
 ]

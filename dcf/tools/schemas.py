@@ -25,6 +25,9 @@ _LEFT_OUT: Final[Keywords] = frozenset(
 _CHECKED: Final[Keywords] = frozenset({("pattern", str), ("minLength", int)})
 """Keywords of what is checked in any case, and told in words where it is not so; they are a tenth of a list."""
 
+_WORTH_TELLING: Final = 1000
+"""Lengths from here on are of texts that a model writes; shorter ones are of names."""
+
 _NULL: Final[Mapping[str, Json]] = {"type": "null"}
 
 
@@ -56,7 +59,13 @@ def listed_of(spec: ToolSpec) -> dict[str, Json]:
     """
     found = _without(_CHECKED, parameters_of(spec))
     shown = {name: _present(part) for name, part in found["properties"].items() if KEYWORD not in part}
-    return {**found, "properties": shown}
+    return {**found, "properties": {name: _plain(part) for name, part in shown.items()}}
+
+
+def _plain(part: dict[str, Json]) -> dict[str, Json]:
+    """Say nothing of the elements of an array that may be anything, nor how long a name may be."""
+    found = part if part.get("items", {}).get("type") != list(_TYPES) else {**part, "items": {}}
+    return {name: value for name, value in found.items() if name != "maxLength" or value >= _WORTH_TELLING}
 
 
 def _present(part: dict[str, Json]) -> dict[str, Json]:

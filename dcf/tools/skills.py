@@ -31,9 +31,7 @@ from dcf.validation.schema import configured_schema
 from dcf.validation.verdict import EXIT_CODES, found
 
 _SHOWN: Final = 50
-_SKILL: Final = (
-    "The skill: skill://name@version, a manifestId, a file of the manifests directory, or the manifest itself."
-)
+_SKILL: Final = "The skill: skill://name@version, its manifestId, its file, or the manifest itself."
 _OTHER: Final = EXIT_CODES["input"]
 
 
@@ -185,21 +183,16 @@ def _ids(directives: str | None, tools: list[str], data: list[str]) -> dict[str,
     return {"memory_block_ids": [] if directives is None else [directives], "tool_ids": tools, "data_block_ids": data}
 
 
-_WHOSE: Final = "Id of the agent whose skill it is: you, or another where your key may speak for any."
+_WHOSE: Final = "Whose skill it is: your agent id, or another's if your key may speak for any."
 
 
 class LoadSkill(Arguments):
-    """Give an agent a skill before it works on a state that needs it: directives, tools and data, all or nothing.
-
-    Loading what is loaded changes nothing. On code tool_unavailable the agent is as it was before.
-    """
+    """Give an agent a skill before it works on a state that needs it: directives, tools and data, all or nothing."""
 
     skill_json: JsonObject = Field(description=_SKILL, examples=["skill://calculate.pricing@0.1.0"])
     agent_id: AgentId = Field(description=_WHOSE)
     workflow_id: WorkflowId | None = Field(default=None, description="Run of the state the skill is for.")
-    state: StateName | None = Field(
-        default=None, description="That state: if you do not hold it, you are woken about it again at once."
-    )
+    state: StateName | None = Field(default=None, description="That state; you are woken about it again.")
 
 
 class SkillLoaded(Answer):
@@ -260,10 +253,7 @@ def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
 
 
 class UnloadSkill(Arguments):
-    """Take a skill from an agent when its state is done; what another skill uses stays.
-
-    Unloading what is not loaded changes nothing.
-    """
+    """Take a skill from an agent when its state is done; what another skill uses stays."""
 
     manifest_id: str = Field(
         min_length=1,

@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 REFERENCE = ROOT / "docs" / "tools.md"
 
 BUDGETS = {
-    name: kib * 1024 for name, kib in {"worker": 9, "planner": 25, "operator": 60, "person": 3, "all": 90}.items()
+    name: kib * 1024 for name, kib in {"worker": 9, "planner": 25, "operator": 60, "person": 4, "all": 90}.items()
 }
 """Bytes of tools/list. A model reads all of it before it does anything."""
 
