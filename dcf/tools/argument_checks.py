@@ -16,12 +16,12 @@ from dcf.errors import InvalidArgument
 from dcf.tools.examples import example_of
 from dcf.tools.registry import ID_PATTERN, ID_RULE, Arguments, ToolSpec, printable
 from dcf.tools.suggestions import argument_meant, closest
+from dcf.tools.unlisted import is_listed
 from dcf.values.json_text import Json, dump
 
 _LONGEST_ECHO = 80
 _TYPE_WORDS = {"boolean": "true or false", "object": "an object", "array": "an array"}
 
-_UNTOLD = "redis_url"
 
 _SMALL = 1000
 """Values in arguments that are checked on the event loop; that takes less than a millisecond."""
@@ -81,7 +81,7 @@ def _refuse_unknown(spec: ToolSpec, arguments: Mapping[str, Json]) -> None:
     others = sum(name not in known for name in arguments) - 1
     more = f", nor {others} more that were sent" if others else ""
     message = f"There is no argument '{printable(first[:_LONGEST_ECHO])}'{more}."
-    listed = f"The arguments are: {', '.join(name for name in known if name != _UNTOLD)}."
+    listed = f"The arguments are: {', '.join(name for name, field in known.items() if is_listed(field))}."
     meant = None if others else argument_meant(first, list(known), arguments)
     if meant is not None:
         raise AlmostRight(message, f"Did you mean {meant}? {listed}", {first: meant})
