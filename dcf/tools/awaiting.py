@@ -35,10 +35,9 @@ _SHOWN_WITH_WORK: Final = ("type", "reason", "source_state", "payload", "provena
 
 
 class AwaitWorkflowEvent(Arguments):
-    """Wait for your next piece of work: it comes leased, with input and the `next` calls; or status 'timeout'.
+    """Wait for your next piece of work, which comes leased, with its input and `next` calls; on 'timeout' call again.
 
-    After a timeout call again. Other events (a run ended, a lease was lost) have no `work`; pass their message_id as
-    ack_message_id, or they come again.
+    Other events (a run ended, a lease was lost) have no `work`; acknowledge them, or they come again.
     """
 
     agent_id: AgentId
@@ -57,7 +56,6 @@ class AwaitWorkflowEvent(Arguments):
         min_length=1,
         max_length=200,
         description="New for each wait; the same again if its answer was lost.",
-        json_schema_extra=UNLISTED,
     )
     whole_input: WholeInput = False
 

@@ -199,7 +199,7 @@ class UpdateWorkflowControlPlane(Arguments):
     new_status: str | None = Field(
         default=None,
         max_length=20,
-        description="succeeded or failed (both final), running, or pending.",
+        description="succeeded (done, success, succeed) or failed (fail, error), both final; running; or pending.",
     )
     output_json: Any = Field(default=None, description="The output: JSON, or JSON text (for null the text 'null').")
     error_name: str | None = Field(default=None, max_length=200, description="Name of the failure, as OrderRejected.")
