@@ -78,7 +78,9 @@ class ReadWorkflowControlPlane(Arguments):
     )
     include_meta: bool = Field(default=True, description="Include the run's meta document.")
     compute_readiness: bool = Field(default=False, description="Say of each state whether it can be leased now.")
-    summary: bool = Field(default=False, description="Only what matters at a glance, without inputs and outputs.")
+    summary: bool = Field(
+        default=False, description="Only what matters at a glance, without inputs and outputs of states."
+    )
     inside: str | None = Field(
         default=None,
         pattern=STATE_PATTERN,
