@@ -219,6 +219,22 @@ def test_in_a_loop_the_latest_result_is_corrected(world: World) -> None:
         assert world.given(run, "Work") == {"done": False, "why": "not yet"}
 
 
+def test_a_corrected_result_must_match_the_schema_of_its_task(world: World) -> None:
+    schema = {"type": "object", "required": ["total"]}
+    run, token = done(world, workflow({"A": task("B", OutputSchema=schema), "B": task()}), "A", {"total": 1})
+    assert refused(world, run, "A", {"sum": 2}, token).code == "output_invalid"
+    assert world.given(run, "B") == {"total": 1}
+    corrected(world, run, "A", {"total": 2}, token)
+
+
+def test_a_state_that_was_reached_on_another_way_meanwhile_is_left_alone(world: World) -> None:
+    again = when("$.again", "B", "E", BooleanEquals=True)
+    run, token = done(world, workflow({"A": task("B"), "B": task("C"), "C": again, "E": END}), "A", 1)
+    world.do(run, "B", output={"again": True})
+    assert refused(world, run, "A", 2, token).code == "result_used"
+    assert world.given(run, "B") == {"again": True}
+
+
 # In Parallel and Map
 
 
