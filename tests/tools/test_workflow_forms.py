@@ -118,7 +118,7 @@ async def test_a_task_that_nobody_does_is_a_warning_with_the_argument_that_mends
     assert (step["tool"], step["arguments"]["agents_map_json"]) == ("start_run", {"Write": "<agent id>"})
     mended = {"workflow_json": MAPPED, "agents_map_json": {"Write": "writer-7"}}
     assert (await tools.ok("validate_workflow", **mended))["warnings"] == []
-    started = await follow(tools, valid, **mended)
+    started = await follow(tools, valid, **mended, input_json=[1])
     assert (started.code, started["warnings"]) == ("ok", [])
 
 
