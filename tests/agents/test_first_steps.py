@@ -105,6 +105,15 @@ async def test_the_first_state_moves_after_three_calls_of_the_planner(
     assert planner.without_a_legal_next() == hand.without_a_legal_next() == []
 
 
+async def test_a_planner_is_told_who_is_there_to_work(sit: Sit) -> None:
+    planner, one, other = await sit("planner"), await sit("worker"), await sit("worker")
+    for seat in (one, other):
+        await seat.call("await_workflow_event", agent_id=seat.agent_id, timeout_s=0)
+    how = await read_the_page(planner)
+    assert {one.agent_id, other.agent_id} <= set(how.agents_seen)
+    assert planner.agent_id not in how.agents_seen
+
+
 async def test_a_worker_makes_two_calls_for_a_piece_of_work(sit: Sit, onlooker: Application) -> None:
     planner, hand = await sit("planner"), await sit("worker")
     how = await read_the_page(planner)
