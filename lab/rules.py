@@ -15,7 +15,7 @@ from lab.talk_rules import a_corrected_result_is_what_the_follower_saw, each_que
 Rule: TypeAlias = Callable[[Story], Iterator[str]]
 
 _BY_HOLDER = ("LeaseRenewed", "LeaseReleased", "StateUpdated", "TaskLogged")
-_WRITES = ("complete", "write", "renew")
+_WRITES = ("complete", "write", "renew", "correct")
 _BY_OPERATOR = ("pause", "resume", "cancel", "resolve", "skip", "error", "retry")
 _ENDS = ("RunSucceeded", "RunFailed", "RunCancelled")
 _TERMINAL = ("succeeded", "failed", "skipped", "cancelled")

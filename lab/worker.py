@@ -206,11 +206,12 @@ class Worker:
         return give_back and (heard.is_ok or heard.is_unknown)
 
     def correct(self, held: Held, content: Content) -> None:
-        """Correct the result, and once more; what follows does not depend on it."""
+        """Correct the result at once, and once more when what follows may be taken; that depends on neither."""
         output = content.get("output")
         if isinstance(output, dict):
-            for number in (1, 2):
-                self.correct_once(held, {**output, FIX: number}, uuid.uuid4().hex)
+            self.correct_once(held, {**output, FIX: 1}, uuid.uuid4().hex)
+            time.sleep(self.luck.uniform(0, 0.2))
+            self.correct_once(held, {**output, FIX: 2}, uuid.uuid4().hex)
 
     def correct_once(self, held: Held, output: Any, request: str) -> None:
         """Correct the result, until it is known what came of it."""
@@ -308,7 +309,7 @@ def _brought(claimed: Mapping[str, Any]) -> Heard:
 
 def come_back(verbs: Recorded, held: Held, luck: random.Random) -> None:
     """Make one call with a lease that may be long gone."""
-    what = luck.choice(("renew", "release", "write", "complete", "other"))
+    what = luck.choice(("renew", "release", "write", "complete", "other", "correct"))
     if what == "renew":
         verbs.renew(held.run, held.state, held.token)
     elif what == "release":
@@ -317,5 +318,7 @@ def come_back(verbs: Recorded, held: Held, luck: random.Random) -> None:
         verbs.write(held.run, held.state, held.token, {"late": True}, "late")
     elif what == "other" and held.over:
         verbs.complete(held.run, held.state, held.token, {"output": "late"})
+    elif what == "correct" and held.content is not None and isinstance(held.content.get("output"), dict):
+        verbs.correct(held.run, held.state, held.token, {**held.content["output"], FIX: 3}, uuid.uuid4().hex)
     elif held.content is not None:
         verbs.complete(held.run, held.state, held.token, held.content)
