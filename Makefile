@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: test fast check format reference bench bench-peers lab demo accept-letta
+.PHONY: test fast check format reference bench bench-peers lab demo mcpb accept-letta
 
 test: ## everything that CI runs
 	$(PYTHON) -m pytest -n auto --dist loadfile
@@ -30,6 +30,9 @@ lab: ## the fault lab: every kind for so many seconds
 
 demo: ## the order pipeline
 	.venv/bin/dcf run workflows/order_processing.json --input workflows/order_processing/order.json
+
+mcpb: ## dist/dcf.mcpb, the bundle for desktop clients
+	$(PYTHON) deploy/mcpb/build.py dist/dcf.mcpb
 
 accept-letta: ## the acceptance runs with real agents on a real Letta, and their record
 	DCF_LETTA=1 DCF_LETTA_RECORD=tests/letta/records $(PYTHON) -m pytest tests/letta/test_acceptance.py

@@ -20,6 +20,7 @@ from dcf.tools.registry import (
     refuse_other,
     tool,
 )
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.digest import definition_sha256
 from dcf.values.identifiers import check_id, check_name
 from dcf.values.json_text import Json, parse, parse_workflow
@@ -45,13 +46,19 @@ class CreateWorkerAgents(Arguments):
         default=None, description="Id of the run; default: the document's workflow_id."
     )
     imports_base_dir: str | None = Field(
-        default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory of templates")
+        default=None,
+        max_length=1000,
+        description=ONLY_CONFIGURED.format("directory of templates"),
+        json_schema_extra=UNLISTED,
     )
     agent_name_prefix: str | None = Field(
         default=None, max_length=100, description="What the agents' names begin with; default: wf-, the run's id, -."
     )
     agent_name_suffix: str = Field(
-        default=".af", pattern=r"^\.[A-Za-z0-9.]{1,16}$", description="Ending of template files in the directory."
+        default=".af",
+        pattern=r"^\.[A-Za-z0-9.]{1,16}$",
+        description="Ending of template files in the directory.",
+        json_schema_extra=UNLISTED,
     )
     default_tags_json: JsonArray | None = Field(
         default=None, description='More tags for the agents: ["team:x"] (or JSON text).'
@@ -195,7 +202,7 @@ class AgentResolved(Answer):
 @tool(
     toolset="agents",
     scope=Scope.READ,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=ResolveAgentNameToId,
     answer=AgentResolved,
     read_only=True,
@@ -227,7 +234,7 @@ class AgentDeleted(Answer):
 @tool(
     toolset="agents",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=DeleteAgent,
     answer=AgentDeleted,
     destructive=True,
@@ -250,7 +257,7 @@ def _refuse_foreign(app: Application, agent_id: str, what: str) -> None:
     """Raise Forbidden for an agent that was made for no run, or for the run of another planner."""
     if Scope.OPERATE in current_caller().scopes:
         return
-    tags = app.platform.retrieve_agent(agent_id).tags
+    tags = app.platforms.provisioner_of(agent_id).retrieve_agent(agent_id).tags
     if WORKER_TAG not in tags:
         require(Scope.OPERATE, f"{what} an agent that was not made for a run")
     for workflow_id in runs_of(tags):
@@ -272,7 +279,7 @@ class LimitsRemoved(Answer):
 @tool(
     toolset="agents",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=RemoveToolReturnLimits,
     answer=LimitsRemoved,
     about_others=True,

@@ -26,17 +26,13 @@ _TOLD_WITH_THE_LEASE: Final = "acquire_state_lease answers with instructions, ou
 
 
 class GetMyAssignment(Arguments):
-    """Get what is yours to do, before you work: your state, its input, your skills, and the next calls to make.
-
-    Follow `next` in its order. Where there is nothing to do about the state you name, others that are ready are shown.
-    Ask again whenever you are unsure.
-    """
+    """Get what is yours to do, whenever you are unsure: states, their inputs, your skills, and the `next` calls."""
 
     agent_id: AgentId
     workflow_id: WorkflowId | None = Field(
-        default=None, description="Id of the run, as in the event; may be left out while you work for one run only."
+        default=None, description="Id of the run; not needed while you work for one only."
     )
-    state: StateName | None = Field(default=None, description="One state, as in the event; default: all of yours.")
+    state: StateName | None = Field(default=None, description="One state; default: all of yours.")
 
 
 class MyAssignment(Answer):

@@ -24,6 +24,7 @@ from dcf.store.inbox import Message
 from dcf.tools.leases import new_token
 from dcf.tools.next_calls import calls_about, is_of_ready_state, wait_again
 from dcf.tools.registry import AgentId, Answer, Arguments, Ttl, WholeInput, tool
+from dcf.tools.unlisted import UNLISTED
 from dcf.tools.work import steps_of, work_shown
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -37,7 +38,7 @@ class AwaitWorkflowEvent(Arguments):
     """Wait for your next piece of work: it comes leased, with input and the `next` calls; or status 'timeout'.
 
     After a timeout call again. Other events (a run ended, a lease was lost) have no `work`; pass their message_id as
-    ack_message_id, or they come again. With lease=false the event only says what is ready: acquire_state_lease decides.
+    ack_message_id, or they come again.
     """
 
     agent_id: AgentId
@@ -45,15 +46,18 @@ class AwaitWorkflowEvent(Arguments):
     ack_message_id: str | None = Field(
         default=None,
         pattern=r"^[0-9]{1,20}-[0-9]{1,20}$",
-        description="The message_id of the event you have dealt with.",
+        description="message_id of the event you have dealt with.",
     )
-    lease: bool = Field(default=True, description="Lease the state that is ready; false: only tell me.")
+    lease: bool = Field(
+        default=True, description="Lease the state that is ready; false: only tell me.", json_schema_extra=UNLISTED
+    )
     lease_ttl_s: Ttl = 300
     request_id: str | None = Field(
         default=None,
         min_length=1,
         max_length=200,
         description="New for each wait; the same again if its answer was lost.",
+        json_schema_extra=UNLISTED,
     )
     whole_input: WholeInput = False
 

@@ -20,7 +20,7 @@ WORKFLOW: Final[Json] = {"StartAt": "Greet", "States": {"Greet": {"Type": "Task"
 """The smallest workflow, as an example of an argument."""
 
 WORKFLOW_FORMS: Final = (
-    "The workflow: a document with 'asl', a bare machine {StartAt, States}, or {steps}; an object or JSON text. "
+    "The workflow: a document with 'asl', a bare machine {StartAt, States}, or {steps}. "
     "describe_workflow_language has examples."
 )
 AGENTS_MAP: Final = (

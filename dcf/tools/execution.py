@@ -34,6 +34,7 @@ from dcf.tools.registry import (
     tool,
 )
 from dcf.tools.suggestions import closest
+from dcf.tools.unlisted import UNLISTED
 from dcf.tools.work import claimed_work
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
@@ -189,41 +190,47 @@ def _states(app: Application, args: ReadWorkflowControlPlane, named: tuple[str, 
 
 
 class UpdateWorkflowControlPlane(Arguments):
-    """Write the result of a state you hold, when you are done or have partial output.
+    """Write the result of a state you hold: new_status succeeded with output_json, or failed with error_name.
 
-    new_status 'succeeded' with output_json completes it and makes what follows ready; 'failed' with error_name and
-    error_message fails it; 'pending' gives it back, and the attempt counts. Without new_status it stores partial
-    output. Repeating it is safe. With claim_next the answer brings your next `work` in this run, if there is any.
+    pending gives the state back, and the attempt counts. Without new_status the output is partial. Repeating it is
+    safe. With claim_next the answer brings your next `work` in this run, if there is any.
     """
 
     workflow_id: WorkflowId
     state: StateName
-    lease_token: LeaseToken | None = Field(default=None, description="The lease_token you hold; every write needs it.")
+    lease_token: LeaseToken | None = Field(default=None, description="The lease_token of the lease.")
     new_status: str | None = Field(
         default=None,
         max_length=20,
-        description="succeeded (also: done, success, succeed) or failed (fail, error), both final; running; or pending,"
-        " which gives the state back.",
+        description="succeeded or failed (both final), running, or pending.",
     )
-    output_json: Any = Field(
-        default=None, description="The state's output: any JSON value, or JSON text (for null the text 'null')."
-    )
-    error_name: str | None = Field(
-        default=None, max_length=200, description="Name of the failure, such as OrderRejected."
-    )
+    output_json: Any = Field(default=None, description="The output: JSON, or JSON text (for null the text 'null').")
+    error_name: str | None = Field(default=None, max_length=200, description="Name of the failure, as OrderRejected.")
     error_message: str | None = Field(default=None, max_length=20_000, description="What went wrong, in words.")
-    claim_next: bool = Field(default=False, description="When completing: also lease what is next for me in this run.")
-    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the lease's owner.")
-    lease_ttl_s: Ttl | None = Field(default=None, description="Seconds of the lease claimed by claim_next.")
+    claim_next: bool = Field(default=False, description="When completing: also lease what is next.")
+    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id.")
+    lease_ttl_s: Ttl | None = Field(
+        default=None, description="Seconds of the lease claimed by claim_next.", json_schema_extra=UNLISTED
+    )
     whole_input: WholeInput = False
-    attempts_increment: int | None = Field(default=None, ge=0, le=100, description="Add to attempts.")
-    set_started_at: bool = Field(default=False, description="Set started_at to now.")
-    set_finished_at: bool = Field(default=False, description="Set finished_at to now; completing does it by itself.")
+    attempts_increment: int | None = Field(
+        default=None, ge=0, le=100, description="Add to attempts.", json_schema_extra=UNLISTED
+    )
+    set_started_at: bool = Field(default=False, description="Set started_at to now.", json_schema_extra=UNLISTED)
+    set_finished_at: bool = Field(
+        default=False, description="Set finished_at to now; completing does it by itself.", json_schema_extra=UNLISTED
+    )
     request_id: str | None = Field(
-        default=None, min_length=1, max_length=200, description="Makes a partial write repeatable: same id, once."
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Makes a partial write repeatable: same id, once.",
+        json_schema_extra=UNLISTED,
     )
     output_ttl_secs: int | None = Field(
-        default=None, description="Refused: outputs live as long as their run (expiry_secs at creation)."
+        default=None,
+        description="Refused: outputs live as long as their run (expiry_secs at creation).",
+        json_schema_extra=UNLISTED,
     )
 
 

@@ -28,6 +28,7 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
+from dcf.tools.unlisted import UNLISTED
 from dcf.tools.work import steps_of, work_shown
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
@@ -37,10 +38,9 @@ MOST_CLAIMED = 100
 
 
 class AcquireStateLease(Arguments):
-    """Take the lease on a state you were notified of, before you work on it: only one agent gets it.
+    """Take the lease on a state you were told of, before you work on it: only one agent gets it.
 
-    Granted when the state is ready, assigned to you and held by nobody (or the holder's lease expired). `work` in the
-    answer has the lease_token that every later write needs, and the input. Renew it while you work.
+    `work` in the answer has its input, and the lease_token that every later write needs. Renew it while you work.
     """
 
     workflow_id: WorkflowId
@@ -48,13 +48,21 @@ class AcquireStateLease(Arguments):
     owner_agent_id: AgentId
     lease_ttl_s: Ttl = 300
     lease_token: LeaseToken | None = Field(
-        default=None, description="Only to repeat a call whose answer was lost: its token."
+        default=None, description="Only to repeat a call whose answer was lost: its token.", json_schema_extra=UNLISTED
     )
-    require_ready: bool = Field(default=True, description="Must stay true.")
-    require_owner_match: bool = Field(default=True, description="False is an operator's right.")
-    allow_steal_if_expired: bool = Field(default=True, description="Take over from a holder whose lease expired.")
-    set_running_on_acquire: bool = Field(default=True, description="Set the state to running.")
-    attempts_increment: int = Field(default=1, ge=1, le=100, description="What this grant counts for.")
+    require_ready: bool = Field(default=True, description="Must stay true.", json_schema_extra=UNLISTED)
+    require_owner_match: bool = Field(
+        default=True, description="False is an operator's right.", json_schema_extra=UNLISTED
+    )
+    allow_steal_if_expired: bool = Field(
+        default=True, description="Take over from a holder whose lease expired.", json_schema_extra=UNLISTED
+    )
+    set_running_on_acquire: bool = Field(
+        default=True, description="Set the state to running.", json_schema_extra=UNLISTED
+    )
+    attempts_increment: int = Field(
+        default=1, ge=1, le=100, description="What this grant counts for.", json_schema_extra=UNLISTED
+    )
 
 
 class LeaseAnswer(Answer):
@@ -110,19 +118,20 @@ def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseGrant
 
 
 class ClaimReadyState(Arguments):
-    """Get the next piece of work without waiting for a notification.
+    """Get the next piece of work without waiting: leases a ready state of the run that you may take.
 
-    Finds a ready state of the run that you may take and leases it, in one call. Code nothing_ready means: wait with
-    await_workflow_event, or call again after retry_after_s.
+    Code nothing_ready means: wait with await_workflow_event, or call again after retry_after_s.
     """
 
     workflow_id: WorkflowId
     owner_agent_id: AgentId
-    lease_ttl_s: Ttl = 300
+    lease_ttl_s: Ttl = Field(default=300, json_schema_extra=UNLISTED)
     lease_token: LeaseToken | None = Field(
-        default=None, description="Only to repeat a call whose answer was lost: its token."
+        default=None, description="Only to repeat a call whose answer was lost: its token.", json_schema_extra=UNLISTED
     )
-    claim_next: int = Field(default=1, ge=1, le=MOST_CLAIMED, description="Lease at most so many states.")
+    claim_next: int = Field(
+        default=1, ge=1, le=MOST_CLAIMED, description="Lease at most so many states.", json_schema_extra=UNLISTED
+    )
     whole_input: WholeInput = False
 
 
@@ -177,12 +186,22 @@ class RenewStateLease(Arguments):
     workflow_id: WorkflowId
     state: StateName
     lease_token: LeaseToken
-    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id, to be checked as well.")
-    lease_ttl_s: Ttl | None = Field(default=None, description="New length in seconds (1 to 3600); default: as it is.")
-    reject_if_expired: bool = Field(
-        default=True, description="False revives an expired lease as long as nobody took the state over."
+    owner_agent_id: AgentId | None = Field(
+        default=None, description="Your agent id, to be checked as well.", json_schema_extra=UNLISTED
     )
-    touch_only: bool = Field(default=False, description="Keep the length the lease has, whatever lease_ttl_s says.")
+    lease_ttl_s: Ttl | None = Field(
+        default=None, description="New length in seconds; default: as it is.", json_schema_extra=UNLISTED
+    )
+    reject_if_expired: bool = Field(
+        default=True,
+        description="False revives an expired lease as long as nobody took the state over.",
+        json_schema_extra=UNLISTED,
+    )
+    touch_only: bool = Field(
+        default=False,
+        description="Keep the length the lease has, whatever lease_ttl_s says.",
+        json_schema_extra=UNLISTED,
+    )
 
 
 @tool(toolset="execution", scope=Scope.WORK, profiles=("worker",), arguments=RenewStateLease, answer=LeaseAnswer)
@@ -208,18 +227,21 @@ def renew_state_lease(app: Application, args: RenewStateLease) -> LeaseAnswer:
 
 
 class ReleaseStateLease(Arguments):
-    """Give a state back unfinished so that another agent can take it.
+    """Give a state back unfinished, so that another agent can take it.
 
-    Or confirm that your lease is gone after you completed the state. A state given back becomes pending again; what
-    you did is not undone, and the attempt counts.
+    It becomes pending again; what you did is not undone, and the attempt counts.
     """
 
     workflow_id: WorkflowId
     state: StateName
-    lease_token: LeaseToken | None = Field(default=None, description="The lease token you hold.")
-    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id, to be checked as well.")
-    force: bool = Field(default=False, description="Release whoever holds it; an operator's right.")
-    clear_owner: bool = Field(default=True, description="Forget the owner as well.")
+    lease_token: LeaseToken | None = Field(default=None, description="The lease_token you hold.")
+    owner_agent_id: AgentId | None = Field(
+        default=None, description="Your agent id, to be checked as well.", json_schema_extra=UNLISTED
+    )
+    force: bool = Field(
+        default=False, description="Release whoever holds it; an operator's right.", json_schema_extra=UNLISTED
+    )
+    clear_owner: bool = Field(default=True, description="Forget the owner as well.", json_schema_extra=UNLISTED)
 
 
 @tool(

@@ -10,6 +10,7 @@ from dcf.core.operations import LONGEST_REASON, LONGEST_REQUEST_ID, RunAnswer
 from dcf.core.resolving import wish_of
 from dcf.tools.callers import require_planner
 from dcf.tools.registry import Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import parse
 from dcf.values.refusal import Refusal
@@ -21,6 +22,7 @@ RequestId = Annotated[
         min_length=1,
         max_length=LONGEST_REQUEST_ID,
         description="An id of your own for this request: repeated with it, the call is applied once.",
+        json_schema_extra=UNLISTED,
     ),
 ]
 
@@ -76,7 +78,7 @@ class PauseRun(_OnRun):
     """
 
 
-@tool(toolset="operations", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=PauseRun, answer=RunOperated)
+@tool(toolset="operations", scope=Scope.PLAN, profiles=("operator",), arguments=PauseRun, answer=RunOperated)
 def pause_run(app: Application, args: PauseRun) -> RunOperated:
     """Pause the run."""
     require_planner(app, args.workflow_id)
@@ -88,7 +90,7 @@ class ResumeRun(_OnRun):
     """Let a paused run go on: the agents of all states that can be taken are told."""
 
 
-@tool(toolset="operations", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=ResumeRun, answer=RunOperated)
+@tool(toolset="operations", scope=Scope.PLAN, profiles=("operator",), arguments=ResumeRun, answer=RunOperated)
 def resume_run(app: Application, args: ResumeRun) -> RunOperated:
     """Resume the run."""
     require_planner(app, args.workflow_id)

@@ -19,10 +19,11 @@ from dcf.tools.registry import ToolSpec, printable
 from dcf.values.json_text import dump
 
 _CALL: Final = "tools/call"
-_REFUSED: Final = -32029
+_DISCOVER: Final = "server/discover"
+REFUSED: Final = -32029
 """JSON-RPC code of a refused request, of the range that is left to servers."""
 
-_STREAM: Final = "subscriptions/listen"
+STREAM: Final = "subscriptions/listen"
 
 
 class Metering:
@@ -40,7 +41,7 @@ class Metering:
                 refuse_excess(self._who_calls())
             except RateLimited as error:
                 told = {"code": error.code, "retry_after_s": error.retry_after_s, "hint": error.hint}
-                raise MCPError(_REFUSED, f"{error.code}: {error.message}", told) from None
+                raise MCPError(REFUSED, f"{error.code}: {error.message}", told) from None
         return await call_next(ctx)
 
 
@@ -72,7 +73,7 @@ class WatchedStreams:
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
         """Serve the stream until its key is gone; pass everything else on."""
-        if ctx.method != _STREAM:
+        if ctx.method != STREAM:
             return await call_next(ctx)
 
         async def serve() -> Mapping[str, Any] | Any:
@@ -82,3 +83,18 @@ class WatchedStreams:
             return await self._watch.during(self._who_calls(), serve)
         except Unauthorized as error:
             raise MCPError(INVALID_REQUEST, error.message) from None
+
+
+async def nothing_changes(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
+    """Middleware that tells clients the truth about lists of tools, prompts and resources: no message says of changes.
+
+    The SDK says that they may, wherever a client can listen to anything. Clients would keep a stream open for nothing.
+    """
+    answer = await call_next(ctx)
+    if ctx.method == _DISCOVER and isinstance(answer, Mapping):
+        offered = {
+            name: {**part, "listChanged": False} if "listChanged" in part else part
+            for name, part in answer["capabilities"].items()
+        }
+        return {**answer, "capabilities": offered}
+    return answer

@@ -16,6 +16,7 @@ from dcf.runs.telling import Target
 from dcf.tools import planner_steps
 from dcf.tools.callers import current_caller, require, require_part, require_planner
 from dcf.tools.registry import Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 from dcf.workforce.steps import Step
@@ -38,9 +39,15 @@ class _AwaitedEvent(Arguments):
     payload_json: Any = Field(
         default=None, description="Extra JSON for the receiver, at most 4 KiB; it is marked as untrusted data."
     )
-    message_role: Role = Field(default="system", description="Role of the message, where the platform has roles.")
-    async_message: bool = Field(default=True, description="Delivery never waits for the receiver's work.")
-    max_steps: int | None = Field(default=None, ge=1, le=1000, description="Step limit, where the platform has one.")
+    message_role: Role = Field(
+        default="system", description="Role of the message, where the platform has roles.", json_schema_extra=UNLISTED
+    )
+    async_message: bool = Field(
+        default=True, description="Delivery never waits for the receiver's work.", json_schema_extra=UNLISTED
+    )
+    max_steps: int | None = Field(
+        default=None, ge=1, le=1000, description="Step limit, where the platform has one.", json_schema_extra=UNLISTED
+    )
 
 
 class NotifyNextWorkerAgent(_AwaitedEvent):
@@ -54,7 +61,9 @@ class NotifyNextWorkerAgent(_AwaitedEvent):
     source_state: StateName | None = Field(
         default=None, description="The state you completed; leave out to start the run."
     )
-    include_only_ready: bool = Field(default=True, description="Must stay true: nobody is woken in vain.")
+    include_only_ready: bool = Field(
+        default=True, description="Must stay true: nobody is woken in vain.", json_schema_extra=UNLISTED
+    )
 
 
 class WorkersNotified(Answer):
@@ -68,7 +77,7 @@ class WorkersNotified(Answer):
 @tool(
     toolset="notification",
     scope=Scope.WORK,
-    profiles=("worker", "planner", "operator"),
+    profiles=("planner", "operator"),
     arguments=NotifyNextWorkerAgent,
     answer=WorkersNotified,
 )
@@ -114,9 +123,13 @@ class NotifyIfReady(_AwaitedEvent):
 
     workflow_id: WorkflowId
     state: StateName
-    require_ready: bool = Field(default=True, description="Must stay true: nobody is woken in vain.")
+    require_ready: bool = Field(
+        default=True, description="Must stay true: nobody is woken in vain.", json_schema_extra=UNLISTED
+    )
     skip_if_status_in_json: JsonArray | None = Field(
-        default=None, description='Do nothing when the status is one of these: ["failed", "skipped"] (or JSON text).'
+        default=None,
+        description='Do nothing when the status is one of these: ["failed", "skipped"] (or JSON text).',
+        json_schema_extra=UNLISTED,
     )
 
 
@@ -136,7 +149,7 @@ class ReadyNotified(Answer):
 @tool(
     toolset="notification",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=NotifyIfReady,
     answer=ReadyNotified,
     idempotent=False,

@@ -21,7 +21,7 @@ Cursor = Annotated[
 Place = Annotated[str | None, Field(pattern=r"^[0-9]{1,6}$", description="To go on: next_cursor of the answer before.")]
 """A cursor that is the number of items before it."""
 
-Limit = Annotated[int, Field(ge=1, le=1000, description="Items of one page (1 to 1000); fewer come if they are large.")]
+Limit = Annotated[int, Field(ge=1, le=1000, description="Items of one page; fewer come if they are large.")]
 
 
 class Room:

@@ -17,6 +17,7 @@ from dcf.runs.starting import id_for
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS, defaulted, next_calls, warnings_of
 from dcf.tools.callers import current_caller, require_planner
 from dcf.tools.registry import AgentId, Answer, Arguments, JsonObject, WorkflowId, refused, tool
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.identifiers import check_agents, check_id
 from dcf.values.json_text import Json, parse, parse_workflow
 from dcf.values.refusal import Refusal
@@ -135,7 +136,9 @@ class FinalizeWorkflow(Arguments):
     """
 
     workflow_id: WorkflowId
-    close_open_states: bool = Field(default=True, description="Cancel states that are still open.")
+    close_open_states: bool = Field(
+        default=True, description="Cancel states that are still open.", json_schema_extra=UNLISTED
+    )
     overall_status: Literal["succeeded", "failed", "partial", "cancelled"] | None = Field(
         default=None, description="Final status instead of the computed one."
     )
@@ -145,7 +148,7 @@ class FinalizeWorkflow(Arguments):
     delete_worker_agents: bool = Field(
         default=True, description="Delete the agents that create_worker_agents made for this run, and no others."
     )
-    preserve_planner: bool = Field(default=True, description="Never delete the planner.")
+    preserve_planner: bool = Field(default=True, description="Never delete the planner.", json_schema_extra=UNLISTED)
 
 
 class WorkflowFinalized(Answer):

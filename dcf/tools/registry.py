@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.errors import InvalidArgument
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.identifiers import check_state
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
@@ -53,7 +54,7 @@ StateName = Annotated[
         pattern=STATE_PATTERN,
         min_length=1,
         max_length=400,
-        description="Name of the state, as in meta.states.",
+        description="Name of the state.",
         examples=["CalculatePricing"],
     ),
 ]
@@ -62,14 +63,14 @@ LeaseToken = Annotated[
     Field(
         min_length=1,
         max_length=200,
-        description="The lease_token you got with the lease; keep it secret.",
+        description="The lease_token of the lease; keep it secret.",
         examples=["the token in the answer of acquire_state_lease"],
     ),
 ]
-Ttl = Annotated[
-    int, Field(ge=1, le=3600, description="Seconds until the lease expires unless you renew it (1 to 3600).")
+Ttl = Annotated[int, Field(ge=1, le=3600, description="Seconds of the lease.")]
+WholeInput = Annotated[
+    bool, Field(description="Never leave out a long input; for programs.", json_schema_extra=UNLISTED)
 ]
-WholeInput = Annotated[bool, Field(description="Never leave out a long input; for programs.")]
 ONLY_CONFIGURED = "Leave out: the server knows its {}; any other path is refused."
 JsonObject: TypeAlias = str | dict[str, Any]
 JsonArray: TypeAlias = str | list[Any]
@@ -83,7 +84,9 @@ class Arguments(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
-    redis_url: Literal["default"] | None = Field(default=None, description="Leave out; URLs are refused.")
+    redis_url: Literal["default"] | None = Field(
+        default=None, description="Leave out; URLs are refused.", json_schema_extra=UNLISTED
+    )
 
 
 class Answer(BaseModel):

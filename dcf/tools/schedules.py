@@ -82,7 +82,7 @@ class ScheduleShown(Answer):
 @tool(
     toolset="schedules",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=CreateSchedule,
     answer=ScheduleShown,
     audit=(*_AUDITED, "cron", "every_s", "definition"),
@@ -147,7 +147,7 @@ class SchedulesListed(Answer):
 @tool(
     toolset="schedules",
     scope=Scope.READ,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=ListSchedules,
     answer=SchedulesListed,
     read_only=True,
@@ -192,7 +192,7 @@ class ScheduleOperated(ScheduleShown):
 @tool(
     toolset="schedules",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=OperateSchedule,
     answer=ScheduleOperated,
     audit=(*_AUDITED, "action", "workflow_id"),
@@ -236,7 +236,7 @@ class ScheduleDeleted(Answer):
 @tool(
     toolset="schedules",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=DeleteSchedule,
     answer=ScheduleDeleted,
     destructive=True,

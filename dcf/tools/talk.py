@@ -99,7 +99,7 @@ class AskQuestion(Arguments):
     question: str = Field(max_length=LONGEST_TEXT, description="The question, whole.", examples=["EUR or USD?"])
     choices_json: JsonArray | None = Field(default=None, description='Possible answers, as in ["EUR", "USD"].')
     ask: Any = Field(default=PLANNER, description='"planner", or people: ["alice", {"group": "finance"}].')
-    give_back: bool = Field(default=True, description="False: keep the lease.")
+    give_back: bool = Field(default=True, description="False: keep the lease.", json_schema_extra=UNLISTED)
     timeout_s: int = Field(
         default=DEFAULT_WAIT_S,
         ge=1,

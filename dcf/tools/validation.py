@@ -12,6 +12,7 @@ from dcf.data import find_directory
 from dcf.tools import planner_steps
 from dcf.tools.beginnings import AGENTS_MAP, WORKFLOW, WORKFLOW_FORMS
 from dcf.tools.registry import ONLY_CONFIGURED, Answer, Arguments, JsonObject, refuse_other, tool
+from dcf.tools.unlisted import UNLISTED
 from dcf.validation import Validation
 from dcf.validation.given import validate_given
 from dcf.validation.schema import SCHEMA_NAME, configured_schema, read_schema
@@ -30,12 +31,20 @@ class ValidateWorkflow(Arguments):
 
     workflow_json: JsonObject = Field(description=WORKFLOW_FORMS, examples=[WORKFLOW])
     agents_map_json: JsonObject | None = Field(default=None, description=AGENTS_MAP)
-    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
+    schema_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
+    )
     imports_base_dir: str | None = Field(
-        default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory for af_imports")
+        default=None,
+        max_length=1000,
+        description=ONLY_CONFIGURED.format("directory for af_imports"),
+        json_schema_extra=UNLISTED,
     )
     skills_base_dir: str | None = Field(
-        default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory for skill_imports")
+        default=None,
+        max_length=1000,
+        description=ONLY_CONFIGURED.format("directory for skill_imports"),
+        json_schema_extra=UNLISTED,
     )
 
 
