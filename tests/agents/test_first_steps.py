@@ -36,7 +36,7 @@ async def validates_first(seat: Seat, how: HowToStart, agent: str) -> Json:
 
 async def names_nobody(seat: Seat, how: HowToStart, agent: str) -> Json:
     answer = await seat.call(how.tool, **how.arguments(EACH, None, GIVEN))
-    await seat.follow(answer, {"value_json": [agent]})
+    await seat.follow(answer, {"assign_json": [agent]})
     return answer
 
 
