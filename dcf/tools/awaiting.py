@@ -57,7 +57,6 @@ class AwaitWorkflowEvent(Arguments):
         min_length=1,
         max_length=200,
         description="New for each wait; the same again if its answer was lost.",
-        json_schema_extra=UNLISTED,
     )
     whole_input: WholeInput = False
 

@@ -129,7 +129,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
         middleware=[
             Metering((spec.name for spec in specs), who_calls),
             ToolList(specs, who_calls, settings.profile),
-            UnknownTools(specs, who_calls),
+            UnknownTools(specs, who_calls, settings.profile),
             nothing_changes,
             *([] if watch is None else [WatchedStreams(watch, who_calls)]),
             RunListeners(runs, who_calls),
