@@ -72,17 +72,17 @@ class Seat:
         return [one for one in self.log if one.is_refused]
 
     def without_a_legal_next(self) -> list[str]:
-        """List the refusals that do not say what may be called, and why they do not."""
-        found = ((one, self._dead_end(one)) for one in self.refusals)
+        """List the answers that propose a call that cannot be made, and refusals that name none, each with the flaw."""
+        found = ((one, self._dead_end(one)) for one in self.log)
         return [f"{why}: {one}" for one, why in found if why is not None]
 
-    def _dead_end(self, refused: Exchange) -> str | None:
-        """Return what is wrong with a refusal; None if it names a call that can be made."""
-        listed = refused.answer.get("next") or []
-        if listed:
+    def _dead_end(self, told: Exchange) -> str | None:
+        """Return what is wrong with an answer; None if all that it proposes can be called."""
+        listed = told.answer.get("next") or []
+        if listed or not told.is_refused:
             return next(filter(None, map(self.flaw_of, listed)), None)
-        words = set(WORD.findall(refused.answer.get("hint") or ""))
-        known = self.purposes.keys() | self.arguments.get(refused.tool, frozenset())
+        words = set(WORD.findall(told.answer.get("hint") or ""))
+        known = self.purposes.keys() | self.arguments.get(told.tool, frozenset())
         return None if words & known else "it names no call"
 
     def flaw_of(self, step: Mapping[str, Json]) -> str | None:
