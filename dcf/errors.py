@@ -184,7 +184,9 @@ class SkillUnknown(NotFound):
     """No manifest has this name."""
 
     code = "unknown_skill"
-    default_hint = "Call get_skillset and use a manifestId or skill://name@version from there."
+    default_hint = (
+        "Pass skill_json as get_my_assignment or get_skillset shows it: a manifestId, or skill://name@version."
+    )
 
     def __init__(self, reference: str) -> None:
         super().__init__(f"There is no skill '{reference}'.")

@@ -16,6 +16,8 @@ _HABITS = {
     "claiming": 14,
     "gathering": 10,
     "giving back": 8,
+    "asking": 7,
+    "correcting": 12,
     "vanishing": 5,
     "oversleeping": 6,
     "changing its mind": 8,
@@ -24,7 +26,8 @@ _HABITS = {
 """Weights of what workers do.
 
 `vanishing` never answers, `oversleeping` answers when its lease has expired. `gathering` takes further states of the
-run and completes all of them in one transaction, which brings as many leases.
+run and completes all of them in one transaction, which brings as many leases. `asking` asks people, and gives the state
+back or keeps it, `correcting` corrects its result twice.
 """
 
 _ALWAYS_FINISHING = ("calm", "twice", "claiming", "gathering", "renewing", "writing")

@@ -13,7 +13,7 @@ from dcf.core.decision import Changes, Decision, Event, More, Snapshot
 from dcf.core.definition import Definition
 from dcf.core.ending import End, How, end, is_task, told_of
 from dcf.core.lease import Release, release
-from dcf.core.model import RunStatus, StateDoc
+from dcf.core.model import RunStatus, StateDoc, Status
 from dcf.core.notices import ready_again, stop_notices
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
 from dcf.core.outputs import TO_OPERATOR, output_refusal
@@ -94,6 +94,28 @@ def resolve(
     return once(snapshot, request, lambda: _resolve(snapshot, request, wish, definition, context))
 
 
+def assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecision:
+    """Assign a Task by its name before control reaches it, or in all iterations of the Map around it."""
+    return once(snapshot, request, lambda: _assign_ahead(snapshot, request, wish))
+
+
+def _assign_ahead(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecision:
+    meta = snapshot.meta
+    assert meta is not None, "the control plane checks that the run exists before it decides"
+    if meta.status is not RunStatus.RUNNING:
+        return Decision(answer=refusals.run_over(meta.status))
+    answer: dict[str, Json] = {
+        "state": wish.state,
+        "state_status": Status.PENDING.value,
+        "run_status": RunStatus.RUNNING.value,
+        "assigned": list(wish.agents),
+        "hint": _ASSIGNED,
+    }
+    event = Event(type="AgentsAssigned", data=request.told(agents={wish.state: list(wish.agents)}))
+    changes = Changes(meta=_agents_patch(snapshot, wish), events=[event], assigned=wish.agents)
+    return Decision(answer=RunAnswer(answer=answer, at=snapshot.now), changes=changes)
+
+
 def _resolve(
     snapshot: Snapshot, request: RunRequest, wish: Resolve, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
@@ -115,7 +137,7 @@ def _why_not(snapshot: Snapshot, wish: Resolve) -> Refusal | None:
     if doc.status.is_terminal:
         return refusals.state_terminal(wish.state, doc)
     if not doc.is_ready:
-        return refusals.not_reached(wish.state, doc)
+        return None if wish.how is None else refusals.not_reached(wish.state, doc)
     if wish.epoch is not None and wish.epoch != doc.lease.epoch:
         return refusals.moved_on(wish.state, doc, wish.epoch)
     return _why_not_this(wish, doc)

@@ -40,6 +40,10 @@ class Activity:
         if len(self._seen) < MOST_SEEN:
             self._seen.add(agent_id)
 
+    def agents(self, most: int) -> list[str]:
+        """Return the agents that called a tool lately, here or at another server, the latest first."""
+        return list(dict.fromkeys([*self._seen, *self._records.seen(most)]))[:most]
+
     def write(self) -> None:
         """Write what was noted, if it is time; called by the clock's thread at each look."""
         if self._monotonic() < self._next:

@@ -11,7 +11,7 @@ from dcf.core.asking import Asking
 from dcf.core.decision import Snapshot
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.inspection import is_ready
-from dcf.core.model import RunStatus
+from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.core.notices import TO_HOLDERS, NoticeKind, talk_kind
 from dcf.runs import talk_events
 from dcf.store.keys import RunKeys
@@ -67,19 +67,26 @@ def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tupl
 def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     """Return True if the state or the run has moved on since the entry was written, so that it is no longer true."""
     meta = snapshot.meta
-    if entry.type in _ALWAYS_TRUE or talk_kind(entry.type) is not None:
-        return entry.type not in _ALWAYS_TRUE and talk_events.is_moot(entry, snapshot)
-    if meta is None or meta.status is not RunStatus.RUNNING:
+    goes_on = meta is not None and meta.status is RunStatus.RUNNING
+    if entry.type in _ALWAYS_TRUE:
+        return entry.type == NoticeKind.CANCELLED and entry.state is None and goes_on  # the run was retried
+    if talk_kind(entry.type) is not None:
+        return talk_events.is_moot(entry, snapshot)
+    if meta is None or not goes_on:
         return True
     state = entry.state or entry.about
     if state is None:
         return entry.type.startswith(NoticeKind.UNSTARTED) and meta.is_started
     doc = snapshot.states.get(state)
+    return doc is None or doc.lease.epoch != entry.epoch or _is_done(entry, meta, doc, snapshot.now)
+
+
+def _is_done(entry: OutboxEntry, meta: Meta, doc: StateDoc, now: int) -> bool:
+    """Return True if the state, in the same visit, does not wait any more for whom the entry is for."""
     if entry.type == NoticeKind.ASKED:
-        return doc is None or doc.lease.epoch != entry.epoch or not waits_for_person(doc)
-    if doc is None or doc.lease.epoch != entry.epoch or not is_ready(meta, doc, snapshot.now):
-        return True
-    return entry.state is not None and entry.number < doc.reminders  # a later reminder says the same
+        return not waits_for_person(doc)
+    is_repeated = entry.state is not None and entry.number < doc.reminders  # a later reminder says the same
+    return is_repeated or not is_ready(meta, doc, now)
 
 
 def event_of(

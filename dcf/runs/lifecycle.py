@@ -5,6 +5,7 @@ module decides nothing and sends no Redis command.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeAlias
 
 from dcf.asl.states import Task
@@ -61,7 +62,14 @@ class Lifecycle:
     def resolve(
         self, workflow_id: str, wish: Resolve, *, reason: str | None = None, request_id: str | None = None
     ) -> Operated:
-        """End a state by hand, or give it to other agents. Raise UnknownState or InvalidArgument."""
+        """End a state by hand, or give it to other agents. Raise UnknownState or InvalidArgument.
+
+        A Task that is not open may be given to agents too, one inside a Parallel or Map by its own name.
+        """
+        if wish.how is None and wish.agents and self._is_inside(workflow_id, wish.state):
+            return self._assign_ahead(
+                workflow_id, wish, run_request("resolve_state", reason, request_id, wish.arguments())
+            )
         place = self._plane.place(workflow_id, wish.state)
         wish = replace(wish, state=place.path)
         if wish.how is None and not wish.agents:
@@ -79,6 +87,20 @@ class Lifecycle:
         if isinstance(committed.answer, RunAnswer) and wish.agents and "/" in wish.state:
             self._plane.announce_again(workflow_id, (place.name,))  # the other iterations
         return committed.answer
+
+    def _is_inside(self, workflow_id: str, name: str) -> bool:
+        """Return True for the name of a Task inside a Parallel or Map; states of the workflow itself go by path."""
+        definition = self._plane.run(workflow_id).definition
+        return name in definition.skills and name not in definition.machine.states
+
+    def _assign_ahead(self, workflow_id: str, wish: Resolve, request: RunRequest) -> Operated:
+        check_agents({wish.state: list(wish.agents)}, {wish.state}, name="agents")
+        reads = Reads(run_receipts=(request.key,), whole_meta=True)
+        decide = partial(resolving.assign_ahead, wish=wish)
+        answer = self._on_run(workflow_id, reads, request, decide)
+        if isinstance(answer, RunAnswer):
+            self._plane.announce_again(workflow_id, (wish.state,))
+        return answer
 
     def _resolved(self, workflow_id: str, request: RunRequest, wish: Resolve) -> Committed[Operated]:
         def reads(run: Run) -> Reads:

@@ -14,13 +14,16 @@ from dcf.core.model import Meta, RunStatus, StateDoc
 from dcf.store.told import NEVER_TOLD, Told
 from dcf.values.instants import from_text, to_text
 from dcf.values.json_paths import MISSING
-from dcf.values.json_text import Json
+from dcf.values.json_text import Json, byte_length
 
 _ERROR_SHOWN: Final = 200
 """Characters of an error in a summary."""
 
+_OUTPUT_SHOWN: Final = 4_000
+"""Bytes of a run's output in a summary, as JSON."""
+
 _SUMMARY: Final = ("workflow_id", "workflow_name", "status", "created_at", "started_at", "finished_at", "finalized_at")
-_MORE_OF_SUMMARY: Final = ("paused_at", "tags", "parent", "signals", "planner_agent_id", "error", "cause")
+_MORE_OF_SUMMARY: Final = ("paused_at", "tags", "rerun_of", "parent", "signals", "planner_agent_id", "error", "cause")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,8 +128,11 @@ class RunView:
 
 
 def summary_of_run(run: RunView) -> dict[str, Json]:
-    """Return what matters of a run at a glance as JSON: fields of meta, without input, output and workflow."""
+    """Return what matters of a run at a glance as JSON: fields of meta, with a short output, without the input."""
     shown = {name: run.document.get(name) for name in (*_SUMMARY, *_MORE_OF_SUMMARY)}
+    output = run.document.get("output")
+    if output is not None and byte_length(output) <= _OUTPUT_SHOWN:
+        shown["output"] = output
     return {name: value for name, value in shown.items() if value is not None or name in _SUMMARY}
 
 

@@ -34,6 +34,11 @@ class ActivityRecords:
         forget: list[Command] = [("ZREM", keys.SEEN, *spare)] if spare else []
         self._connections.send(*forget, ("ZADD", keys.SEEN, *entries), ("EXPIRE", keys.SEEN, _SEEN_LIFE_S))
 
+    def seen(self, most: int) -> list[str]:
+        """Return the agents that were seen lately, the latest first."""
+        (found,) = self._connections.send(("ZREVRANGE", keys.SEEN, 0, most - 1))
+        return [agent_id.decode() for agent_id in found]
+
     def platform_fails(self, kind: str, *, for_s: float, failures: int, error: str) -> None:
         """Record that a platform has not answered for so long; it counts for two minutes unless it is written again."""
         (clock,) = self._connections.send(("TIME",))

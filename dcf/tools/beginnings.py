@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from dcf.application import Application
 from dcf.asl.machine import every_state
 from dcf.asl.states import Task
 from dcf.core.codec import read_meta
@@ -57,14 +56,12 @@ def defaulted(
     ]
 
 
-def next_calls(
-    app: Application, workflow_id: str, definition: Definition, document: Mapping[str, Json]
-) -> list[dict[str, Any]]:
+def next_calls(workflow_id: str, definition: Definition, document: Mapping[str, Json]) -> list[dict[str, Any]]:
     """Return the calls that come after a creation or a start, as JSON."""
-    return [step.as_json() for step in _steps(app, workflow_id, definition, document)]
+    return [step.as_json() for step in _steps(workflow_id, definition, document)]
 
 
-def _steps(app: Application, workflow_id: str, definition: Definition, document: Mapping[str, Json]) -> Iterator[Step]:
+def _steps(workflow_id: str, definition: Definition, document: Mapping[str, Json]) -> Iterator[Step]:
     meta = read_meta(dict(document))
     if meta.status is not RunStatus.RUNNING:
         yield planner_steps.output(workflow_id)
@@ -75,8 +72,7 @@ def _steps(app: Application, workflow_id: str, definition: Definition, document:
     if templated:
         yield planner_steps.make_agents(workflow_id)
     elif missing:
-        (key, *_) = app.runs.key_names(workflow_id, ())
-        yield from planner_steps.assign(key, missing, planner)
+        yield from planner_steps.assign(workflow_id, missing)
     if not meta.is_started:
         yield planner_steps.start(workflow_id)
     yield from planner_steps.watch(workflow_id, planner)

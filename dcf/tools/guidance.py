@@ -14,6 +14,7 @@ from dcf.core.catalog import RunQuery
 from dcf.errors import DcfError, UnknownRun, UnknownState
 from dcf.tools.argument_checks import AlmostRight
 from dcf.tools.next_calls import Call, calls_after_refusal, wait_again
+from dcf.tools.profiles import AUTO, listed_for
 from dcf.tools.registry import TOOLS, Answer, Arguments, ToolSpec, printable
 from dcf.tools.suggestions import call_again, closest
 from dcf.values.json_text import Json
@@ -58,7 +59,10 @@ def guide_failure(
 
 
 def _allowed(calls: list[Call], caller: Caller) -> list[Call]:
-    return [call for call in calls if call["tool"] in TOOLS and TOOLS[call["tool"]].scope in caller.scopes]
+    """Return the calls that the caller may make of tools that it is shown."""
+    shown = listed_for(caller, AUTO)
+    may = (call for call in calls if call["tool"] in TOOLS and TOOLS[call["tool"]].scope in caller.scopes)
+    return [call for call in may if shown is None or call["tool"] in shown]
 
 
 def _agent_of(spec: ToolSpec, checked: Arguments, caller: Caller) -> str | None:
@@ -96,7 +100,10 @@ def _after_refusal(spec: ToolSpec, code: str, named: Callable[[str], Json], agen
     if code in _MENDED_BY and run is not None:
         tool, why = _MENDED_BY[code]
         more: Call = {"hold": False} if tool == "hold_run" else {"summary": True} if tool == _READ else {}
-        return [Step(tool=tool, arguments={"workflow_id": run, **more}, why=why).as_json()]
+        steps = [Step(tool=tool, arguments={"workflow_id": run, **more}, why=why)]
+        if code == "unknown_state" and agent_id is not None:
+            steps.append(Step(tool=_MINE, arguments={"agent_id": agent_id, "workflow_id": run}, why=_WHY_MINE))
+        return [step.as_json() for step in steps]
     if code == "unknown_run" and agent_id is not None and "worker" in spec.profiles:
         return [Step(tool="get_my_assignment", arguments={"agent_id": agent_id}, why="It names your runs.").as_json()]
     if code == "unknown_run":
@@ -106,6 +113,8 @@ def _after_refusal(spec: ToolSpec, code: str, named: Callable[[str], Json], agen
 
 
 _READ: Final = "read_workflow_control_plane"
+_MINE: Final = "get_my_assignment"
+_WHY_MINE: Final = "It names your states."
 _MENDED_BY: Final[Mapping[str, tuple[str, str]]] = {
     "run_over": (_READ, "It shows how the run ended; rerun repeats it as a new one."),
     "run_live": ("cancel_run", "Only a run that is over is deleted."),

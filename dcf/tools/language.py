@@ -1,9 +1,16 @@
 """The tool that shows how a workflow is written."""
 
+from typing import Final
+
+from pydantic import Field
+
 from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.language import describe
+from dcf.tools.callers import current_caller
 from dcf.tools.registry import Answer, Arguments, tool
+
+_MOST_AGENTS: Final = 20
 
 
 class DescribeWorkflowLanguage(Arguments):
@@ -11,8 +18,9 @@ class DescribeWorkflowLanguage(Arguments):
 
 
 class LanguageDescribed(Answer):
-    """The page, as Markdown."""
+    """The page, as Markdown. `agents` are the ids of others who called lately, the latest first."""
 
+    agents: list[str] = Field(default_factory=list)
     language: str = ""
 
 
@@ -24,6 +32,8 @@ class LanguageDescribed(Answer):
     answer=LanguageDescribed,
     read_only=True,
 )
-def describe_workflow_language(_: Application, __: DescribeWorkflowLanguage) -> LanguageDescribed:
-    """Return the page of the language."""
-    return LanguageDescribed(status="The workflow language.", language=describe())
+def describe_workflow_language(app: Application, _: DescribeWorkflowLanguage) -> LanguageDescribed:
+    """Return the page of the language, and who may be there to work."""
+    asking = current_caller().agent_id
+    agents = [one for one in app.activity.agents(_MOST_AGENTS + 1) if one != asking]
+    return LanguageDescribed(status="The workflow language.", agents=agents[:_MOST_AGENTS], language=describe())

@@ -103,7 +103,7 @@ class ResolveState(_OnRun):
 
     One of output_json, error and skip ends it, as a holder's write would; assign_json may stand alone or beside.
     A holder that is not wanted any more is told to stop, and its late result is refused. A Wait is ended early with
-    skip. In a Parallel or Map name the state by path, as in Each/17/Score.
+    skip. In a Parallel or Map name the state by path, as in Each/17/Score; to assign all iterations, by its name.
     """
 
     state: StateName

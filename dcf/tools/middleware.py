@@ -15,6 +15,7 @@ from dcf.errors import RateLimited, Unauthorized
 from dcf.tools.key_watch import KeyWatch
 from dcf.tools.legal_calls import unknown_tool
 from dcf.tools.limits import refuse_excess
+from dcf.tools.profiles import AUTO, listed_for
 from dcf.tools.registry import ToolSpec, printable
 from dcf.values.json_text import dump
 
@@ -48,17 +49,23 @@ class Metering:
 class UnknownTools:
     """Middleware that answers the call of a tool that there is not with the one that was probably meant."""
 
-    def __init__(self, specs: Iterable[ToolSpec], who_calls: Callable[[], Caller]) -> None:
+    def __init__(self, specs: Iterable[ToolSpec], who_calls: Callable[[], Caller], profile: str = AUTO) -> None:
         self._specs = {spec.name: spec for spec in specs}
         self._who_calls = who_calls
+        self._profile = profile
 
     async def __call__(self, ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> Any:
         """Pass on calls of tools that there are, and everything else."""
         name = (ctx.params or {}).get("name")
         if ctx.method != _CALL or not isinstance(name, str) or name in self._specs:
             return await call_next(ctx)
-        scopes = self._who_calls().scopes
-        offered = {spec.name: spec.description for spec in self._specs.values() if spec.scope in scopes}
+        caller = self._who_calls()
+        shown = listed_for(caller, self._profile)
+        offered = {
+            spec.name: spec.description
+            for spec in self._specs.values()
+            if spec.scope in caller.scopes and (shown is None or spec.name in shown)
+        }
         answer = unknown_tool(printable(name), offered)
         text = TextContent(type="text", text=dump(answer))
         return CallToolResult(content=[text], structured_content=answer, is_error=True)

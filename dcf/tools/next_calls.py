@@ -61,7 +61,11 @@ def _ready(event: Mapping[str, Json], agent_id: str) -> list[Step]:
 def _finished(event: Mapping[str, Json], _: str) -> list[Step]:
     run: dict[str, Json] = {"workflow_id": event.get("workflow_id")}
     return [
-        Step(tool="read_workflow_control_plane", arguments=run | {"summary": True}, why="meta has the run's output."),
+        Step(
+            tool="read_workflow_control_plane",
+            arguments=run | {"summary": True},
+            why="meta has a short output; all of it without summary.",
+        ),
         Step(tool="finalize_workflow", arguments=run, why="Closes the run and deletes the agents made for it."),
     ]
 

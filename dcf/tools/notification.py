@@ -108,7 +108,7 @@ def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> W
         targets=[_shown(target) for target in targets],
     )
     if failed:
-        return answer.model_copy(update=_not_delivered(app, args.workflow_id, failed))
+        return answer.model_copy(update=_not_delivered(args.workflow_id, failed))
     told = f"Notified {sent} target(s) for run '{args.workflow_id}'."
     planner = current_caller().agent_id
     watched = [] if args.source_state else [one.as_json() for one in planner_steps.watch(args.workflow_id, planner)]
@@ -177,7 +177,7 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
     app.usage.notified(account, [(target.agent_id, target.delivery.message_id)] if target.sent else [])
     if not target.sent:
         reason = "no_agent_assigned" if target.agent_id is None else "send_failed"
-        told = _not_delivered(app, args.workflow_id, [target])
+        told = _not_delivered(args.workflow_id, [target])
         return answer.model_copy(update=told | {"skipped": True, "skip_reason": reason})
     return answer.model_copy(
         update={
@@ -213,23 +213,22 @@ def _target_error(target: Target) -> str | None:
     return target.delivery.error or f"No agent_id in meta.agents for state '{name_of(target.state or '')}'."
 
 
-def _not_delivered(app: Application, workflow_id: str, failed: list[Target]) -> dict[str, Any]:
+def _not_delivered(workflow_id: str, failed: list[Target]) -> dict[str, Any]:
     first = failed[0]
     return {
         "code": "not_delivered",
         "error": f"not_delivered: {len(failed)} notification(s) could not be delivered: {_target_error(first)}",
         "hint": _HINTS.get(first.delivery.failure, _OWED),
-        "next": [one.as_json() for one in _mending(app, workflow_id, failed)] or None,
+        "next": [one.as_json() for one in _mending(workflow_id, failed)] or None,
     }
 
 
-def _mending(app: Application, workflow_id: str, failed: list[Target]) -> list[Step]:
+def _mending(workflow_id: str, failed: list[Target]) -> list[Step]:
     """Return the calls after which the agents can be told."""
     if any(one.delivery.failure is Undelivered.UNKNOWN_AGENT for one in failed):
         return [planner_steps.make_agents(workflow_id)]
     missing = dict.fromkeys(name_of(one.state) for one in failed if one.agent_id is None and one.state is not None)
-    (key, *_) = app.runs.key_names(workflow_id, ())
-    return planner_steps.assign(key, list(missing), app.runs.read(workflow_id).planner_agent_id) if missing else []
+    return planner_steps.assign(workflow_id, list(missing))
 
 
 def _why_skipped(found: StateView | None, skip: frozenset[str]) -> tuple[Literal["skipped", "not_ready"], str]:

@@ -6,7 +6,6 @@ Values in angle brackets are to be filled in by the caller.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
-from dcf.values.json_paths import spell
 from dcf.values.json_text import Json
 from dcf.values.open_tasks import AGENT, agents_map_for
 from dcf.workforce.steps import Step
@@ -51,13 +50,12 @@ def start(workflow_id: str) -> Step:
     )
 
 
-def assign(meta_key: str, tasks: Sequence[str], planner: str | None) -> list[Step]:
+def assign(workflow_id: str, tasks: Sequence[str]) -> list[Step]:
     """Return the calls that assign Tasks of a run which exists."""
-    speaks: dict[str, Json] = {} if planner is None else {"agent_id": planner}
     return [
         Step(
-            tool="json_set",
-            arguments={"redis_key": meta_key, "path": spell(("agents", name)), "value_json": [AGENT], **speaks},
+            tool="resolve_state",
+            arguments={"workflow_id": workflow_id, "state": name, "assign_json": [AGENT]},
             why="Nobody is told of this Task until it is assigned.",
         )
         for name in tasks[:_NAMED]

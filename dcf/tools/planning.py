@@ -108,7 +108,7 @@ def create_workflow_control_plane(app: Application, args: CreateWorkflowControlP
         meta_sample=dict(answer.meta),
         warnings=warnings_of(definition, answer.meta),
         defaulted=defaulted(given, definition, request.agents, chosen_id=None if named else workflow_id),
-        next=next_calls(app, workflow_id, definition, answer.meta),
+        next=next_calls(workflow_id, definition, answer.meta),
     )
 
 

@@ -71,8 +71,9 @@ _SUGGESTED: Final[Mapping[Scope, str]] = {
 def listed_for(caller: Caller, profile: str, wanted: str | None = None) -> frozenset[str] | None:
     """Return the names of the tools that this caller is shown, None for all that it may call.
 
-    Without a profile of the server the one counts that the request wants, if it exists, then the caller's scopes. A key
-    that may only read is shown what an operator reads, the local user everything.
+    Without a profile of the server the one counts that the request wants, if it exists, then the caller's scopes: who
+    may answer too is shown a person's tools beside. A key that may only read is shown what an operator reads, the local
+    user everything.
     """
     if profile != AUTO:
         return PROFILES[profile]
@@ -80,7 +81,9 @@ def listed_for(caller: Caller, profile: str, wanted: str | None = None) -> froze
         return PROFILES[wanted]
     if caller.local:
         return None
-    return PROFILES[next((name for scope, name in _SUGGESTED.items() if scope in caller.scopes), "operator")]
+    shown = PROFILES[next((name for scope, name in _SUGGESTED.items() if scope in caller.scopes), "operator")]
+    asked_too = PROFILES["person"] if Scope.ANSWER in caller.scopes else None
+    return shown if shown is None or asked_too is None else shown | asked_too
 
 
 def select_tools(toolsets: Iterable[str], *, read_only: bool, profile: str = _ALL) -> list[ToolSpec]:

@@ -94,10 +94,10 @@ def start_run(app: Application, args: StartRun) -> RunStarted:
         require_planner(app, workflow_id)
     chosen = None if args.workflow_id is not None else workflow_id
     told = defaulted(given, definition, wish.agents, chosen_id=chosen)
-    return started(app, answer, definition, workflow_id).model_copy(update={"defaulted": told})
+    return started(answer, definition, workflow_id).model_copy(update={"defaulted": told})
 
 
-def started(app: Application, answer: Created, definition: Definition, workflow_id: str) -> RunStarted:
+def started(answer: Created, definition: Definition, workflow_id: str) -> RunStarted:
     """Return the answer about a run that was started, now or before."""
     status = read_meta(dict(answer.meta)).status
     verb = "exists" if answer.existed else "started"
@@ -109,7 +109,7 @@ def started(app: Application, answer: Created, definition: Definition, workflow_
         definition={"name": definition.name, "version": definition.version, "sha256": definition.sha256},
         warnings=warnings_of(definition, answer.meta),
         hint=_hint(status),
-        next=next_calls(app, workflow_id, definition, answer.meta),
+        next=next_calls(workflow_id, definition, answer.meta),
     )
 
 
@@ -211,7 +211,7 @@ def rerun(app: Application, args: RerunRun) -> RunStarted:
     answer = app.starting.rerun(args.workflow_id, asked, args.request_id)
     if isinstance(answer, Refusal):
         return refused(RunStarted, answer, workflow_id=new)
-    return started(app, answer, definition, new)
+    return started(answer, definition, new)
 
 
 class RetryRun(Arguments):

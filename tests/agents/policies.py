@@ -21,6 +21,7 @@ class HowToStart:
     """What a planner has read of the page."""
 
     page: str
+    agents_seen: tuple[str, ...]
     tool: str
     workflow: str
     agents: str
@@ -35,7 +36,14 @@ async def read_the_page(seat: Seat) -> HowToStart:
     """Find the tool that tells how a workflow is written, and read how one is started."""
     told = await seat.call(seat.tool_for("how a workflow is written"))
     tool, workflow, agents, given = HOW_TO_START.findall(told["language"])[0]
-    return HowToStart(page=told["language"], tool=tool, workflow=workflow, agents=agents, input=given)
+    return HowToStart(
+        page=told["language"],
+        agents_seen=tuple(told["agents"]),
+        tool=tool,
+        workflow=workflow,
+        agents=agents,
+        input=given,
+    )
 
 
 class Failure(Exception):

@@ -72,19 +72,26 @@ class Seat:
         return [one for one in self.log if one.is_refused]
 
     def without_a_legal_next(self) -> list[str]:
-        """List the refusals that do not say what may be called."""
-        return [str(one) for one in self.refusals if not self._names_a_call(one)]
+        """List the answers that propose a call that cannot be made, and refusals that name none, each with the flaw."""
+        found = ((one, self._dead_end(one)) for one in self.log)
+        return [f"{why}: {one}" for one, why in found if why is not None]
 
-    def _names_a_call(self, refused: Exchange) -> bool:
-        listed = refused.answer.get("next") or []
-        if listed:
-            return all(self._is_legal(step) for step in listed)
-        words = set(WORD.findall(refused.answer.get("hint") or ""))
-        return bool(words & (self.purposes.keys() | self.arguments.get(refused.tool, frozenset())))
+    def _dead_end(self, told: Exchange) -> str | None:
+        """Return what is wrong with an answer; None if all that it proposes can be called."""
+        listed = told.answer.get("next") or []
+        if listed or not told.is_refused:
+            return next(filter(None, map(self.flaw_of, listed)), None)
+        words = set(WORD.findall(told.answer.get("hint") or ""))
+        known = self.purposes.keys() | self.arguments.get(told.tool, frozenset())
+        return None if words & known else "it names no call"
 
-    def _is_legal(self, step: Mapping[str, Json]) -> bool:
+    def flaw_of(self, step: Mapping[str, Json]) -> str | None:
+        """Return why a proposed call cannot be made by an agent that knows the list of tools and nothing else."""
         known = self.arguments.get(step["tool"])
-        return known is not None and step["arguments"].keys() <= known and bool(step["why"])
+        if known is None:
+            return f"{step['tool']} is not on the list"
+        unknown = sorted(step["arguments"].keys() - known)
+        return f"{step['tool']} has no {', '.join(unknown)} on the list" if unknown else None
 
 
 def filled(arguments: Mapping[str, Json], fill: Fill) -> dict[str, Json]:

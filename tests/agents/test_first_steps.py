@@ -36,7 +36,7 @@ async def validates_first(seat: Seat, how: HowToStart, agent: str) -> Json:
 
 async def names_nobody(seat: Seat, how: HowToStart, agent: str) -> Json:
     answer = await seat.call(how.tool, **how.arguments(EACH, None, GIVEN))
-    await seat.follow(answer, {"value_json": [agent]})
+    await seat.follow(answer, {"assign_json": [agent]})
     return answer
 
 
@@ -103,6 +103,15 @@ async def test_the_first_state_moves_after_three_calls_of_the_planner(
     assert onlooker.runs.read(run).status == "succeeded"
     assert worker.pieces.total() == 1
     assert planner.without_a_legal_next() == hand.without_a_legal_next() == []
+
+
+async def test_a_planner_is_told_who_is_there_to_work(sit: Sit) -> None:
+    planner, one, other = await sit("planner"), await sit("worker"), await sit("worker")
+    for seat in (one, other):
+        await seat.call("await_workflow_event", agent_id=seat.agent_id, timeout_s=0)
+    how = await read_the_page(planner)
+    assert {one.agent_id, other.agent_id} <= set(how.agents_seen)
+    assert planner.agent_id not in how.agents_seen
 
 
 async def test_a_worker_makes_two_calls_for_a_piece_of_work(sit: Sit, onlooker: Application) -> None:

@@ -99,7 +99,6 @@ async def test_mistakes_of_a_worker_are_met_with_the_next_legal_call(sit: Sit) -
     await worker.call("await_workflow_event", agent_id=worker.agent_id, timeout_s=0, ack_message_id="the last")
     await worker.call("load_skill", skill_json="skill://nobody@1.0.0", agent_id=worker.agent_id)
     await worker.call("claim_ready_state", agent_id=worker.agent_id)
-    await worker.call("complete_states", workflow_id=run, results_json=[{"state": place["state"]}])
     await worker.call("complete_state", **held, output=GOOD)
     await other.call(take, **place, owner_agent_id=other.agent_id)
     done = await worker.call(write, **held, **good)
@@ -170,7 +169,6 @@ async def test_mistakes_of_a_planner_are_met_with_the_next_legal_call(sit: Sit, 
         ("read_run_events", {"workflow_id": "no-such-run"}),
         ("explain_run", {"workflow_id": "no-such-run"}),
         ("explain_run", here | {"state": "Nowhere"}),
-        ("notify_if_ready", here | {"state": "Nowhere"}),
         ("notify_next_worker_agent", {"workflow_id": "no-such-run"}),
         ("resolve_state", here | {"state": "Write", "skip": True}),
         ("resolve_state", here | {"state": "Each/9/Write", "skip": True}),
@@ -183,45 +181,25 @@ async def test_mistakes_of_a_planner_are_met_with_the_next_legal_call(sit: Sit, 
         ("rerun", here | {"from_state": "Join"}),
         ("rerun", here | {"from_state": "Each", "input_json": []}),
         ("retry_run", here),
-        ("resume_run", {"workflow_id": "no-such-run"}),
         ("send_signal", here | {"name": "go", "payload_json": "plain text"}),
-        ("send_task_success", {"task_token": "nonsense", "output_json": {}}),
-        ("json_set", {"redis_key": f"cp:wf:{run}:meta", "path": "$.status", "value_json": '"done"'}),
-        ("json_set", {"redis_key": f"cp:wf:{run}:meta", "path": "$.agents", "value_json": {"Each/0/Write": "a"}}),
-        ("json_set", {"redis_key": f"cp:wf:{run}:state:Join", "path": "$.status", "value_json": '"done"'}),
-        ("json_set", {"redis_key": "somewhere", "path": "$.a", "value_json": 1}),
-        ("json_read", {"redis_key": f"cp:wf:{run}:nothing"}),
-        ("json_read", {"redis_key": f"cp:wf:{run}:meta", "path": "$..status"}),
         ("create_worker_agents", {}),
         ("create_worker_agents", {"workflow_id": "no-such-run"}),
-        ("resolve_agent_name_to_id", {"agent_name": "nobody"}),
-        ("delete_agent", {}),
-        ("delete_agent", {"agent_id": worker.agent_id}),
-        ("create_schedule", {"name": "nightly", "workflow_json": EACH}),
-        ("create_schedule", {"name": "nightly", "cron": "every day", "workflow_json": EACH}),
-        ("create_schedule", {"name": "nightly", "every_s": 3600}),
-        ("operate_schedule", {"name": "nobody", "action": "pause"}),
-        ("operate_schedule", {"name": "nobody", "action": "stop"}),
         ("get_skill", {}),
-        ("delete_run", here),
         ("finalize_workflow", here | {"overall_status": "done"}),
         ("list_runs", {"status": "done"}),
         ("list_runs", {"since": "yesterday"}),
         ("leave_note", here),
         ("answer_question", here | {"question_id": "q", "answer": "yes"}),
-        ("ask_question", here | {"state": "Each/0/Write", "question": "?"}),
         ("correct_result", here | {"state": "Each/0/Write", "output_json": GOOD}),
     ]
     for tool, more in mistakes:
+        assert tool in planner.purposes or tool == "get_skill"
         await planner.call(tool, **more)
     await stranger.call("cancel_run", **here)
-    await stranger.call("json_set", redis_key=f"cp:wf:{run}:meta", path="$.agents.Join", value_json=["a"])
     await planner.call("cancel_run", **here)
-    agents = {"redis_key": f"cp:wf:{run}:meta", "path": "$.agents.Join", "value_json": ["a"]}
-    await planner.call("json_set", **agents)
     await planner.call("resolve_state", **here, state="Each/0/Write", skip=True)
-    for tool in ("cancel_run", "pause_run", "notify_next_worker_agent"):
+    for tool in ("cancel_run", "notify_next_worker_agent"):
         await planner.call(tool, **here)
     assert onlooker.runs.read(run).status == "cancelled"
-    assert len(planner.refusals) > 60
+    assert len(planner.refusals) > 50
     assert_legal(planner, stranger)

@@ -37,7 +37,7 @@ async def test_an_unknown_argument_is_told_before_anything_else(tools: Tools) ->
 
 async def test_a_missing_argument_is_named(tools: Tools) -> None:
     error, hint = await _refusal(tools, "acquire_state_lease", workflow_id="r", state="A")
-    assert (error, hint[:14]) == ("The argument owner_agent_id is missing.", "Your agent id.")
+    assert (error, hint[:30]) == ("The argument owner_agent_id is missing.", "owner_agent_id: Your agent id.")
 
 
 @pytest.mark.parametrize("ttl", [0, -1, 10**9, 10**30, 1.5, "x", "300", True, None, [300], float("nan")])

@@ -100,6 +100,10 @@ def test_a_key_is_shown_the_profile_that_its_scopes_suggest(profile: str) -> Non
     assert listed_for(key_of(*MODELS[profile]), AUTO) == PROFILES[profile]
 
 
+def test_who_waits_for_events_and_may_answer_is_shown_the_tools_of_both() -> None:
+    assert listed_for(key_of(Scope.READ, Scope.WORK, Scope.ANSWER), AUTO) == PROFILES["worker"] | PROFILES["person"]  # type: ignore[operator]
+
+
 def test_a_key_that_may_only_read_is_shown_what_an_operator_reads() -> None:
     assert listed_for(key_of(Scope.READ), AUTO) == PROFILES["operator"]
 

@@ -118,7 +118,7 @@ async def test_a_task_that_nobody_does_is_a_warning_with_the_argument_that_mends
     assert (step["tool"], step["arguments"]["agents_map_json"]) == ("start_run", {"Write": "<agent id>"})
     mended = {"workflow_json": MAPPED, "agents_map_json": {"Write": "writer-7"}}
     assert (await tools.ok("validate_workflow", **mended))["warnings"] == []
-    started = await follow(tools, valid, **mended)
+    started = await follow(tools, valid, **mended, input_json=[1])
     assert (started.code, started["warnings"]) == ("ok", [])
 
 
@@ -130,16 +130,16 @@ async def test_the_calls_after_a_creation_assign_start_and_watch_the_run(tools: 
     assert (created["started"], "not started" in created["status"]) == (False, True)
     assert 'agents_map_json={"Write":"<agent id>"}' in created["warnings"][0]
     named = [step["tool"] for step in created["next"]]
-    assert named == ["json_set", "notify_next_worker_agent", "await_workflow_event", "read_workflow_control_plane"]
+    assert named == ["resolve_state", "notify_next_worker_agent", "await_workflow_event", "read_workflow_control_plane"]
     run = created["workflow_id"]
     before = await tools.ok("read_workflow_control_plane", workflow_id=run)
     assert "not started" in before["status"]
     assert before["next"][0]["tool"] == "notify_next_worker_agent"
     refused = await follow(tools, before)
     assert refused.code == "not_delivered", "nobody is assigned"
-    mended = await follow(tools, refused, value_json=["writer-8"])
+    mended = await follow(tools, refused, assign_json=["writer-8"])
     assert mended.code == "ok", mended.text
-    assert await assigned(tools, run) == {"Write": ["writer-8"]}
+    assert await assigned(tools, run) == {"Write": "writer-8"}
     assert (await follow(tools, before)).code == "ok"
     event = await tools.ok("await_workflow_event", agent_id="writer-8", timeout_s=10, lease=False)
     assert event["event"]["workflow_id"] == run
