@@ -20,11 +20,13 @@ _HABITS = {
     "oversleeping": 6,
     "changing its mind": 8,
     "intruding": 6,
+    "botching": 8,
 }
 """Weights of what workers do.
 
 `vanishing` never answers, `oversleeping` answers when its lease has expired. `gathering` takes further states of the
-run and completes all of them in one transaction, which brings as many leases.
+run and completes all of them in one transaction, which brings as many leases. `botching` first delivers an output that
+does not match the schema of a Task that has one.
 """
 
 _ALWAYS_FINISHING = ("calm", "twice", "claiming", "gathering", "renewing", "writing")
