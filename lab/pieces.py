@@ -13,7 +13,7 @@ from lab.outside_pieces import callback, child, forsaken, mail, signal
 _OUTSIDE = 0.2
 """Share of the pieces that wait for something outside."""
 
-_CHECKED = 0.3
+_CHECKED = 0.6
 """Share of the plain Tasks that have an OutputSchema."""
 
 _SCHEMA = {"type": "object", "required": ["n"], "properties": {"n": {"type": "integer", "minimum": 0}}}

@@ -214,6 +214,8 @@ class Worker:
     def prepare(self, held: Held, habit: Habit, ttl_s: int) -> None:
         """Do what comes before the completion."""
         verbs, run, state, token = self.verbs, held.run, held.state, held.token
+        if habit.botches and state.rpartition("/")[2].startswith(CHECKED):
+            verbs.complete(run, state, token, {"output": {"n": "no number"}})
         match habit.name:
             case "oversleeping":
                 time.sleep((ttl_s + 1) / FACTOR)
@@ -230,8 +232,6 @@ class Worker:
                 verbs.write(run, state, token, {"part": 2}, "second")
             case "twice":
                 verbs.acquire(run, state, token, ttl_s)
-            case "botching" if state.rpartition("/")[2].startswith(CHECKED):
-                verbs.complete(run, state, token, {"output": {"n": "no number"}})
 
     def finish(self, held: Held, content: Content, habit: Habit) -> Heard | None:
         """Complete the state: once, twice, twice at once, or with something else as well."""
