@@ -67,7 +67,8 @@ def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     """Return True if the state or the run has moved on since the entry was written, so that it is no longer true."""
     meta = snapshot.meta
     if entry.type in _ALWAYS_TRUE:
-        return False
+        goes_on = meta is not None and meta.status is RunStatus.RUNNING
+        return entry.type == NoticeKind.CANCELLED and entry.state is None and goes_on  # the run was retried
     if meta is None or meta.status is not RunStatus.RUNNING:
         return True
     state = entry.state or entry.about

@@ -7,8 +7,10 @@ import pytest
 
 from dcf.cli.notes import note
 from dcf.core.attention import MOST_REMINDERS
+from dcf.core.model import RunStatus
 from dcf.ports import Delivery
 from dcf.runs.notifications import STALLED_S
+from dcf.runs.retrying import RunRetrying
 from dcf.store.told import NEVER_TOLD, PLANNER, Announcement, FailedAnnouncement, Told
 from tests.support.elsewhere import AWAY, BUSY, GONE, Elsewhere, owing
 from tests.support.machines import chain, workflow
@@ -298,6 +300,19 @@ def test_who_holds_many_states_of_a_run_is_told_once_that_it_is_over(world: Worl
     world.notifications.pulse()
     (event,) = world.messages("one")
     assert (event["type"], event["status"]) == ("run_over", "cancelled")
+
+
+def test_who_is_told_late_of_the_end_of_a_run_that_was_retried_since_is_told_nothing(world: World) -> None:
+    run = world.create(workflow({"Both": parallel({"One": task()}, {"Two": task()})}))
+    token = world.acquire(run, "Both/0/One", "one")
+    world.acquire(run, "Both/1/Two", "two")
+    world.fail(run, "Both/0/One", token)
+    world.notifications.pulse()
+    (event,) = world.messages("two")
+    assert (event["type"], world.notifications.is_current(event)) == ("run_over", True)
+    RunRetrying(world.plane).retry(run)
+    assert world.run_status(run) is RunStatus.RUNNING
+    assert not world.notifications.is_current(event)
 
 
 def lost(world: World, agent: str) -> list[tuple[str, str]]:
