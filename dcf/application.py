@@ -1,15 +1,16 @@
 """Composition root: builds the objects of one process from its settings, and closes them. Decides nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.adapters.platforms import Platforms
 from dcf.core.vitals import Expected
-from dcf.errors import InvalidArgument
 from dcf.files.tree import FileTree
-from dcf.ports import AgentPlatform, Deliverer
+from dcf.platform_kinds import PlatformParts, default_kind, open_platforms
+from dcf.ports import Deliverer, Platform
 from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.callbacks import Callbacks
@@ -17,12 +18,14 @@ from dcf.runs.catalog import RunList
 from dcf.runs.clock import RunClock
 from dcf.runs.composition import PartsOfRuns, parts_of_runs
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.corrections import Corrections
 from dcf.runs.deliveries import DeliveryThreads
-from dcf.runs.diagnosis import Diagnosis
+from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
+from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.outside import Outside
@@ -33,6 +36,7 @@ from dcf.runs.schedules import Schedules
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
 from dcf.runs.sweep import Sweep
+from dcf.runs.talk import Talking
 from dcf.runs.task_log import TaskLog
 from dcf.runs.views import RunViews
 from dcf.settings import Settings
@@ -43,9 +47,9 @@ from dcf.store.agents import AgentRecords
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
-from dcf.store.deliveries import SharedDeliveries
 from dcf.store.edits import Edits
 from dcf.store.expiring import Expiring
+from dcf.store.handed import HandedOut
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
@@ -58,7 +62,6 @@ from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.server_time import ServerTime
 from dcf.store.vitals import VitalSigns
-from dcf.values.json_text import Json
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import workforce
 from dcf.workforce.crew.closing import Closing
@@ -71,10 +74,11 @@ class Application:
     """The objects that tools and commands use.
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
-    for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `starting`
+    for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
+    has notes, questions and answers, `corrections` replaces results before they are used. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
     `run_list` lists them, `exports` explains and exports them, and
-    `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
+    `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
     `closing` closes a run together with them, `equipment` gives them skills from `library`, and `desk` tells them what
     to do. `documents` and `files` are what tools may change outside runs; the `audit` trail records such changes, and
     `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health`
@@ -87,6 +91,8 @@ class Application:
     outside: Outside
     callbacks: Callbacks
     task_log: TaskLog
+    talking: Talking
+    corrections: Corrections
     people: People
     signals: SignalSending
     starting: Starting
@@ -95,7 +101,7 @@ class Application:
     runs: RunViews
     run_list: RunList
     retention: Retention
-    platform: AgentPlatform
+    platforms: Platforms
     workers: Workers
     closing: Closing
     equipment: Equipment
@@ -115,6 +121,7 @@ class Application:
     audit: AuditTrail
     refusals: RefusalNotes
     inbox: Inbox
+    handed: HandedOut
     records: AgentRecords
     reader: InboxReader
     server: ServerFacts
@@ -144,12 +151,13 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
     with ExitStack() as resources:
         facts, parts = inspect_server(connections), parts_of_runs(settings, connections)
         plane, inbox, records = parts.plane, Inbox(connections), AgentRecords(connections)
-        platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
-        crew = workforce(settings, platform, connections, parts.plane, parts.views, parts.run_store)
-        breaker = Breaker() if platform.is_remote else None
-        activity = Activity(ActivityRecords(connections), breaker)
-        notifications = _notifications(parts, platform, breaker, Mailbox(inbox, records))
-        deliveries = resources.enter_context(_open_deliveries(plane, notifications))
+        mailbox = Mailbox(inbox, records)
+        found = PlatformParts(settings=settings, connections=connections, records=records, mailbox=mailbox)
+        platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
+        crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
+        activity = Activity(ActivityRecords(connections), breakers)
+        notifications, lanes = _notifications(parts, platforms, mailbox)
+        deliveries = resources.enter_context(_open_deliveries(plane, notifications, lanes))
         yield Application(
             settings=settings,
             control_plane=plane,
@@ -157,6 +165,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             outside=Outside(plane),
             callbacks=Callbacks(plane),
             task_log=TaskLog(plane),
+            talking=Talking(plane),
+            corrections=Corrections(plane),
             people=People(plane, parts.history, HumanTasks(connections)),
             signals=SignalSending(plane),
             starting=parts.starting,
@@ -164,7 +174,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
-            platform=platform,
+            platforms=platforms,
             workers=crew.workers,
             closing=Closing(plane, parts.views, crew.workers),
             equipment=crew.equipment,
@@ -176,15 +186,16 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             retention=parts.retention,
             clock=_clock(parts, deliveries, activity, connections),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
-            health=_health(settings, connections, is_remote=platform.is_remote),
+            health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,
             history=parts.history,
-            exports=_exports(settings, parts, connections),
+            exports=_exports(settings, parts, connections, platforms.kinds_of),
             keys=parts.keys,
             usage=QuotaUsage(connections),
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
+            handed=HandedOut(connections),
             records=records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,
@@ -192,14 +203,12 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         )
 
 
-def _notifications(
-    parts: PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None, people: Deliverer
-) -> Notifications:
-    together, through = platform.deliver_all if isinstance(platform, Mailbox) else None, _guarded(platform, breaker)
+def _notifications(parts: PartsOfRuns, platforms: Platforms, people: Deliverer) -> tuple[Notifications, Lanes]:
+    lanes, told, together = Lanes(platforms.remote_kinds_of), parts.told, platforms.deliver_all
     to_run = parts.children.handle
-    found = Notifications(parts.plane, parts.outbox, parts.told, through, together, people, to_run=to_run)
+    found = Notifications(parts.plane, parts.outbox, told, platforms, together, people, to_run=to_run, lanes=lanes)
     parts.retention.before_deletion(found.take_leave)
-    return found
+    return found, lanes
 
 
 def _clock(
@@ -217,78 +226,43 @@ def _json_documents(settings: Settings, connections: Connections, plane: Control
     return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
 
 
-def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections) -> Exports:
+def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections, kinds_of: KindsOf) -> Exports:
     return Exports(
         plane=parts.plane,
         store=parts.run_store,
         views=parts.views,
         histories=Histories(parts.plane, parts.history),
-        diagnosis=Diagnosis(parts.plane, RunSignsReader(connections), settings.pulse_interval_s),
+        diagnosis=Diagnosis(parts.plane, RunSignsReader(connections), settings.pulse_interval_s, kinds_of),
     )
 
 
-def _guarded(platform: AgentPlatform, breaker: Breaker | None) -> Deliverer:
-    """Put a circuit breaker before a remote platform, so that deliveries do not wait for one that does not answer."""
-    return platform if breaker is None else GuardedDeliverer(platform, breaker)
+def _guarded(here: Sequence[Platform], parts: PlatformParts) -> tuple[Platforms, dict[str, Breaker]]:
+    """Put a circuit breaker before each remote platform, so that deliveries wait for none that does not answer."""
+    breakers = {one.kind: Breaker() for one in here if one.deliverer.is_remote}
+    guarded = [one if (breaker := breakers.get(one.kind)) is None else _behind(breaker, one) for one in here]
+    return Platforms(guarded, parts.records, default_kind(parts.settings)), breakers
 
 
-def _health(settings: Settings, connections: Connections, *, is_remote: bool) -> Health:
+def _behind(breaker: Breaker, platform: Platform) -> Platform:
+    return replace(platform, deliverer=GuardedDeliverer(platform.deliverer, breaker))
+
+
+def _health(settings: Settings, connections: Connections, *, remote: tuple[str, ...]) -> Health:
     expected = Expected(
         fsync=settings.appendfsync if settings.redis_url is None else None,
         wait_replicas=settings.wait_replicas,
         pulse_interval_s=settings.pulse_interval_s,
-        is_remote=is_remote,
+        platforms=remote,
     )
     return Health(VitalSigns(connections, wait_replicas=settings.wait_replicas), expected)
 
 
 @contextmanager
-def _open_deliveries(plane: ControlPlane, notifications: Notifications) -> Iterator[DeliveryThreads]:
+def _open_deliveries(plane: ControlPlane, notifications: Notifications, lanes: Lanes) -> Iterator[DeliveryThreads]:
     """Return threads that deliver what runs owe: at once after a commit of this process, and when the clock says so."""
-    deliveries = DeliveryThreads(notifications.deliver_all)
+    deliveries = DeliveryThreads(notifications.deliver_all, further=lanes)
     plane.hand_over_to(deliveries.hand_over)
     try:
         yield deliveries
     finally:
         deliveries.close()
-
-
-@contextmanager
-def _open_platform(
-    settings: Settings, connections: Connections, inbox: Inbox, records: AgentRecords
-) -> Iterator[AgentPlatform]:
-    """Open the agent platform: the Letta server that the settings name, or the mailbox in Redis."""
-    if settings.letta_base_url is None:
-        yield Mailbox(inbox, records)
-        return
-    try:
-        from dcf.adapters import letta  # noqa: PLC0415 - an optional dependency
-    except ImportError:
-        raise InvalidArgument(
-            "LETTA_BASE_URL is set, but the Letta client is not installed.",
-            "Install it: pip install 'dcf-mcp[letta]'",
-        ) from None
-    key = settings.letta_api_key
-    options = letta.LettaOptions(
-        base_url=settings.letta_base_url,
-        api_key=None if key is None else key.get_secret_value(),
-        model=settings.letta_model,
-        embedding=settings.letta_embedding,
-        run_deadline_s=settings.letta_run_deadline_s,
-        allow_python_source=settings.allow_python_source_skills,
-        mcp_servers={"dcf": _own_server(settings)},
-    )
-    with letta.LettaPlatform(options, SharedDeliveries(connections)) as platform:
-        yield platform
-
-
-def _own_server(settings: Settings) -> dict[str, Json]:
-    """Return the address and API key by which agents on a remote platform reach this server."""
-    key = settings.api_key
-    headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
-    return {
-        "name": settings.server_name,
-        "transport": "streamable_http",
-        "url": settings.server_url,
-        "headers": headers,
-    }

@@ -15,13 +15,13 @@ from dcf.asl.state_paths import name_of
 from dcf.errors import PASSING, DcfError
 from dcf.hands import Hands
 from dcf.jitter import JITTER
-from dcf.lease_calls import LeaseCalls, Results, ToolCaller, claimed_work
+from dcf.lease_calls import LeaseCalls, Results, ToolCaller, work_of
 from dcf.renewals import Renewals
 from dcf.task_calls import Ended, TaskCall, Work
 from dcf.task_context import TaskCancelled, TaskContext
 from dcf.task_functions import TaskFunction, plan_of
 from dcf.task_registry import FUNCTIONS, task
-from dcf.task_results import Result, TaskFailed
+from dcf.task_results import Result, TaskFailed, mismatched
 from dcf.values.json_text import Json
 
 __all__ = [
@@ -45,6 +45,9 @@ _UNWIND_S = 1.0
 
 _WAITED_FOR = (PASSING | {"quota_exceeded"}) - {"internal_error"}
 """Codes after which a finished result is sent again; internal_error is none, since a bug would repeat it."""
+
+_MISMATCH = "output_invalid"
+"""Code after which the failure of the function is sent in place of its output, which would not match again."""
 
 
 class Witness(Protocol):
@@ -139,12 +142,11 @@ class Worker:
             if result is None:
                 self.abandon(work)
                 return
-            write = partial(self._leases.write, work, result, claim_next=not self._stop.is_set())
-            answer = self._deliver([(work, result)], write)
+            result, answer = self._written(work, result)
             if answer is not None and self._witness is not None:
                 self._witness.ended(work, result)
-            claimed = None if answer is None else answer.get("claimed")
-            following = None if claimed is None else self._claimed(work.workflow_id, claimed)
+            claimed = None if answer is None else answer.get("work")
+            following = None if claimed is None else self._served(work_of(claimed))
             self._free(work)  # after what follows is in hand: whoever drains the worker sees one or the other
             work = following
 
@@ -238,8 +240,8 @@ class Worker:
             if answer is None:
                 break
             self._note(results, answer["completed"])
-            claimed += [self._claimed(workflow_id, one) for one in answer["claimed"]]
-            claim_next -= len(answer["claimed"])
+            claimed += [self._served(work_of(one)) for one in answer["work"]]
+            claim_next -= len(answer["work"])
             results = _to_send_again(results, answer["completed"])
             if results and self._stop.wait(self._pause_s):
                 break
@@ -258,6 +260,15 @@ class Worker:
             log.warning("%s: the lease is not given back: %s", work.name, error.message)
         self._given_back[work.token] = work
         self._lost(work, "given back")
+
+    def _written(self, work: Work, result: Result) -> tuple[Result, dict[str, Json] | None]:
+        """Write a result, or that its output does not match its schema; return what was written, and the answer."""
+        write = partial(self._leases.write, work, claim_next=not self._stop.is_set())
+        answer = self._deliver([(work, result)], partial(write, result))
+        if answer is not None and answer["code"] == _MISMATCH:
+            result = mismatched(answer["problems"])
+            answer = self._deliver([(work, result)], partial(write, result))
+        return result, answer
 
     def _begun(self, work: Work) -> TaskCall:
         self._calls[work.token] = call = TaskCall(work, self._plans[name_of(work.state)], self._leases)
@@ -300,7 +311,7 @@ class Worker:
         for (work, result), found in zip(results, told, strict=True):
             if found["code"] == "ok":
                 self._witness.ended(work, result)
-            elif found["code"] not in _WAITED_FOR:
+            elif found["code"] not in _WAITED_FOR | {_MISMATCH}:
                 self._witness.lost(work, str(found["error"]))
 
     def _deliver(self, results: Results, write: Callable[[], dict[str, Json]]) -> dict[str, Json] | None:
@@ -312,7 +323,7 @@ class Worker:
         while True:
             try:
                 answer = write()
-                if answer.get("code") == "ok":
+                if answer.get("code") in ("ok", _MISMATCH):
                     return answer
                 why, code = answer.get("error"), answer.get("code")
             except DcfError as error:
@@ -330,9 +341,6 @@ class Worker:
                 self._witness.lost(work, str(why))
         return None
 
-    def _claimed(self, workflow_id: str, claimed: Mapping[str, Json]) -> Work | None:
-        return self._served(claimed_work(workflow_id, claimed))
-
     def _served(self, work: Work) -> Work | None:
         """Take a state that was leased unasked; give it back if there is no function for it."""
         if name_of(work.state) in self._plans:
@@ -342,8 +350,15 @@ class Worker:
 
 
 def _to_send_again(results: Results, told: Sequence[Mapping[str, Json]]) -> Results:
-    """Return the results that were neither accepted nor refused for good; log why they were not accepted."""
+    """Return the results that were neither accepted nor refused for good; log why they were not accepted.
+
+    In place of an output that does not match its schema the failure is sent.
+    """
     for (work, _), found in zip(results, told, strict=True):
         if found["code"] != "ok":
             log.warning("%s: the result is not accepted: %s", work.name, found["error"])
-    return [one for one, found in zip(results, told, strict=True) if found["code"] in _WAITED_FOR]
+    again = [
+        (work, mismatched(found["problems"]) if found["code"] == _MISMATCH else result, found["code"])
+        for (work, result), found in zip(results, told, strict=True)
+    ]
+    return [(work, result) for work, result, code in again if code in _WAITED_FOR or code == _MISMATCH]

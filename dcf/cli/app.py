@@ -42,6 +42,7 @@ from dcf.cli import (
     skills,
     starting,
     stub,
+    talk,
     views,
     watching,
 )
@@ -62,8 +63,7 @@ _MOST_FOR_PROGRAMS = 2_000
 """Limit on the open states inside Parallel and Map that `dcf show --json` prints."""
 
 _GC_THRESHOLDS = (50_000, 20, 20)
-"""Most of what is made at the start stays to the end: looking for garbage in it takes a tenth of a second, and so does
-looking once more when the process ends (`gc.freeze`)."""
+"""What is made at the start stays to the end (`gc.freeze`): to look for garbage in it takes a tenth of a second."""
 
 _PANEL = "rich_help_panel"
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -154,7 +154,8 @@ def serve(
     ] = None,
     toolsets: Annotated[str | None, typer.Option(help="Serve only these: planning,execution,... (all).")] = None,
     profile: Annotated[
-        str | None, typer.Option(help="Serve the tools of a worker, planner, operator, person; or all.")
+        str | None,
+        typer.Option(help="List the tools of a worker, planner, operator, person; or all (default: by the key)."),
     ] = None,
     auth: Annotated[str | None, typer.Option(help="keys, or off for loopback without API keys (http).")] = None,
     read_only: Annotated[bool, typer.Option("--read-only", help="Serve only tools that change nothing.")] = False,
@@ -388,6 +389,7 @@ for part in (
     lifecycle,
     callbacks,
     people,
+    talk,
     retention,
     signals,
     diagnosis,

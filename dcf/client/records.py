@@ -26,14 +26,18 @@ class DefinitionName:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartedRun:
-    """A run that `start` or `rerun` began; `existed`: an earlier, identical call did."""
+    """A run that `start` or `rerun` began; `existed`: an earlier, identical call did.
+
+    `defaulted` is what the call left open, and what was taken instead.
+    """
 
     workflow_id: str
     run_status: RunStatusName
     existed: bool = False
     definition: DefinitionName | None = None
     warnings: tuple[str, ...] = ()
-    next: str | None = None
+    defaulted: tuple[str, ...] = ()
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +153,7 @@ class OperatedRun:
     paused_at: str | None = None
     announced: int | None = None
     repeated: bool = False
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +165,7 @@ class RetriedRun:
     retried: int = 0
     states: tuple[str, ...] = ()
     repeated: bool = False
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +180,7 @@ class ResolvedState:
     assigned: tuple[str, ...] = ()
     announced: int | None = None
     repeated: bool = False
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +251,7 @@ class DeletedRun:
 
     workflow_id: str
     existed: bool
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +262,7 @@ class HeldRun:
     hold: bool
     changed: bool
     repeated: bool = False
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,10 +292,11 @@ class RunExport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatedWorkflow:
-    """What is wrong with a workflow document: nothing, if `ok`."""
+    """What is wrong with a workflow: nothing, if `ok`. `defaulted` is what it leaves open, and what a run takes."""
 
     ok: bool
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
+    defaulted: tuple[str, ...] = ()
     graph: Mapping[str, Any] = field(default_factory=dict)
     resolution: Mapping[str, Any] = field(default_factory=dict)

@@ -24,6 +24,7 @@ from dcf.core import (
     needs,
     progress,
     receipts,
+    unanswered,
 )
 from dcf.core.answers import Created, Finalized, Fired, Leased, NothingReady, Owed, Released, Updated
 from dcf.core.batch import Answers
@@ -143,6 +144,7 @@ class ControlPlane:
         reads = Reads(states=with_scopes([path]), inputs=(path,), agents=(path,), receipts=used_before)
         decide = partial(lease.acquire, request=_at(path, request))
         done: Committed[Leased | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
+        self.follow_ups.deliver(workflow_id, done)
         answer = done.answer
         if isinstance(answer, Refusal) and answer.code == "attempts_exhausted":
             self.exhaust(workflow_id, path)
@@ -162,6 +164,7 @@ class ControlPlane:
         decide = partial(lease.release, request=_at(path, request))
         reads = Reads(states=with_scopes([path]))
         done: Committed[Released | Refusal] = self.transactions.on_state(workflow_id, path, reads, decide)
+        self.follow_ups.deliver(workflow_id, done)
         return done.answer
 
     def claim(self, workflow_id: str, wish: lease.Acquire) -> Leased | NothingReady | Refusal:
@@ -218,8 +221,8 @@ class ControlPlane:
 
     def look(self, workflow_id: str, path: str) -> Owed:
         """Handle the due timer of an open state. Called by the clock."""
-        reads = Reads(states=with_scopes([path]), timers=(path,))
-        answer = self._store.transact(workflow_id, reads, lambda snapshot: attention.look(fenced(snapshot), path))
+        reads = Reads(states=with_scopes([path]), timers=(path,), talk=True)
+        answer = self._store.transact(workflow_id, reads, lambda snapshot: unanswered.look(fenced(snapshot), path))
         ending = _ENDINGS.get(answer.fired)
         if ending is not None:
             self._end_by_itself(workflow_id, path, ending, answer.size)

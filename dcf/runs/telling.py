@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from dcf.core.decision import Event, Notice
-from dcf.core.notices import NoticeKind
+from dcf.core.notices import TO_HOLDERS, NoticeKind
 from dcf.ports import Delivery, Undelivered
 from dcf.store.outbox import NOTHING_TOLD, OutboxEntry, TellingOutcome
 from dcf.store.told import Announcement, FailedAnnouncement
@@ -27,6 +27,18 @@ class Target:
     failed: tuple[tuple[str, Delivery], ...] = ()
 
 
+def target_of(entry: OutboxEntry, agent_id: str, delivery: Delivery, failed: list[tuple[str, Delivery]]) -> Target:
+    """Return the outcome of an entry of which this delivery is the result, and `failed` what failed before it."""
+    return Target(
+        state=entry.state,
+        agent_id=agent_id,
+        reason=entry.reason,
+        sent=delivery.failure is None,
+        delivery=delivery,
+        failed=tuple(failed),
+    )
+
+
 def outcome_of(entry: OutboxEntry, target: Target, now: int, before: FailedAnnouncement | None) -> TellingOutcome:
     """Return what to record: that the agent was told, or why not; each reason is recorded once per visit.
 
@@ -34,9 +46,10 @@ def outcome_of(entry: OutboxEntry, target: Target, now: int, before: FailedAnnou
     """
     if target.agent_id is None:
         return NOTHING_TOLD
-    told = _announced(entry, target.agent_id, now) if target.sent else None
+    is_announcement = target.sent and entry.type != NoticeKind.LEASE_LOST
+    told = _announced(entry, target.agent_id, now) if is_announcement else None
     sent = (Event(type="NotificationSent", state=entry.state, data=_shown(entry, target.agent_id)),)
-    if not target.failed or entry.type == NoticeKind.CANCELLED:
+    if not target.failed or entry.type in TO_HOLDERS:
         return TellingOutcome(events=sent if target.sent else (), told=told)
     known = before.known if before is not None and before.epoch == entry.epoch else ()
     news = {_reason(*one): one for one in target.failed if _is_worth_telling(one[1])}
@@ -53,8 +66,8 @@ def outcome_of(entry: OutboxEntry, target: Target, now: int, before: FailedAnnou
 
 
 def _is_worth_telling(delivery: Delivery) -> bool:
-    """Return True if the failure belongs in the history. An agent that is busy does not."""
-    return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY}
+    """Return True if the failure belongs in the history: not that an agent is busy, or told by another process."""
+    return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY, Undelivered.NO_PLATFORM}
 
 
 def _reason(agent_id: str, delivery: Delivery) -> str:

@@ -38,7 +38,7 @@ class SendTaskSuccess(Arguments):
 
 
 class TaskAnswered(Answer):
-    """How the state and its run stand now. `repeated`: the first answer to the same call; `next`: what to do."""
+    """How the state and its run stand now. `repeated`: the first answer to the same call; `hint`: what to do."""
 
     workflow_id: str | None = None
     state: str | None = None
@@ -46,13 +46,15 @@ class TaskAnswered(Answer):
     run_status: str | None = None
     next_states: list[str] = Field(default_factory=list)
     repeated: bool | None = None
-    next: str | None = None
+    problems: list[dict[str, Any]] | None = None
+
+    only_when_set = ("problems",)
 
 
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskSuccess,
     answer=TaskAnswered,
 )
@@ -76,7 +78,7 @@ class SendTaskFailure(Arguments):
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskFailure,
     answer=TaskAnswered,
 )
@@ -101,7 +103,7 @@ class TaskAlive(TaskAnswered):
 @tool(
     toolset="people",
     scope=Scope.WORK,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=SendTaskHeartbeat,
     answer=TaskAlive,
 )

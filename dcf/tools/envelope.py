@@ -7,6 +7,7 @@ for all tools, from what each tool declared. A tool itself checks only what depe
 import inspect
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -20,6 +21,7 @@ from dcf.errors import (
     Forbidden,
     InternalError,
     InvalidDefinition,
+    NotFound,
     PlatformUnavailable,
     RateLimited,
     TooLarge,
@@ -27,8 +29,11 @@ from dcf.errors import (
 from dcf.store.authors import authored_by
 from dcf.tools.argument_checks import check_arguments, check_at_once
 from dcf.tools.callers import calling, scope_hint
+from dcf.tools.guidance import guide_failure, guided
 from dcf.tools.key_watch import KeyWatch
+from dcf.tools.legal_calls import with_a_call
 from dcf.tools.limits import Meter
+from dcf.tools.planner_steps import describe_language
 from dcf.tools.registry import Answer, Arguments, ToolSpec, printable
 from dcf.values.json_text import Json, dump
 from dcf.values.names import escaped
@@ -75,12 +80,15 @@ async def call(
                     answer = await watch.during(caller, partial(_run, spec, application, checked, threads))
                 else:
                     answer = await _run(spec, application, checked, threads)
+        answer = guided(spec, checked, caller, answer)
         return _within(spec, application, Reply(payload=answer.payload()))
     except Exception as error:  # noqa: BLE001 - every failure becomes an answer
         note = _refusal_note(spec, application, error, arguments, caller)
         if note is not None:
             await anyio.to_thread.run_sync(note)
-        return _broken(spec, error, arguments)
+        if isinstance(error, NotFound):  # what was meant is looked up
+            return await anyio.to_thread.run_sync(_broken, spec, application, error, arguments, caller)
+        return _broken(spec, application, error, arguments, caller)
 
 
 def call_here(spec: ToolSpec, application: Application, arguments: Mapping[str, Json], caller: Caller) -> Reply:
@@ -89,13 +97,13 @@ def call_here(spec: ToolSpec, application: Application, arguments: Mapping[str, 
         _authorize(spec, caller)
         checked = _admitted(spec, application, check_at_once(spec, arguments), caller)
         with calling(caller), authored_by(caller.name, caller.account):
-            answer = _run_at_once(spec, application, checked)
+            answer = guided(spec, checked, caller, _run_at_once(spec, application, checked))
         return _within(spec, application, Reply(payload=answer.payload()))
     except Exception as error:  # noqa: BLE001 - every failure becomes an answer
         note = _refusal_note(spec, application, error, arguments, caller)
         if note is not None:
             note()
-        return _broken(spec, error, arguments)
+        return _broken(spec, application, error, arguments, caller)
 
 
 def waits(spec: ToolSpec) -> bool:
@@ -103,12 +111,19 @@ def waits(spec: ToolSpec) -> bool:
     return inspect.iscoroutinefunction(spec.run)
 
 
-def _broken(spec: ToolSpec, error: Exception, arguments: Mapping[str, Json]) -> Reply:
+def _broken(
+    spec: ToolSpec, application: Application, error: Exception, arguments: Mapping[str, Json], caller: Caller
+) -> Reply:
     """Return the answer to a call that failed; a bug in dcf is logged, and shows no internals to the caller."""
     if not isinstance(error, DcfError):
         log.error("tool %s failed", spec.name, exc_info=error)
         error = InternalError()
-    return Reply(payload=_failure(spec, error, arguments), broken=True)
+    payload = _failure(spec, error, arguments)
+    with suppress(DcfError):  # what was meant is looked up, and that may fail as well
+        meant, following = guide_failure(spec, application, error, arguments, caller)
+        payload |= {"hint": f"{meant} {payload['hint']}"} if meant else {}
+        payload |= {"next": following} if following else {}
+    return Reply(payload=payload, broken=True)
 
 
 def _refusal_note(
@@ -197,11 +212,12 @@ def _within(spec: ToolSpec, application: Application, reply: Reply) -> Reply:
 
 def _failure(spec: ToolSpec, error: DcfError, arguments: Mapping[str, Json]) -> dict[str, Json]:
     """Return the tool's own answer with only the error, its problems, and the ids that the caller sent."""
-    told, hint = printable(f"{error.code}: {error.message}"), printable(error.hint)
+    told, hint = printable(f"{error.code}: {error.message}"), printable(with_a_call(spec, error))
     wait = error.retry_after_s if isinstance(error, PlatformUnavailable | RateLimited) else None
     answer = spec.answer(error=told, code=error.code, hint=hint, retry_after_s=wait, **_echo(spec, arguments))
     payload = answer.payload()
     if isinstance(error, InvalidDefinition):
+        payload["next"] = [describe_language().as_json()]
         payload["problems"] = [
             {
                 "path": escaped(found.path, _LONGEST_PATH),

@@ -1,6 +1,5 @@
 """Tools that read a run and write the result of a state. They only parse arguments, call, and format the answer."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,15 +7,16 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.answers import AlreadyCompleted, Leased, Updated
-from dcf.core.codec import write_lease
+from dcf.core.answers import AlreadyCompleted
 from dcf.core.inspection import public_state
-from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
-from dcf.core.provenance import mark_of_input, marked
-from dcf.core.scopes import entry_epoch_of, with_scopes
+from dcf.core.provenance import marked
 from dcf.errors import InvalidArgument
-from dcf.runs.standing import known, summary_of_run
+from dcf.runs.standing import RunView, known, summary_of_run
+from dcf.tools import planner_steps
+from dcf.tools.error_names import note_on
+from dcf.tools.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of
 from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (
     STATE_PATTERN,
@@ -27,16 +27,22 @@ from dcf.tools.registry import (
     LeaseToken,
     StateName,
     Ttl,
+    WholeInput,
     WorkflowId,
     read_names,
     refused,
     tool,
 )
+from dcf.tools.suggestions import closest
+from dcf.tools.unlisted import UNLISTED
+from dcf.tools.work import claimed_work
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse
-from dcf.values.records import replace
 from dcf.values.refusal import Refusal
+
+_SCOPES_NAMED = 2
+"""Maps and Parallels of which an answer says how their insides are read."""
 
 _STATUS_WORDS = {
     "pending": Status.PENDING,
@@ -51,6 +57,12 @@ _STATUS_WORDS = {
     "skipped": Status.SKIPPED,
     "cancelled": Status.CANCELLED,
 }
+
+
+_MEANT = dict.fromkeys(("complete", "completed", "finish", "finished", "ok"), "succeeded") | dict.fromkeys(
+    ("abort", "aborted", "failure"), "failed"
+)
+"""Words that are not taken for a status, since nothing says that they are, and what is probably meant."""
 
 
 class ReadWorkflowControlPlane(Arguments):
@@ -108,7 +120,7 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
     meta = (summary_of_run(run) if args.summary else dict(run.document)) if args.include_meta else None
     states = _states(app, args, named, Room(app.settings.max_result_bytes, meta))
     return ControlPlaneRead(
-        status=f"Run '{args.workflow_id}' is {run.word}.",
+        status=_standing(run),
         workflow_id=args.workflow_id,
         meta=meta,
         states=states.documents,
@@ -117,7 +129,28 @@ def read_workflow_control_plane(app: Application, args: ReadWorkflowControlPlane
         readiness=states.readiness if args.compute_readiness else None,
         provenance=marked("the agents of this run"),
         next_cursor=states.next_cursor,
+        next=_look(app, args, run),
     )
+
+
+def _standing(run: RunView) -> str:
+    """Return the sentence about the run as a whole."""
+    run_id = run.document["workflow_id"]
+    if run.status is RunStatus.RUNNING and not run.meta.is_started:
+        return f"Run '{run_id}' is created and not started: notify_next_worker_agent starts it."
+    return f"Run '{run_id}' is {run.word}."
+
+
+def _look(app: Application, args: ReadWorkflowControlPlane, run: RunView) -> list[dict[str, Any]] | None:
+    """Return the calls that show more: those that start the run, and the insides of its Maps and Parallels."""
+    if args.inside is not None or args.states_json or args.cursor is not None:
+        return None
+    machine = app.control_plane.run(args.workflow_id).definition.machine
+    scopes = [name for name, state in machine.states.items() if state.machines][:_SCOPES_NAMED]
+    waits = run.status is RunStatus.RUNNING and not run.meta.is_started
+    steps = [planner_steps.start(args.workflow_id)] if waits else []
+    steps += [planner_steps.inside(args.workflow_id, scope) for scope in scopes if not waits]
+    return [one.as_json() for one in steps] or None
 
 
 @dataclass(slots=True)
@@ -158,7 +191,7 @@ class UpdateWorkflowControlPlane(Arguments):
 
     new_status 'succeeded' with output_json completes it and makes what follows ready; 'failed' with error_name and
     error_message fails it; 'pending' gives it back, and the attempt counts. Without new_status it stores partial
-    output. Repeating it is safe. With claim_next you also get the lease on the next state, if it is yours.
+    output. Repeating it is safe. With claim_next the answer brings your next `work` in this run, if there is any.
     """
 
     workflow_id: WorkflowId
@@ -177,24 +210,39 @@ class UpdateWorkflowControlPlane(Arguments):
         default=None, max_length=200, description="Name of the failure, such as OrderRejected."
     )
     error_message: str | None = Field(default=None, max_length=20_000, description="What went wrong, in words.")
-    claim_next: bool = Field(
-        default=False, description="When completing: also lease the next state for me, if it is assigned to me."
+    claim_next: bool = Field(default=False, description="When completing: also lease what is next for me in this run.")
+    owner_agent_id: AgentId | None = Field(
+        default=None, description="Your agent id; default: the lease's owner.", json_schema_extra=UNLISTED
     )
-    owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the lease's owner.")
     lease_ttl_s: Ttl | None = Field(default=None, description="Seconds of the lease claimed by claim_next.")
-    attempts_increment: int | None = Field(default=None, ge=0, le=100, description="Add to attempts.")
-    set_started_at: bool = Field(default=False, description="Set started_at to now.")
-    set_finished_at: bool = Field(default=False, description="Set finished_at to now; completing does it by itself.")
+    whole_input: WholeInput = False
+    attempts_increment: int | None = Field(
+        default=None, ge=0, le=100, description="Add to attempts.", json_schema_extra=UNLISTED
+    )
+    set_started_at: bool = Field(default=False, description="Set started_at to now.", json_schema_extra=UNLISTED)
+    set_finished_at: bool = Field(
+        default=False, description="Set finished_at to now; completing does it by itself.", json_schema_extra=UNLISTED
+    )
     request_id: str | None = Field(
-        default=None, min_length=1, max_length=200, description="Makes a partial write repeatable: same id, once."
+        default=None,
+        min_length=1,
+        max_length=200,
+        description="Makes a partial write repeatable: same id, once.",
+        json_schema_extra=UNLISTED,
     )
     output_ttl_secs: int | None = Field(
-        default=None, description="Refused: outputs live as long as their run (expiry_secs at creation)."
+        default=None,
+        description="Refused: outputs live as long as their run (expiry_secs at creation).",
+        json_schema_extra=UNLISTED,
     )
 
 
 class ControlPlaneUpdated(Answer):
-    """The state after the write, and what it set in motion; `stored` is what an earlier completion had stored."""
+    """The state after the write, and what it set in motion; `work` is the next piece, `retry_at` when a failed one is.
+
+    `stored` is what an earlier completion had stored. `problems` lists what of an output does not match the Task's
+    OutputSchema; `note` says if an error has a name that the Task does not list.
+    """
 
     workflow_id: str | None = None
     state: str | None = None
@@ -202,9 +250,14 @@ class ControlPlaneUpdated(Answer):
     output_written: bool = False
     run_status: RunStatus | None = None
     next_states: list[str] = Field(default_factory=list)
-    claimed: dict[str, Any] | None = None
     repeated: bool = False
+    retry_at: str | None = None
     stored: dict[str, Any] | None = None
+    work: dict[str, Any] | None = None
+    problems: list[dict[str, Any]] | None = None
+    note: str | None = None
+
+    only_when_set = ("retry_at", "stored", "work", "problems", "note")
 
 
 @tool(
@@ -240,18 +293,26 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
     answer = app.control_plane.update(args.workflow_id, request)
     if isinstance(answer, Refusal):
         stored = _stored(app, args, answer) if isinstance(answer, AlreadyCompleted) else None
-        return refused(ControlPlaneUpdated, answer, workflow_id=args.workflow_id, state=args.state, stored=stored)
-    claims = claims_shown(app, args.workflow_id, args.owner_agent_id, answer)
+        mend = calls_to_mend(request, args.workflow_id, args.owner_agent_id, answer)
+        echo: dict[str, Json] = {"workflow_id": args.workflow_id, "state": args.state, "stored": stored, "next": mend}
+        return refused(ControlPlaneUpdated, answer, **echo)
+    agent_id = args.owner_agent_id
+    work = claimed_work(app, args.workflow_id, agent_id, answer, whole_input=args.whole_input)
+    told = f"Updated state '{args.state}' of run '{args.workflow_id}': {sentence_of(request, args.new_status, answer)}"
+    nothing = f" {reason_for_nothing(answer)}" if args.claim_next and not work else ""
     return ControlPlaneUpdated(
-        status=f"Updated state '{args.state}' of run '{args.workflow_id}'.",
+        status=f"{told}{nothing}",
         workflow_id=args.workflow_id,
         state=args.state,
         updated_state=public_state(answer.doc),
         output_written=answer.output_written,
         run_status=answer.run_status,
         next_states=list(answer.next_states),
-        claimed=claims[0] if claims else None,
         repeated=answer.repeated,
+        note=note_on(app, args.workflow_id, args.state, args.error_name),
+        retry_at=None if answer.retry_at is None else to_text(answer.retry_at),
+        work=work[0] if work else None,
+        next=calls_after(request, args.workflow_id, agent_id or answer.owner, answer, work[:1]) or None,
     )
 
 
@@ -268,60 +329,6 @@ def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: Already
     return shown
 
 
-def claim_shown(app: Application, workflow_id: str, claimed: Leased) -> dict[str, Json]:
-    """Return a lease that came with a completion, or with that of another state."""
-    state, doc = claimed.state, claimed.doc
-    return {
-        "state": state,
-        "lease": write_lease(doc.lease),
-        "attempts": doc.attempts,
-        "entry_epoch": claimed.entry_epoch,
-        **_timeouts_shown(doc),
-        "provenance": mark_of_input(state, doc),
-        "input": claimed.given,
-        **_token_of(app, workflow_id, state, doc),
-    }
-
-
-def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answer: Updated) -> list[dict[str, Json]]:
-    """Return the leases on next states that came with a completion; for a repeated answer the states are read again."""
-    claims = _read_again(app, workflow_id, answer.claims) if answer.repeated and answer.claims else answer.claims
-    return [
-        claim_shown(app, workflow_id, claimed)
-        for claimed in claims
-        if agent_id in {None, claimed.doc.lease.owner_agent_id}
-    ]
-
-
-def _read_again(app: Application, workflow_id: str, claims: Sequence[Leased]) -> Sequence[Leased]:
-    """Return the leases with the documents of their states, where they are still held, and the inputs."""
-    found = app.control_plane.read(workflow_id, with_scopes(one.state for one in claims), whole_meta=False)
-    assert found.meta is not None, "read() raises for a run that does not exist"
-    return [
-        replace(
-            one,
-            doc=doc if doc.lease.is_held_with(one.doc.lease.token) else one.doc,
-            given=found.inputs.get(one.state),
-            entry_epoch=entry_epoch_of(one.state, found.states.get, found.meta),
-        )
-        for one in claims
-        if (doc := found.states.get(one.state)) is not None
-    ]
-
-
-def _token_of(app: Application, workflow_id: str, state: str, doc: StateDoc) -> dict[str, Json]:
-    """Return the task token of a state that has one, as a member."""
-    token = app.callbacks.token_of(workflow_id, state, doc)
-    return {} if token is None else {"task_token": token}
-
-
-def _timeouts_shown(doc: StateDoc) -> dict[str, Json]:
-    """Return the timeouts of a state that its holder must know of; usually there are none."""
-    if doc.deadline is None and doc.heartbeat_s is None:
-        return {}
-    return {"deadline": None if doc.deadline is None else to_text(doc.deadline), "heartbeat_s": doc.heartbeat_s}
-
-
 def _output(app: Application, args: UpdateWorkflowControlPlane) -> Json:
     return parse(args.output_json, name="output_json", max_bytes=app.settings.max_output_bytes)
 
@@ -331,5 +338,11 @@ def _status(word: str | None) -> Status | None:
         return None
     status = _STATUS_WORDS.get(word.strip().lower())
     if status is None:
-        raise InvalidArgument("new_status must be succeeded, failed, running or pending.")
+        said = word.strip().lower()
+        meant = _MEANT.get(said) or closest(said, _STATUS_WORDS)
+        told = "" if meant is None else f"Did you mean '{_STATUS_WORDS[meant]}'? "
+        raise InvalidArgument(
+            "new_status must be succeeded, failed, running or pending.",
+            f"{told}Send new_status succeeded with output_json, or failed with error_name and error_message.",
+        )
     return status

@@ -34,7 +34,7 @@ class _OnRun(Arguments):
 
 
 class RunOperated(Answer):
-    """What was done. `repeated`: this request was applied before, and this is its first answer; `next` says what to do.
+    """What was done. `repeated`: this request was applied before, and this is its first answer; `hint` says what to do.
 
     `announced` counts the states whose agents are told.
     """
@@ -44,7 +44,6 @@ class RunOperated(Answer):
     paused_at: str | None = None
     announced: int | None = None
     repeated: bool | None = None
-    next: str | None = None
 
 
 class CancelRun(_OnRun):
@@ -77,7 +76,7 @@ class PauseRun(_OnRun):
     """
 
 
-@tool(toolset="operations", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=PauseRun, answer=RunOperated)
+@tool(toolset="operations", scope=Scope.PLAN, profiles=("operator",), arguments=PauseRun, answer=RunOperated)
 def pause_run(app: Application, args: PauseRun) -> RunOperated:
     """Pause the run."""
     require_planner(app, args.workflow_id)
@@ -89,7 +88,7 @@ class ResumeRun(_OnRun):
     """Let a paused run go on: the agents of all states that can be taken are told."""
 
 
-@tool(toolset="operations", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=ResumeRun, answer=RunOperated)
+@tool(toolset="operations", scope=Scope.PLAN, profiles=("operator",), arguments=ResumeRun, answer=RunOperated)
 def resume_run(app: Application, args: ResumeRun) -> RunOperated:
     """Resume the run."""
     require_planner(app, args.workflow_id)
@@ -112,6 +111,7 @@ class ResolveState(_OnRun):
     handled: bool = Field(
         default=False, description="With error: apply the state's Retry and Catch; otherwise the failure is final."
     )
+    force: bool = Field(default=False, description="With output_json: even if it does not match OutputSchema.")
     skip: bool = Field(default=False, description="The state succeeds with its own input as its output.")
     assign_json: JsonArray | None = Field(
         default=None, description='Agents that may take it from now on: ["agent-1"] (or JSON text).'
@@ -131,6 +131,9 @@ class StateResolved(RunOperated):
     state_status: str | None = None
     next_states: list[str] = Field(default_factory=list)
     assigned: list[str] = Field(default_factory=list)
+    problems: list[dict[str, Any]] | None = None
+
+    only_when_set = ("problems",)
 
 
 @tool(
@@ -154,6 +157,7 @@ def resolve_state(app: Application, args: ResolveState) -> StateResolved:
         skip=args.skip,
         handled=args.handled,
         epoch=args.epoch,
+        force=args.force,
         agents=() if args.assign_json is None else read_names(args.assign_json, name="assign_json"),
     )
     answer = app.lifecycle.resolve(args.workflow_id, wish, reason=args.reason, request_id=args.request_id)

@@ -1,4 +1,4 @@
-"""Tools that notify agents, and the long poll for notifications. They only parse, call, and format the answer."""
+"""Tools that notify agents. They only parse, call, and format the answer."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -6,23 +6,26 @@ from typing import Any, Final, Literal
 from pydantic import Field
 
 from dcf.application import Application
+from dcf.asl.state_paths import name_of
 from dcf.core.access import Scope
 from dcf.core.model import Status
 from dcf.errors import InvalidArgument
 from dcf.ports import Undelivered
 from dcf.runs.standing import StateView
 from dcf.runs.telling import Target
+from dcf.tools import planner_steps
 from dcf.tools.callers import current_caller, require, require_part, require_planner
-from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
+from dcf.tools.registry import Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
+from dcf.tools.unlisted import UNLISTED
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
+from dcf.workforce.steps import Step
 
 MAX_PAYLOAD = 4 * 1024
-_STREAM_ID_LIMIT = 2**64
 
 _OWED: Final = "Nothing is to be done: what is owed is delivered by itself."
 _HINTS: Final[Mapping[Undelivered | None, str]] = {
-    None: "Assign an agent in meta.agents; what is owed is delivered by itself afterwards.",
+    None: "Assign an agent as `next` says; what is owed is delivered by itself afterwards.",
     Undelivered.UNKNOWN_AGENT: "Call create_worker_agents again: it makes agents that are gone again, and tells them.",
 }
 
@@ -36,9 +39,15 @@ class _AwaitedEvent(Arguments):
     payload_json: Any = Field(
         default=None, description="Extra JSON for the receiver, at most 4 KiB; it is marked as untrusted data."
     )
-    message_role: Role = Field(default="system", description="Role of the message, where the platform has roles.")
-    async_message: bool = Field(default=True, description="Delivery never waits for the receiver's work.")
-    max_steps: int | None = Field(default=None, ge=1, le=1000, description="Step limit, where the platform has one.")
+    message_role: Role = Field(
+        default="system", description="Role of the message, where the platform has roles.", json_schema_extra=UNLISTED
+    )
+    async_message: bool = Field(
+        default=True, description="Delivery never waits for the receiver's work.", json_schema_extra=UNLISTED
+    )
+    max_steps: int | None = Field(
+        default=None, ge=1, le=1000, description="Step limit, where the platform has one.", json_schema_extra=UNLISTED
+    )
 
 
 class NotifyNextWorkerAgent(_AwaitedEvent):
@@ -52,7 +61,9 @@ class NotifyNextWorkerAgent(_AwaitedEvent):
     source_state: StateName | None = Field(
         default=None, description="The state you completed; leave out to start the run."
     )
-    include_only_ready: bool = Field(default=True, description="Must stay true: nobody is woken in vain.")
+    include_only_ready: bool = Field(
+        default=True, description="Must stay true: nobody is woken in vain.", json_schema_extra=UNLISTED
+    )
 
 
 class WorkersNotified(Answer):
@@ -66,7 +77,7 @@ class WorkersNotified(Answer):
 @tool(
     toolset="notification",
     scope=Scope.WORK,
-    profiles=("worker", "planner", "operator"),
+    profiles=("planner", "operator"),
     arguments=NotifyNextWorkerAgent,
     answer=WorkersNotified,
 )
@@ -97,8 +108,11 @@ def notify_next_worker_agent(app: Application, args: NotifyNextWorkerAgent) -> W
         targets=[_shown(target) for target in targets],
     )
     if failed:
-        return answer.model_copy(update=_not_delivered(failed))
-    return answer.model_copy(update={"status": f"Notified {sent} target(s) for run '{args.workflow_id}'."})
+        return answer.model_copy(update=_not_delivered(app, args.workflow_id, failed))
+    told = f"Notified {sent} target(s) for run '{args.workflow_id}'."
+    planner = current_caller().agent_id
+    watched = [] if args.source_state else [one.as_json() for one in planner_steps.watch(args.workflow_id, planner)]
+    return answer.model_copy(update={"status": told, "next": watched or None})
 
 
 class NotifyIfReady(_AwaitedEvent):
@@ -109,9 +123,13 @@ class NotifyIfReady(_AwaitedEvent):
 
     workflow_id: WorkflowId
     state: StateName
-    require_ready: bool = Field(default=True, description="Must stay true: nobody is woken in vain.")
+    require_ready: bool = Field(
+        default=True, description="Must stay true: nobody is woken in vain.", json_schema_extra=UNLISTED
+    )
     skip_if_status_in_json: JsonArray | None = Field(
-        default=None, description='Do nothing when the status is one of these: ["failed", "skipped"] (or JSON text).'
+        default=None,
+        description='Do nothing when the status is one of these: ["failed", "skipped"] (or JSON text).',
+        json_schema_extra=UNLISTED,
     )
 
 
@@ -131,7 +149,7 @@ class ReadyNotified(Answer):
 @tool(
     toolset="notification",
     scope=Scope.PLAN,
-    profiles=("planner", "operator"),
+    profiles=("operator",),
     arguments=NotifyIfReady,
     answer=ReadyNotified,
     idempotent=False,
@@ -159,7 +177,8 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
     app.usage.notified(account, [(target.agent_id, target.delivery.message_id)] if target.sent else [])
     if not target.sent:
         reason = "no_agent_assigned" if target.agent_id is None else "send_failed"
-        return answer.model_copy(update=_not_delivered([target]) | {"skipped": True, "skip_reason": reason})
+        told = _not_delivered(app, args.workflow_id, [target])
+        return answer.model_copy(update=told | {"skipped": True, "skip_reason": reason})
     return answer.model_copy(
         update={
             "status": "notified",
@@ -169,57 +188,6 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
             "run_id": target.delivery.run_id,
         }
     )
-
-
-class AwaitWorkflowEvent(Arguments):
-    """Wait for your next piece of work: returns the next event for your agent id, or status 'timeout'.
-
-    After a timeout call again. Pass the message_id of the event you have handled as ack_message_id; an event that is
-    not acknowledged comes again as long as it is true. An event is a hint: acquire_state_lease decides.
-    """
-
-    agent_id: AgentId
-    timeout_s: float = Field(default=20, ge=0, le=50, description="Longest wait in seconds (0 to 50).")
-    ack_message_id: str | None = Field(
-        default=None,
-        pattern=r"^[0-9]{1,20}-[0-9]{1,20}$",
-        description="The message_id of the event you have dealt with.",
-    )
-
-
-class WorkflowEvent(Answer):
-    """The event, or a timeout."""
-
-    agent_id: str | None = None
-    message_id: str | None = None
-    event: dict[str, Any] | None = None
-
-
-@tool(
-    toolset="notification",
-    scope=Scope.WORK,
-    profiles=("worker", "planner"),
-    arguments=AwaitWorkflowEvent,
-    answer=WorkflowEvent,
-    idempotent=False,
-)
-async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
-    """Wait on an agent's inbox (long poll); drop events whose state was completed or taken, or whose run is over."""
-    message = await app.reader.next(
-        args.agent_id,
-        args.timeout_s,
-        acknowledged=None if args.ack_message_id is None else _message_id(args.ack_message_id),
-        are_wanted=lambda messages: app.notifications.are_current([found.event for found in messages]),
-    )
-    if message is None:
-        return WorkflowEvent(status="timeout", agent_id=args.agent_id, hint="Call again to keep waiting.")
-    return WorkflowEvent(status="event", agent_id=args.agent_id, message_id=message.message_id, event=message.event)
-
-
-def _message_id(text: str) -> str:
-    if any(int(part) >= _STREAM_ID_LIMIT for part in text.split("-")):
-        raise InvalidArgument("ack_message_id is not a message_id.", "Send the message_id of an event you received.")
-    return text
 
 
 def _payload(value: Json) -> Json:
@@ -242,16 +210,26 @@ def _shown(target: Target) -> dict[str, Json]:
 def _target_error(target: Target) -> str | None:
     if target.sent or target.skipped_not_ready:
         return None
-    return target.delivery.error or f"No agent_id in meta.agents for state '{target.state}'."
+    return target.delivery.error or f"No agent_id in meta.agents for state '{name_of(target.state or '')}'."
 
 
-def _not_delivered(failed: list[Target]) -> dict[str, Json]:
+def _not_delivered(app: Application, workflow_id: str, failed: list[Target]) -> dict[str, Any]:
     first = failed[0]
     return {
         "code": "not_delivered",
         "error": f"not_delivered: {len(failed)} notification(s) could not be delivered: {_target_error(first)}",
         "hint": _HINTS.get(first.delivery.failure, _OWED),
+        "next": [one.as_json() for one in _mending(app, workflow_id, failed)] or None,
     }
+
+
+def _mending(app: Application, workflow_id: str, failed: list[Target]) -> list[Step]:
+    """Return the calls after which the agents can be told."""
+    if any(one.delivery.failure is Undelivered.UNKNOWN_AGENT for one in failed):
+        return [planner_steps.make_agents(workflow_id)]
+    missing = dict.fromkeys(name_of(one.state) for one in failed if one.agent_id is None and one.state is not None)
+    (key, *_) = app.runs.key_names(workflow_id, ())
+    return planner_steps.assign(key, list(missing), app.runs.read(workflow_id).planner_agent_id) if missing else []
 
 
 def _why_skipped(found: StateView | None, skip: frozenset[str]) -> tuple[Literal["skipped", "not_ready"], str]:

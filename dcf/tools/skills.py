@@ -10,6 +10,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.data import find_file
 from dcf.errors import DcfError
+from dcf.skills.connections import as_instructions
 from dcf.skills.listing import Skillset, list_catalog, list_directory
 from dcf.skills.manifest import SCHEMA_NAME, Judgement, judge
 from dcf.tools.callers import require_part
@@ -25,6 +26,7 @@ from dcf.tools.registry import (
     refuse_other,
     tool,
 )
+from dcf.tools.unlisted import UNLISTED
 from dcf.validation.schema import configured_schema
 from dcf.validation.verdict import EXIT_CODES, found
 
@@ -46,7 +48,9 @@ class ValidateSkillManifest(Arguments):
         description="The manifest: an object, JSON text, a skill:// name, or a file's path.",
         examples=["skill://calculate.pricing@0.1.0"],
     )
-    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
+    schema_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
+    )
 
 
 class SkillManifestValidated(Answer):
@@ -63,7 +67,7 @@ class SkillManifestValidated(Answer):
 @tool(
     toolset="skills",
     scope=Scope.READ,
-    profiles=("planner",),
+    profiles=("operator",),
     arguments=ValidateSkillManifest,
     answer=SkillManifestValidated,
     read_only=True,
@@ -102,9 +106,14 @@ class GetSkillset(Arguments):
     """
 
     manifests_dir: str | None = Field(
-        default=None, max_length=1000, description=ONLY_CONFIGURED.format("directory of manifests")
+        default=None,
+        max_length=1000,
+        description=ONLY_CONFIGURED.format("directory of manifests"),
+        json_schema_extra=UNLISTED,
     )
-    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
+    schema_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
+    )
     include_previews: bool = Field(default=True, description="Show the beginning of each skill's directives.")
     preview_chars: int | None = Field(
         default=None, ge=1, le=10_000, description="Length of the previews in characters (1 to 10000)."
@@ -116,8 +125,12 @@ class GetSkillset(Arguments):
 class GetSkillsetFromCatalog(Arguments):
     """Get the skills that a catalogue names, where only some of all manifests are meant for you."""
 
-    catalog_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("catalogue"))
-    schema_path: str | None = Field(default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"))
+    catalog_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("catalogue"), json_schema_extra=UNLISTED
+    )
+    schema_path: str | None = Field(
+        default=None, max_length=1000, description=ONLY_CONFIGURED.format("schema"), json_schema_extra=UNLISTED
+    )
     include_previews: bool = Field(default=True, description="Show the beginning of each skill's directives.")
     preview_chars: int | None = Field(
         default=None, ge=1, le=10_000, description="Length of the previews in characters (1 to 10000)."
@@ -154,7 +167,7 @@ def get_skillset(app: Application, args: GetSkillset) -> SkillsetAnswer:
 @tool(
     toolset="skills",
     scope=Scope.READ,
-    profiles=("planner",),
+    profiles=("operator",),
     arguments=GetSkillsetFromCatalog,
     answer=SkillsetAnswer,
     read_only=True,
@@ -172,6 +185,9 @@ def _ids(directives: str | None, tools: list[str], data: list[str]) -> dict[str,
     return {"memory_block_ids": [] if directives is None else [directives], "tool_ids": tools, "data_block_ids": data}
 
 
+_WHOSE: Final = "Id of the agent whose skill it is: you, or another where your key may speak for any."
+
+
 class LoadSkill(Arguments):
     """Give an agent a skill before it works on a state that needs it: directives, tools and data, all or nothing.
 
@@ -179,7 +195,7 @@ class LoadSkill(Arguments):
     """
 
     skill_json: JsonObject = Field(description=_SKILL, examples=["skill://calculate.pricing@0.1.0"])
-    agent_id: AgentId
+    agent_id: AgentId = Field(description=_WHOSE)
     workflow_id: WorkflowId | None = Field(default=None, description="Run of the state the skill is for.")
     state: StateName | None = Field(
         default=None, description="That state: if you do not hold it, you are woken about it again at once."
@@ -187,7 +203,13 @@ class LoadSkill(Arguments):
 
 
 class SkillLoaded(Answer):
-    """What the agent got; `already_loaded` when it had the skill before this call."""
+    """What the agent got; `already_loaded` when it had the skill before this call.
+
+    An agent that is not given texts and tools where it lives reads them here: follow `directives`, know `texts`, and
+    call the tools at `mcp_servers` over a connection of your own.
+    """
+
+    only_when_set = ("directives", "texts", "mcp_servers")
 
     ok: bool = False
     exit_code: int = _OTHER
@@ -195,6 +217,9 @@ class SkillLoaded(Answer):
     agent_id: str | None = None
     already_loaded: bool = False
     added: dict[str, list[str]] = Field(default_factory=lambda: _ids(None, [], []))
+    directives: str | None = None
+    texts: list[str] | None = None
+    mcp_servers: list[dict[str, Any]] | None = None
     warnings: list[str] = Field(default_factory=list)
     problems: list[dict[str, str]] = Field(default_factory=list)
 
@@ -215,7 +240,8 @@ def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
             require_part(app, args.workflow_id, args.state)
     manifest = app.library.resolve(args.skill_json)
     loaded = app.equipment.load(args.agent_id, manifest)
-    comes_later = not (loaded.already or app.platform.tools_at_once)
+    is_equipped = app.platforms.equips(args.agent_id)
+    comes_later = not (loaded.already or app.platforms.equipper_of(args.agent_id).tools_at_once)
     if comes_later and args.workflow_id is not None and args.state is not None:
         app.control_plane.hasten(args.workflow_id, args.state)
     held = loaded.holding
@@ -229,6 +255,7 @@ def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
         already_loaded=loaded.already,
         added=_ids(held.directives_id, held.tool_ids, held.data_ids),
         warnings=list(loaded.warnings),
+        **({} if is_equipped else as_instructions(manifest, loaded.plan)),
     )
 
 
@@ -244,7 +271,7 @@ class UnloadSkill(Arguments):
         description="The manifestId of the skill, or skill://name@version.",
         examples=["calculate.pricing@0.1.0"],
     )
-    agent_id: AgentId
+    agent_id: AgentId = Field(description=_WHOSE)
 
 
 class SkillUnloaded(Answer):

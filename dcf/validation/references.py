@@ -2,13 +2,21 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from dcf.asl.fields import token
+from dcf.asl.resources import read_resource
 from dcf.validation.imports import Imported, ImportedAgents
 from dcf.validation.manifests import look_up
 from dcf.validation.verdict import Finding, found
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
+
+_IMPORT: Final = "Import its .af file in af_imports, or correct the reference."
+_NAME_BY_ID: Final = (
+    'Name an existing agent by its id: "agent_ref": {"id": "<agent id>"}; or leave AgentBinding out, and say who does '
+    "it in agents_map_json; a template is imported in af_imports and named in agent_template_ref."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +37,8 @@ def check_references(machine: Json, imported: Imported) -> References:
         binding = task.get("AgentBinding")
         if isinstance(binding, dict):
             _check_agents(f"{path}/AgentBinding", binding, imported, references)
-            _check_skills(f"{path}/AgentBinding", name, binding, imported, references)
+            _check_skills(f"{path}/AgentBinding/skills", name, binding.get("skills"), imported, references)
+        _check_skills(f"{path}/Skills", name, task.get("Skills"), imported, references)
     return references
 
 
@@ -49,6 +58,12 @@ def tasks_of(machine: Json, path: str) -> Iterator[tuple[str, str, dict[str, Jso
         pending += reversed(found_inside)
 
 
+def is_worked(task: Mapping[str, Json]) -> bool:
+    """Return True for a Task, as written, that agents work on, and not only something outside."""
+    resource = task.get("Resource")
+    return read_resource(resource if isinstance(resource, str) else None).is_worked
+
+
 def _machines_inside(path: str, state: Mapping[str, Json]) -> Iterator[tuple[str, Json]]:
     branches = state.get("Branches")
     for at, branch in enumerate(branches if isinstance(branches, list) else ()):
@@ -62,7 +77,10 @@ def _check_agents(path: str, binding: Mapping[str, Json], imported: Imported, re
     given = {name: binding[name] for name in ("agent_template_ref", "agent_ref") if _named(binding.get(name))}
     if not given:
         message = "The binding names no agent."
-        hint = "Name one by id or name in agent_template_ref, or an existing one in agent_ref."
+        hint = (
+            'Name an existing agent: "agent_ref": {"id": "<agent id>"}; or leave AgentBinding out, and say who does it '
+            "in agents_map_json."
+        )
         _unresolved(references, path, None, "missing_agent", message, hint)
     for name, reference in given.items():
         indexes = (imported.agents,) if name == "agent_template_ref" else (imported.declared, imported.agents)
@@ -89,7 +107,7 @@ def _check_agent(
             return
     declared = " nor listed in agents" if len(indexes) > 1 else ""
     message = f"The agent '{shown}' is in no file of af_imports{declared}."
-    hint = "Import its .af file, or correct the reference."
+    hint = _IMPORT if len(indexes) == 1 else _NAME_BY_ID
     _unresolved(references, path, reference, "unresolved_agent", message, hint)
 
 
@@ -101,19 +119,20 @@ def _unresolved(
     references.problems.append(found("references", path, code, message, hint))
 
 
-def _check_skills(
-    path: str, state: str, binding: Mapping[str, Json], imported: Imported, references: References
-) -> None:
-    skills = binding.get("skills")
+def _check_skills(path: str, state: str, skills: Json, imported: Imported, references: References) -> None:
+    mapped = references.state_skill_map.get(state, [])
     for at, skill in enumerate(skills if isinstance(skills, list) else ()):
         if not isinstance(skill, str):
             continue
         manifest = look_up(imported.skills, skill)
         if manifest is not None:
-            references.state_skill_map.setdefault(state, []).append({"skill": skill, "manifestId": manifest})
+            entry = {"skill": skill, "manifestId": manifest}
+            if entry not in mapped:
+                mapped = references.state_skill_map.setdefault(state, [])
+                mapped.append(entry)
             continue
         if skill not in references.unresolved_skill_ids:
             references.unresolved_skill_ids.append(skill)
         message = f"The skill '{clip(skill)}' is in no file of skill_imports."
         hint = "Import its manifest, or correct the id; skill://name@version is usual."
-        references.problems.append(found("references", f"{path}/skills/{at}", "unresolved_skill", message, hint))
+        references.problems.append(found("references", f"{path}/{at}", "unresolved_skill", message, hint))

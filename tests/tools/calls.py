@@ -13,6 +13,9 @@ import uvicorn
 from mcp.client import Client
 from starlette.applications import Starlette
 
+from dcf.tools import profiles  # noqa: F401 - importing it registers all tools
+from dcf.tools.registry import TOOLS
+from dcf.tools.schemas import answer_of
 from dcf.values.json_text import dump
 
 Json = Any
@@ -67,12 +70,11 @@ class Tools:
     """The tools of one server as a client sees them."""
 
     client: Client
-    schemas: dict[str, Json]
+    listed: frozenset[str]
 
     @classmethod
     async def of(cls, client: Client) -> Self:
-        listed = await client.list_tools()
-        return cls(client=client, schemas={tool.name: tool.output_schema for tool in listed.tools})
+        return cls(client=client, listed=frozenset(tool.name for tool in (await client.list_tools()).tools))
 
     async def call(self, tool: str, /, **arguments: Json) -> Answer:
         result = await self.client.call_tool(tool, arguments)
@@ -81,7 +83,7 @@ class Tools:
         payload = result.structured_content
         assert isinstance(payload, dict)
         answer = Answer(payload=payload, text=content.text, broken=bool(result.is_error))
-        check(answer, self.schemas[tool])
+        check(answer, answer_of(TOOLS[tool]))
         return answer
 
     async def ok(self, tool: str, /, **arguments: Json) -> Answer:
@@ -148,16 +150,16 @@ async def run_orders(tools: Tools, workflow_id: str, watch: Callable[[Answer], A
     await call("notify_next_worker_agent", workflow_id=workflow_id)
     for state, output in STEPS.items():
         agent = f"{AGENTS[state]}-{workflow_id}"[:64]
-        event = await call("await_workflow_event", agent_id=agent, timeout_s=10)
+        event = await call("await_workflow_event", lease=False, agent_id=agent, timeout_s=10)
         assert event["event"]["target_state"] == state
-        await call("await_workflow_event", agent_id=agent, timeout_s=0, ack_message_id=event["message_id"])
+        await call("await_workflow_event", lease=False, agent_id=agent, timeout_s=0, ack_message_id=event["message_id"])
         held = await tools.ok("acquire_state_lease", workflow_id=workflow_id, state=state, owner_agent_id=agent)
         holder = {"workflow_id": workflow_id, "state": state, "lease_token": held["lease"]["token"]}
         await tools.ok("renew_state_lease", **holder)
         await call("update_workflow_control_plane", **holder, new_status="succeeded", output_json=output)
         await call("notify_next_worker_agent", workflow_id=workflow_id, source_state=state)
         await call("release_state_lease", **holder)
-    ended = await call("await_workflow_event", agent_id=f"planner-{workflow_id}", timeout_s=10)
+    ended = await call("await_workflow_event", lease=False, agent_id=f"planner-{workflow_id}", timeout_s=10)
     assert ended["event"]["type"] == "run_finished"
     read = await call("read_workflow_control_plane", workflow_id=workflow_id, compute_readiness=True)
     await call("finalize_workflow", workflow_id=workflow_id)
