@@ -22,6 +22,7 @@ from dcf.core.definition import Definition
 from dcf.core.model import Meta, Operation, RunStatus, StateDoc, StateInput, Status
 from dcf.core.needs import place_of, to_leave
 from dcf.core.operations import RunAnswer, RunDecision, RunRequest, once
+from dcf.core.outputs import TO_CORRECT, output_refusal
 from dcf.core.scopes import missing, with_scopes
 from dcf.core.transition import clock_of
 from dcf.core.waiting import limited
@@ -71,6 +72,8 @@ def _correct(
     snapshot: Snapshot, request: RunRequest, wish: Correct, definition: Definition, context: Mapping[str, Json]
 ) -> RunDecision:
     refusal = _why_not(snapshot, wish, definition)
+    if refusal is None and definition.output_schemas:
+        refusal = output_refusal(definition, wish.state, wish.output, snapshot.states[wish.state], TO_CORRECT)
     if refusal is not None:
         return Decision(answer=refusal)
     old = snapshot.outputs.get(wish.state)

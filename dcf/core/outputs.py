@@ -61,4 +61,5 @@ TO_HOLDER: Final = (
 )
 TO_CALLBACK: Final = "Mend what `problems` lists and send the whole output again with the same task token."
 TO_PERSON: Final = "Answer so that the whole output of the task matches; `problems` lists what does not."
+TO_CORRECT: Final = "Mend what `problems` lists and send the whole output again; the earlier result is still there."
 TO_OPERATOR: Final = "Mend what `problems` lists; force takes the output as it is, and what follows must cope with it."
