@@ -151,4 +151,5 @@ def _work(workflow_id: str, state: str, token: str, granted: Mapping[str, Json],
         deadline=document.get("deadline"),
         heartbeat_s=document.get("heartbeat_s"),
         task_token=granted.get("task_token"),
+        brief=granted.get("work") or {},
     )

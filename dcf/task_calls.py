@@ -43,6 +43,7 @@ class Work:
 
     `visit` is the epoch of what entered the state: the same for all of its attempts. `deadline` is that of
     TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds, `task_token` what a Task hands out that waits for a callback.
+    `brief` is the `work` of the server's answer.
     """
 
     workflow_id: str
@@ -55,6 +56,7 @@ class Work:
     deadline: str | None = field(default=None, compare=False)
     heartbeat_s: int | None = field(default=None, compare=False)
     task_token: str | None = field(default=None, compare=False, repr=False)
+    brief: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -163,6 +165,7 @@ class TaskCall:
             idempotency_key=idempotency_key_of(work.workflow_id, work.state, work.visit),
             deadline=None if work.deadline is None else datetime.fromisoformat(work.deadline),
             task_token=work.task_token,
+            brief=work.brief,
             _line=_LineOfCall(self),
         )
 
