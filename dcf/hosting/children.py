@@ -70,7 +70,7 @@ class ChildCommand:
         try:
             process = await asyncio.create_subprocess_exec(
                 self.python,
-                *("-c", _BEGIN, *arguments),
+                *("-P", "-c", _BEGIN, *arguments),
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 limit=LONGEST_LINE,

@@ -44,7 +44,7 @@ class SkillShelf:
         """Return the directives, data and tools of skills; raise DcfError if one cannot be used."""
         texts = list[str]()
         names: dict[str, list[str]] = {}
-        places: dict[str, "Mapping[str, Json]"] = {}
+        places: dict[str, Mapping[str, Json]] = {}
         for manifest in self._manifests(references):
             found = plan(manifest, self._policy, self._registry, max_chars=_LONGEST, max_pieces=_LONGEST)
             texts += [f"Skill {manifest.name}:\n{found.directives.value}", *(piece.value for piece in found.data)]
