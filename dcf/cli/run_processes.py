@@ -73,8 +73,8 @@ def start_with_server(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
     # The server takes longest to start: meanwhile this process looks for Redis and tries the functions.
     crew.start("server", ["serve", "--leash", "--transport", "http", "--fd", str(fd)], inherit=(fd,))
     place.open(resources)
+    keys = resources.enter_context(_keys_of(job, place))  # a server that finds none ends
     _try_out(job, crew, place)
-    keys = resources.enter_context(_keys_of(job, place))
     _start_workers(job, crew, environment={"DCF_API_KEY": keys.worker})
     from dcf.tools.client import connect
 

@@ -51,7 +51,7 @@ class HandlerRaised(DcfError):
     default_hint = "The turn is tried again. See what it printed."
 
     def __init__(self, name: str, cause: str) -> None:
-        super().__init__(f"{name}: {cause}")
+        super().__init__(cause)
         self.name = name
 
 
@@ -191,7 +191,7 @@ class HandlerProcess:
 
 
 class ChildHandler:
-    """A handler that is carried out by child processes: as many as there are turns at a time."""
+    """A handler that is carried out by child processes, which agents may share: as many as turns run at a time."""
 
     def __init__(self, command: ChildCommand) -> None:
         self._command = command

@@ -50,7 +50,7 @@ class AgentHost:
     ) -> None:
         self._shelf = shelf
         self._options = options
-        self._handlers = {agent.profile.name: _handler_of(agent, file) for agent in file.agents}
+        self._handlers = _handlers_of(file)
         self.workers: dict[str, Worker] = {
             agent.profile.name: Worker(
                 tools,
@@ -67,8 +67,7 @@ class AgentHost:
 
     def begin(self) -> None:
         """Start the processes of handlers; raise InvalidArgument if one cannot be imported."""
-        children = [handler for handler in self._handlers.values() if isinstance(handler, ChildHandler)]
-        _on_loop(lambda: _all(child.begin() for child in children))
+        _on_loop(lambda: _all(pool.begin() for pool in self._pools()))
 
     def serve(self, ended: Callable[[BaseException], None]) -> None:
         """Serve every agent on a thread; `ended` is told what ends one of them before the host does."""
@@ -98,12 +97,14 @@ class AgentHost:
 
     def close(self) -> None:
         """End the processes of handlers."""
-        children = [handler for handler in self._handlers.values() if isinstance(handler, ChildHandler)]
-        _on_loop(lambda: _all(child.close() for child in children))
+        _on_loop(lambda: _all(pool.close() for pool in self._pools()))
 
     def processes(self) -> list[int]:
         """Return the ids of the processes of handlers."""
-        return [pid for one in self._handlers.values() if isinstance(one, ChildHandler) for pid in one.pids]
+        return [pid for pool in self._pools() for pid in pool.pids]
+
+    def _pools(self) -> set[ChildHandler]:
+        return {handler for handler in self._handlers.values() if isinstance(handler, ChildHandler)}
 
     async def _work(self, agent: HostedAgent, given: Json, context: TaskContext) -> Json:
         try:
@@ -143,11 +144,20 @@ def _work_of(agent: HostedAgent, given: Json, context: TaskContext, skills: Skil
     )
 
 
-def _handler_of(agent: HostedAgent, file: AgentsFile) -> "Handler | ChildHandler":
-    if agent.python is None:
-        return load_handler(agent.source, file.folder)
-    command = ChildCommand(source=agent.source, folder=file.folder, python=agent.python, environment=agent.environment)
-    return ChildHandler(command)
+def _handlers_of(file: AgentsFile) -> "dict[str, Handler | ChildHandler]":
+    """Return the handler of each agent. Those whose processes would be the same share them."""
+    pools: dict[Any, ChildHandler] = {}
+    found: dict[str, Handler | ChildHandler] = {}
+    for agent in file.agents:
+        if agent.python is None:
+            found[agent.profile.name] = load_handler(agent.source, file.folder)
+            continue
+        command = ChildCommand(
+            source=agent.source, folder=file.folder, python=agent.python, environment=agent.environment
+        )
+        key = (command.source, command.python, frozenset(command.environment.items()))
+        found[agent.profile.name] = pools.setdefault(key, ChildHandler(command))
+    return found
 
 
 async def _all(coroutines: Any) -> Sequence[Any]:

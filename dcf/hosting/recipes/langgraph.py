@@ -1,8 +1,7 @@
-"""LangGraph's agent. The model is `openai:NAME` (with langchain-openai) or `anthropic:NAME` (with langchain-anthropic)."""
+"""LangGraph's agent. The model is `openai:NAME` (needs langchain-openai) or `anthropic:NAME` (langchain-anthropic)."""
 
 import json
 import os
-from functools import partial
 from typing import Any
 
 from langchain_core.messages import HumanMessage, messages_from_dict, messages_to_dict
@@ -44,17 +43,16 @@ def _model(name: str, base_url: str) -> Any:
 
 
 def _tool(tool: AgentTool, tools: AgentTools) -> StructuredTool:
+    async def call(**arguments: Any) -> str:  # a function of its own: its annotations are read
+        result = await tools.call(tool.name, arguments)
+        if result.is_error:
+            raise ToolException(result.text)
+        return result.text
+
     return StructuredTool(
         name=tool.name,
         description=tool.description,
         args_schema=dict(tool.parameters),
-        coroutine=partial(_call, tools, tool.name),
+        coroutine=call,
         handle_tool_error=True,
     )
-
-
-async def _call(tools: AgentTools, name: str, **arguments: Any) -> str:
-    result = await tools.call(name, arguments)
-    if result.is_error:
-        raise ToolException(result.text)
-    return result.text
