@@ -15,7 +15,7 @@ from dcf.asl.state_paths import name_of
 from dcf.errors import PASSING, DcfError
 from dcf.hands import Hands
 from dcf.jitter import JITTER
-from dcf.lease_calls import LeaseCalls, Results, ToolCaller, claimed_work
+from dcf.lease_calls import LeaseCalls, Results, ToolCaller, work_of
 from dcf.renewals import Renewals
 from dcf.task_calls import Ended, TaskCall, Work
 from dcf.task_context import TaskCancelled, TaskContext
@@ -147,8 +147,8 @@ class Worker:
             answer = self._deliver([(work, result)], write)
             if answer is not None and self._witness is not None:
                 self._witness.ended(work, result)
-            claimed = None if answer is None else answer.get("claimed")
-            following = None if claimed is None else self._claimed(work.workflow_id, claimed)
+            claimed = None if answer is None else answer.get("work")
+            following = None if claimed is None else self._served(work_of(claimed))
             self._free(work)  # after what follows is in hand: whoever drains the worker sees one or the other
             work = following
 
@@ -242,8 +242,8 @@ class Worker:
             if answer is None:
                 break
             self._note(results, answer["completed"])
-            claimed += [self._claimed(workflow_id, one) for one in answer["claimed"]]
-            claim_next -= len(answer["claimed"])
+            claimed += [self._served(work_of(one)) for one in answer["work"]]
+            claim_next -= len(answer["work"])
             results = _to_send_again(results, answer["completed"])
             if results and self._stop.wait(self._pause_s):
                 break
@@ -341,9 +341,6 @@ class Worker:
             for work, _ in results:
                 self._witness.lost(work, str(why))
         return None
-
-    def _claimed(self, workflow_id: str, claimed: Mapping[str, Json]) -> Work | None:
-        return self._served(claimed_work(workflow_id, claimed))
 
     def _served(self, work: Work) -> Work | None:
         """Take a state that was leased unasked; give it back if there is no function for it."""

@@ -106,7 +106,7 @@ async def test_a_used_token_does_not_bring_another_agent_the_next_lease(alone: A
     holder = {"workflow_id": name, "state": "A", "lease_token": f"lease-{name}"}
     await _ok(alone, B, "acquire_state_lease", **holder, owner_agent_id="agent-b")
     done = holder | {"new_status": "succeeded", "output_json": {}, "claim_next": True}
-    token = (await _ok(alone, B, "update_workflow_control_plane", **done))["claimed"]["lease"]["token"]
+    token = (await _ok(alone, B, "update_workflow_control_plane", **done))["work"]["lease_token"]
     assert token in (await _ok(alone, B, "update_workflow_control_plane", **done)).text
     assert token not in (await ask(alone, A, "update_workflow_control_plane", **done)).text
 
@@ -118,9 +118,9 @@ async def test_one_agent_neither_reads_nor_acknowledges_the_events_of_another(al
     for more in ({}, {"ack_message_id": "1-1"}):
         await _refused(alone, A, "await_workflow_event", "forbidden", agent_id="agent-b", timeout_s=0, **more)
     foreign = alone.inbox.put("agent-b", f"{run}:A:1:nudge", {"workflow_id": run, "target_state": "A"}).message_id
-    own = await _ok(alone, B, "await_workflow_event", agent_id="agent-b", timeout_s=0)
+    own = await _ok(alone, B, "await_workflow_event", lease=False, agent_id="agent-b", timeout_s=0)
     assert own["message_id"] == foreign
-    await _ok(alone, A, "await_workflow_event", agent_id="agent-a", timeout_s=0, ack_message_id=foreign)
+    await _ok(alone, A, "await_workflow_event", lease=False, agent_id="agent-a", timeout_s=0, ack_message_id=foreign)
     assert alone.inbox.acknowledge("agent-b", foreign), "it is still there"
 
 
@@ -135,9 +135,9 @@ async def test_who_has_no_part_in_a_run_puts_no_words_into_its_events(alone: App
     await _refused(alone, RIVAL, "notify_if_ready", "forbidden", workflow_id=run, state="B")
     told = await _ok(alone, B, "notify_next_worker_agent", **telling | {"payload_json": {"from": "b"}})
     assert told["targets"][0]["sent"]
-    event = await _ok(alone, A, "await_workflow_event", agent_id="agent-a", timeout_s=0)
+    event = await _ok(alone, A, "await_workflow_event", lease=False, agent_id="agent-a", timeout_s=0)
     while event["event"]["workflow_id"] != run:
-        event = await _ok(alone, A, "await_workflow_event", agent_id="agent-a", timeout_s=0)
+        event = await _ok(alone, A, "await_workflow_event", lease=False, agent_id="agent-a", timeout_s=0)
     assert event["event"]["payload"] == {"from": "b"}
 
 
