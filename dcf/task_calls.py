@@ -31,6 +31,9 @@ Ended: TypeAlias = Callable[[Result | None, BaseException | None], None]
 _CANCELLED: Final = "CancelledError"
 """That of asyncio, which is no Exception; importing it takes long."""
 
+BRIEF: Final = ("instructions", "output_schema", "errors", "skills", "last_error")
+"""What of a piece of work a function is told in `TaskContext.brief`."""
+
 _MOST_LINES: Final = 100
 _LONGEST_MESSAGE: Final = 2000
 _MOST_BYTES: Final = 4096
@@ -43,7 +46,7 @@ class Work:
 
     `visit` is the epoch of what entered the state: the same for all of its attempts. `deadline` is that of
     TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds, `task_token` what a Task hands out that waits for a callback.
-    `brief` is the `work` of the server's answer.
+    `brief` is the whole of what the server said of it.
     """
 
     workflow_id: str
@@ -165,7 +168,7 @@ class TaskCall:
             idempotency_key=idempotency_key_of(work.workflow_id, work.state, work.visit),
             deadline=None if work.deadline is None else datetime.fromisoformat(work.deadline),
             task_token=work.task_token,
-            brief=work.brief,
+            brief={name: work.brief[name] for name in BRIEF if name in work.brief},
             _line=_LineOfCall(self),
         )
 
