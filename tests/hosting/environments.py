@@ -72,7 +72,7 @@ def _environment(packages: tuple[str, ...]) -> Path:
     with one_at_a_time(PLACE / f"{name}.lock"):
         if not (place / "complete").exists():
             venv.create(place, clear=True, with_pip=True)
-            command = [
+            command: list[str | Path] = [
                 place / "bin/python",
                 "-m",
                 "pip",

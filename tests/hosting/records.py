@@ -64,7 +64,7 @@ def written(record: AgentsRecord) -> str:
     return f"""# Acceptance run with hosted agents, {datetime.now(UTC):%Y-%m-%d %H:%M} UTC
 
 `make accept-agents`: the order of `workflows/order_processing/order.json` by three agents of one host, for each recipe;
-the model is scripted, everything else is real. Each run ended with the total 242.77 and one effective completion per state.
+the model is scripted, all else is real. Each run ended with the total 242.77 and one effective completion per state.
 
 Seconds are those of the whole run with the start of its host. What the agents' process used is that of one run of three
 states and eight tool calls, with the import of its SDK; memory is its peak without that of a Claude Code it started.
