@@ -31,7 +31,7 @@ Ended: TypeAlias = Callable[[Result | None, BaseException | None], None]
 _CANCELLED: Final = "CancelledError"
 """That of asyncio, which is no Exception; importing it takes long."""
 
-BRIEF: Final = ("instructions", "output_schema", "errors", "skills", "last_error")
+BRIEF: Final = ("skills", "last_error", "questions")
 """What of a piece of work a function is told in `TaskContext.brief`."""
 
 _MOST_LINES: Final = 100
@@ -46,6 +46,7 @@ class Work:
 
     `visit` is the epoch of what entered the state: the same for all of its attempts. `deadline` is that of
     TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds, `task_token` what a Task hands out that waits for a callback.
+    `instructions`, `output_schema` and `errors` are what the Task tells its worker.
     `brief` is the whole of what the server said of it.
     """
 
@@ -59,6 +60,9 @@ class Work:
     deadline: str | None = field(default=None, compare=False)
     heartbeat_s: int | None = field(default=None, compare=False)
     task_token: str | None = field(default=None, compare=False, repr=False)
+    instructions: str | None = field(default=None, compare=False, repr=False)
+    output_schema: Mapping[str, Json] | bool | None = field(default=None, compare=False, repr=False)
+    errors: tuple[str, ...] = field(default=(), compare=False)
     brief: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -168,6 +172,9 @@ class TaskCall:
             idempotency_key=idempotency_key_of(work.workflow_id, work.state, work.visit),
             deadline=None if work.deadline is None else datetime.fromisoformat(work.deadline),
             task_token=work.task_token,
+            instructions=work.instructions,
+            output_schema=work.output_schema,
+            errors=work.errors,
             brief={name: work.brief[name] for name in BRIEF if name in work.brief},
             _line=_LineOfCall(self),
         )

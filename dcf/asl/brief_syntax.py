@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from dcf.asl.answer_schema import flaw_of_schema
 from dcf.asl.briefs import Instructions, TaskBrief
 from dcf.asl.failure_syntax import ALL
 from dcf.asl.fields import DefinitionFields, kind
@@ -16,6 +15,7 @@ from dcf.asl.jsonata import Compiled, Query, compile_expression
 from dcf.asl.jsonata_text import called_names, refusals, without_literals
 from dcf.asl.query_templates import CLOSING, OPENING
 from dcf.asl.resources import Resource
+from dcf.asl.schema_syntax import doubts_of, flaws_of
 from dcf.values.json_text import Json
 from dcf.values.names import escaped, hidden_in
 from dcf.values.records import replace
@@ -43,7 +43,7 @@ def read_brief(fields: DefinitionFields, served_by: Resource) -> TaskBrief | Non
     return TaskBrief(
         instructions=_instructions(fields),
         schema=_schema(fields),
-        errors=_names(fields, "Errors"),
+        errors=_names(fields, "Errors") if "Errors" in fields.document else None,
         skills=_names(fields, "Skills"),
     )
 
@@ -123,11 +123,12 @@ def _schema(fields: DefinitionFields) -> dict[str, Json] | bool | None:
     if "OutputSchema" not in fields.document:
         return None
     written: Json = fields.document["OutputSchema"]
-    flaw = flaw_of_schema(written)
-    if flaw is not None:
-        message = f"OutputSchema {flaw}."
-        fields.note("OutputSchema", "invalid_schema", message, "Write a JSON Schema (2020-12) of the Task's output.")
-        return None
+    flaws = flaws_of(written)
+    for flaw in flaws:
+        message = f"{fields.owner}: OutputSchema: {flaw.message}."
+        fields.report(f"/OutputSchema{flaw.pointer}", "invalid_schema", message, _WRITE_SCHEMA)
+    for doubt in () if flaws else doubts_of(written):
+        fields.warn(f"/OutputSchema{doubt.pointer}", "unknown_keyword", f"OutputSchema: {doubt.message}", _WRITE_SCHEMA)
     return written if isinstance(written, bool | dict) else None
 
 
@@ -158,6 +159,7 @@ def _no_name(field: str, name: Json) -> str | None:
 
 
 _WRITE: Final = "Write an expression such as {% $states.input.order.id %}, which reads the Task's input."
+_WRITE_SCHEMA: Final = "Write a JSON Schema (2020-12) of what the Task puts out, which refers to no other."
 _NAME_HINTS: Final = {
     "Errors": 'Name the errors that the worker may fail with, such as ["OutOfStock"].',
     "Skills": 'Name manifests, such as ["skill://pricing@1.0.0"].',

@@ -17,7 +17,8 @@ class NoticeKind(StrEnum):
     To a state's agents: it is `READY`, or can be taken `AGAIN` or by others; it was not leased yet (`REMINDER`), its
     lease was lost (`LEASE_EXPIRED`), or its holder may stop (`CANCELLED`). To the planner: the run has ended
     (`FINISHED`), was not started (`UNSTARTED`), or does not move because no agent takes a state (`UNTAKEN`) or a
-    state's agent does not exist (`UNKNOWN_AGENT`). To people: a task waits for them (`ASKED`).
+    state's agent does not exist (`UNKNOWN_AGENT`), or a note was left (`NOTE`). To people: a task waits for them
+    (`ASKED`). To them or to the planner: a holder asks a question (`QUESTION`); to the holder: its answer (`ANSWERED`).
 
     To another run, and so to dcf itself: a state's child is to be started or stopped (`CHILD_START`, `CHILD_STOP`); a
     child was started or is over (`CHILD_STARTED`, `CHILD_OVER`), which its parent hears.
@@ -33,6 +34,9 @@ class NoticeKind(StrEnum):
     UNTAKEN = "untaken"
     UNKNOWN_AGENT = "unknown_agent"
     ASKED = "human_task"
+    NOTE = "note"
+    QUESTION = "question"
+    ANSWERED = "question_answered"
     CHILD_START = "child_start"
     CHILD_STOP = "child_stop"
     CHILD_STARTED = "child_started"
@@ -47,6 +51,16 @@ TO_RUNS: Final = frozenset(
     {NoticeKind.CHILD_START, NoticeKind.CHILD_STOP, NoticeKind.CHILD_STARTED, NoticeKind.CHILD_OVER}
 )
 """Kinds that no agent is told of: dcf does itself what they say."""
+
+
+TALK: Final = frozenset({NoticeKind.NOTE, NoticeKind.QUESTION, NoticeKind.ANSWERED})
+"""Kinds of what workers, people and planner tell each other; a number or an id follows, as in `note.3`."""
+
+
+def talk_kind(type_: str) -> str | None:
+    """Return the kind of talk that an entry of the outbox brings; None for one of another kind."""
+    kind = type_.partition(".")[0]
+    return kind if kind in TALK else None
 
 
 def start_child(state: str, doc: StateDoc) -> list[Notice]:

@@ -53,7 +53,7 @@ class AgentWork:
     input: Json
     agent: AgentProfile
     instructions: str = ""
-    output_schema: Mapping[str, Json] | None = None
+    output_schema: Mapping[str, Json] | bool | None = None
     errors: tuple[str, ...] = ()
     skills: tuple[str, ...] = ()
     attempt: int = 1

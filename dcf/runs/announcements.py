@@ -12,7 +12,8 @@ from dcf.core.decision import Snapshot
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.inspection import is_ready
 from dcf.core.model import RunStatus
-from dcf.core.notices import NoticeKind
+from dcf.core.notices import NoticeKind, talk_kind
+from dcf.runs import talk_events
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import OutboxEntry
 from dcf.values.instants import to_text
@@ -29,7 +30,7 @@ _ALWAYS_TRUE: Final = frozenset({NoticeKind.FINISHED.value, NoticeKind.CANCELLED
 
 def event_id_of(workflow_id: str, entry: OutboxEntry) -> str:
     """Return the id of an event, by which receivers drop duplicates."""
-    return f"{workflow_id}:{entry.state or entry.about or 'run'}:{entry.epoch}:{entry.type}"
+    return f"{workflow_id}:{talk_events.thing_of(entry)}:{entry.epoch}:{entry.type}"
 
 
 def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tuple[str, ...]:
@@ -53,8 +54,8 @@ def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tupl
 def is_outdated(entry: OutboxEntry, snapshot: Snapshot) -> bool:
     """Return True if the state or the run has moved on since the entry was written, so that it is no longer true."""
     meta = snapshot.meta
-    if entry.type in _ALWAYS_TRUE:
-        return False
+    if entry.type in _ALWAYS_TRUE or talk_kind(entry.type) is not None:
+        return entry.type not in _ALWAYS_TRUE and talk_events.is_moot(entry, snapshot)
     if meta is None or meta.status is not RunStatus.RUNNING:
         return True
     state = entry.state or entry.about
@@ -94,6 +95,9 @@ def event_of(
     }
     if entry.type == NoticeKind.FINISHED:
         return event | {"type": "run_finished", "reason": "run_finished", "status": entry.reason}
+    kind = talk_kind(entry.type)
+    if kind is not None:
+        return talk_events.told(event, entry, kind, mark)
     if entry.state is None:
         return event | {"type": "run_stalled"}
     event["control_plane"] |= {

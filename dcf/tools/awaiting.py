@@ -26,6 +26,7 @@ from dcf.tools.registry import AgentId, Answer, Arguments, Ttl, WholeInput, tool
 from dcf.tools.work import steps_of, work_shown
 from dcf.values.refusal import Refusal
 from dcf.workforce.steps import wait_for_event
+from dcf.workforce.talk_steps import steps_of_event
 
 _STREAM_ID_LIMIT = 2**64
 
@@ -148,6 +149,7 @@ def _told(args: AwaitWorkflowEvent, message: Message, acknowledged: bool | None)
         message_id=message.message_id,
         acknowledged=acknowledged,
         event=message.event,
+        next=[step.as_json() for step in steps_of_event(message.event, args.agent_id)] or None,
     )
 
 

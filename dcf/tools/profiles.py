@@ -16,6 +16,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     callbacks,
     catalog,
     completion,
+    corrections,
     diagnosis,
     execution,
     files,
@@ -31,6 +32,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     signals,
     skills,
     starting,
+    talk,
     task_log,
     validation,
 )

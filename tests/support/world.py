@@ -25,6 +25,7 @@ from dcf.runs.callbacks import Callbacks
 from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.corrections import Corrections
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.histories import Histories
@@ -37,6 +38,7 @@ from dcf.runs.retrying import RunRetrying
 from dcf.runs.schedules import ScheduleMade, Schedules
 from dcf.runs.signals import SignalSending
 from dcf.runs.starting import Starting
+from dcf.runs.talk import Talking
 from dcf.runs.views import RunViews
 from dcf.store import key_parts, keys
 from dcf.store.access_keys import AccessKeys
@@ -113,6 +115,8 @@ class World:
         self.lifecycle = Lifecycle(self.plane)
         self.outside = Outside(self.plane)
         self.callbacks = Callbacks(self.plane)
+        self.talking = Talking(self.plane)
+        self.corrections = Corrections(self.plane)
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.access = AccessKeys(self.connections)

@@ -87,7 +87,7 @@ async def test_the_list_of_a_profile_fits_its_budget(replica: Callable[..., Appl
 def test_a_worker_is_offered_about_ten_tools() -> None:
     names = PROFILES["worker"]
     assert names is not None
-    assert 8 <= len(names) <= 12
+    assert 8 <= len(names) <= 13
 
 
 def test_a_profile_needs_no_scope_that_its_callers_do_not_have() -> None:
