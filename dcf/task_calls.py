@@ -5,7 +5,7 @@ It may be cancelled meanwhile. Decides nothing about leases.
 
 import logging
 import queue
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -80,6 +80,14 @@ class Office(Protocol):
 
     def log_event(self, work: Work, number: int, message: str, fields: Mapping[str, Json]) -> str | None:
         """Write a line into the history; return why it is refused, or None."""
+        ...
+
+    def leave_note(self, work: Work, text: str) -> dict[str, Json]:
+        """Leave a note for the planner; return the answer."""
+        ...
+
+    def ask_question(self, work: Work, question: str, choices: Sequence[str]) -> dict[str, Json]:
+        """Ask the planner, and give the state back; return the answer."""
         ...
 
 
@@ -210,6 +218,14 @@ class TaskCall:
         if refusal is not None:
             log.warning("%s: %s: %s", self.work.name, what, refusal)
 
+    def leave_note(self, text: str) -> dict[str, Json]:
+        """Leave a note for the planner; return the answer."""
+        return self._office.leave_note(self.work, text)
+
+    def ask_question(self, question: str, choices: Sequence[str]) -> dict[str, Json]:
+        """Ask the planner, and give the state back; return the answer."""
+        return self._office.ask_question(self.work, question, choices)
+
     def _told(self, what: str, ask: Callable[[], str | None]) -> str | None:
         try:
             return ask()
@@ -232,3 +248,12 @@ class _LineOfCall:
             self._call.send(partial(self._call.log_event, number, message, fields))
         elif number == _MOST_LINES + 1:
             log.warning("%s: of its log the history has %d lines, and no more.", self._call.work.name, _MOST_LINES)
+
+    def leave_note(self, text: str) -> dict[str, Json]:
+        return self._call.leave_note(text)
+
+    def ask_question(self, question: str, choices: Sequence[str]) -> dict[str, Json]:
+        return self._call.ask_question(question, choices)
+
+    def cancel(self, why: str) -> None:
+        self._call.cancel(why)

@@ -6,9 +6,9 @@ The worker keeps inbox, leases and results (`dcf.worker`); here is only what a p
 import asyncio
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,6 +17,7 @@ from dcf.errors import DcfError
 from dcf.hosting.agents_file import AgentsFile, HostedAgent
 from dcf.hosting.children import ChildCommand, ChildHandler
 from dcf.hosting.loading import load_handler
+from dcf.hosting.own_tools import WithOwnTools
 from dcf.hosting.protocol import AgentTools, AgentWork, Handler, Json, TaskFailed
 from dcf.hosting.skill_tools import SkillShelf, SkillTexts
 from dcf.hosting.tool_servers import opened_tools
@@ -113,7 +114,7 @@ class AgentHost:
             raise TaskFailed("DCF.SkillUnusable", error.message) from None
         work = _work_of(agent, given, context, skills)
         limits = TurnLimits(tries=agent.tries, pause_s=self._options.pause_s)
-        return await carried_out(work, _opening(agent, skills), self._handlers[agent.profile.name], limits)
+        return await carried_out(work, _opening(agent, skills, context), self._handlers[agent.profile.name], limits)
 
     def _skills(self, agent: HostedAgent, context: TaskContext) -> SkillTexts:
         of_task = [one["manifestId"] for one in context.brief.get("skills") or ()]
@@ -121,8 +122,15 @@ class AgentHost:
         return self._shelf().take(references) if references else SkillTexts(texts=(), servers=())
 
 
-def _opening(agent: HostedAgent, skills: SkillTexts) -> Callable[[], AbstractAsyncContextManager[AgentTools]]:
-    return lambda: opened_tools((*agent.servers, *skills.servers))
+def _opening(
+    agent: HostedAgent, skills: SkillTexts, context: TaskContext
+) -> Callable[[], AbstractAsyncContextManager[AgentTools]]:
+    @asynccontextmanager
+    async def opened() -> AsyncIterator[AgentTools]:
+        async with opened_tools((*agent.servers, *skills.servers)) as tools:
+            yield WithOwnTools(tools, agent.dcf_tools, context) if agent.dcf_tools else tools
+
+    return opened
 
 
 def _work_of(agent: HostedAgent, given: Json, context: TaskContext, skills: SkillTexts) -> AgentWork:
@@ -141,6 +149,7 @@ def _work_of(agent: HostedAgent, given: Json, context: TaskContext, skills: Skil
         idempotency_key=context.idempotency_key,
         deadline=None if context.deadline is None else context.deadline.isoformat(),
         last_error=brief.get("last_error"),
+        questions=tuple(brief.get("questions") or ()),
     )
 
 
