@@ -74,7 +74,7 @@ class Application:
 
     `control_plane` has the operations on states, `lifecycle` those on whole runs, `outside` those on Tasks that wait
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `talking`
-    has notes, questions and answers, `corrections` replaces results before they are used. `starting`
+    has notes, questions, answers and corrections of results. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
     `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
@@ -91,7 +91,6 @@ class Application:
     callbacks: Callbacks
     task_log: TaskLog
     talking: Talking
-    corrections: Corrections
     people: People
     signals: SignalSending
     starting: Starting
@@ -131,6 +130,11 @@ class Application:
         return self.exports.diagnosis
 
     @property
+    def corrections(self) -> Corrections:
+        """Replaces results that nobody has used."""
+        return self.talking.corrections
+
+    @property
     def histories(self) -> Histories:
         """The histories of runs, in pages."""
         return self.exports.histories
@@ -163,7 +167,6 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             callbacks=Callbacks(plane),
             task_log=TaskLog(plane),
             talking=Talking(plane),
-            corrections=Corrections(plane),
             people=People(plane, parts.history, HumanTasks(connections)),
             signals=SignalSending(plane),
             starting=parts.starting,

@@ -9,7 +9,7 @@ from dcf.client.talk_records import AnsweredQuestion, AskedQuestion, CorrectedRe
 from dcf.client.verbs import ask as call
 from dcf.values.json_text import Json
 
-Asked: TypeAlias = str | Mapping[str, str] | Sequence[str | Mapping[str, str]]
+Whom: TypeAlias = str | Mapping[str, str] | Sequence[str | Mapping[str, str]]
 """Whom a question is for: "planner", the id of a person, a group (`{"group": name}`), or several of these."""
 
 
@@ -35,7 +35,7 @@ def ask_question(
     question: str,
     *,
     choices: Sequence[str] = (),
-    ask: Asked = "planner",
+    ask: Whom = "planner",
     give_back: bool = True,
     timeout_s: int | None = None,
     request_id: str | None = None,

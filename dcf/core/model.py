@@ -13,7 +13,7 @@ from dcf.asl.state_paths import name_of
 from dcf.asl.steps import Entry, Tolerance
 from dcf.core.asking import Asking
 from dcf.core.parents import Parent
-from dcf.core.talk import Asked
+from dcf.core.talk import Questioned
 from dcf.values.instants import SECOND
 from dcf.values.json_text import Json
 from dcf.values.records import record
@@ -181,7 +181,7 @@ class StateDoc:
     logged: int = 0
     corrections: int = 0
     asked: Asking | None = None
-    questions: Asked | None = None
+    questions: Questioned | None = None
     extra: Mapping[str, Json] = field(default_factory=dict)
 
     @property

@@ -26,7 +26,7 @@ from dcf.core.talk import (
     MOST_KEPT,
     MOST_OF_VISIT,
     NO_TALK,
-    Asked,
+    Questioned,
     Question,
     Talk,
     opened,
@@ -150,8 +150,8 @@ def _ask(snapshot: Snapshot, request: RunRequest, wish: Ask) -> RunDecision:
         for_planner=wish.to is None,
         gave_back=wish.give_back,
     )
-    before = Asked(count=0) if doc.questions is None else doc.questions
-    asked = Asked(count=before.count + 1, open=(*before.open, opened(question)))
+    before = Questioned(count=0) if doc.questions is None else doc.questions
+    asked = Questioned(count=before.count + 1, open=(*before.open, opened(question)))
     changes = _given_back(snapshot, wish) if wish.give_back else Changes()
     after = replace(changes.states.get(state, doc), questions=asked)
     if wish.give_back:

@@ -1,7 +1,7 @@
 """What workers, people and planner tell each other in a run: how many notes were left, and the questions. Data only.
 
-The run's document `talk` has all of it. What a state waits for stands in its own document too (`Asked`), so that clock,
-diagnosis and lists need no other, and a lease costs no further read where nobody asked anything.
+The run's document `talk` has all of it. What a state waits for stands in its own document too (`Questioned`), so that
+clock, diagnosis and lists need no other, and a lease costs no further read where nobody asked anything.
 """
 
 from collections.abc import Iterable, Mapping
@@ -98,7 +98,7 @@ class Open:
 
 
 @record(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Questioned:
     """How many questions were asked in this visit of a state, and those that wait for their answers."""
 
     count: int
@@ -113,7 +113,7 @@ class Asked:
         """Return True if this question still waits for its answer."""
         return any(one.question_id == question_id for one in self.open)
 
-    def without(self, question_ids: Iterable[str]) -> "Asked":
+    def without(self, question_ids: Iterable[str]) -> "Questioned":
         """Return what is left once these are answered or given up."""
         gone = set(question_ids)
         return replace(self, open=tuple(one for one in self.open if one.question_id not in gone))
@@ -153,7 +153,7 @@ def opened(question: Question) -> Open:
     )
 
 
-def write_asked_of(asked: Asked) -> dict[str, Json]:
+def write_asked_of(asked: Questioned) -> dict[str, Json]:
     """Write what a state's document says of its questions."""
     waiting: list[Json] = [
         {
@@ -168,7 +168,7 @@ def write_asked_of(asked: Asked) -> dict[str, Json]:
     return {"count": asked.count} | ({"open": waiting} if waiting else {})
 
 
-def read_asked_of(document: Json) -> Asked | None:
+def read_asked_of(document: Json) -> Questioned | None:
     """Read what `write_asked_of` wrote; None for anything else."""
     if not isinstance(document, dict):
         return None
@@ -185,7 +185,7 @@ def read_asked_of(document: Json) -> Asked | None:
         for one in (waiting if isinstance(waiting, list) else ())
         if isinstance(one, dict)
     )
-    return Asked(count=_count(document.get("count")), open=found)
+    return Questioned(count=_count(document.get("count")), open=found)
 
 
 def write_talk(talk: Talk) -> dict[str, Json]:

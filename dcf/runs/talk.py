@@ -17,6 +17,7 @@ from dcf.core.scopes import entry_epoch_of, with_scopes
 from dcf.core.talk import NO_TALK, Talk
 from dcf.errors import UnknownRun
 from dcf.runs.control_plane import ControlPlane
+from dcf.runs.corrections import Corrections
 from dcf.runs.requests import run_request
 from dcf.store.authors import current_account
 from dcf.values.digest import fingerprint
@@ -31,9 +32,10 @@ Operated: TypeAlias = RunAnswer | Refusal
 
 
 class Talking:
-    """What workers, people and planners tell each other."""
+    """What workers, people and planners tell each other. `corrections` are those of results."""
 
     def __init__(self, plane: ControlPlane) -> None:
+        self.corrections = Corrections(plane)
         self._plane = plane
         self._transactions = plane.transactions
         self._follow_ups = plane.follow_ups

@@ -7,12 +7,14 @@ import pytest
 
 from dcf.core.answers import Leased
 from dcf.core.corrections import Correct
+from dcf.core.human_tasks import Answerer, HumanAnswer
 from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.core.resolving import Resolve
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.corrections import Corrections
+from dcf.store.authors import authored_by
 from dcf.store.runs import RunStore
 from dcf.values.refusal import Refusal
 from tests.support.machines import Document, chain, fan, loop, workflow
@@ -233,6 +235,18 @@ def test_a_state_that_was_reached_on_another_way_meanwhile_is_left_alone(world: 
     world.do(run, "B", output={"again": True})
     assert refused(world, run, "A", 2, token).code == "result_used"
     assert world.given(run, "B") == {"again": True}
+
+
+def test_whoever_corrected_a_result_produced_what_came_of_it(world: World) -> None:
+    ask = {"to": "pat", "title": "t", "not_by": {"producers": True}}
+    review = {"Type": "Task", "Resource": "dcf:human", "Parameters": ask, "End": True}
+    run, _ = done(world, workflow({"A": task("B"), "B": task("Review"), "Review": review}), "A", 1)
+    with authored_by("key:planner"):
+        corrected(world, run, "A", 2)
+    world.do(run, "B")
+    for key, expected in (("key:planner", Refusal), ("key:other", RunAnswer)):
+        reply = HumanAnswer(state="Review", choice="approve", by=Answerer(name="pat", key=key))
+        assert isinstance(world.people.answer_human_task(run, reply), expected)
 
 
 # In Parallel and Map

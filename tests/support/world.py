@@ -25,7 +25,6 @@ from dcf.runs.callbacks import Callbacks
 from dcf.runs.children import Children
 from dcf.runs.clock import RunClock
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.corrections import Corrections
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.histories import Histories
@@ -116,7 +115,7 @@ class World:
         self.outside = Outside(self.plane)
         self.callbacks = Callbacks(self.plane)
         self.talking = Talking(self.plane)
-        self.corrections = Corrections(self.plane)
+        self.corrections = self.talking.corrections
         self.retrying = RunRetrying(self.plane)
         self.starting = Starting(self.plane.transactions, self.plane.follow_ups, KeptDefinitions(self.connections))
         self.access = AccessKeys(self.connections)
