@@ -26,8 +26,8 @@ from dcf.core.talk import (
     MOST_KEPT,
     MOST_OF_VISIT,
     NO_TALK,
-    Questioned,
     Question,
+    Questioned,
     Talk,
     opened,
 )

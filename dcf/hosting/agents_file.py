@@ -31,7 +31,7 @@ RECIPES: Final[Mapping[str, str]] = {
 _KNOWN: Final = frozenset(
     {
         *("recipe", "handler", "process", "python", "model", "base_url", "instructions", "max_turns", "concurrency"),
-        *("tasks", "skills", "servers", "environment", "options", "tries", "dcf_tools"),
+        *("tasks", "servers", "environment", "options", "tries", "dcf_tools"),
     }
 )
 _SERVER_KNOWN: Final = frozenset({"url", "headers", "command", "environment", "tools"})
@@ -54,7 +54,6 @@ class HostedAgent:
     concurrency: int = 1
     tries: int = 6
     tasks: tuple[str, ...] = ()
-    skills: tuple[str, ...] = ()
     servers: tuple[ToolServer, ...] = ()
     dcf_tools: tuple[str, ...] = ()
 
@@ -110,7 +109,6 @@ class _Table:
             concurrency=self._number("concurrency", 1, most=100),
             tries=self._number("tries", 6, most=100),
             tasks=self._texts(self._table, "tasks"),
-            skills=self._texts(self._table, "skills"),
             dcf_tools=self._dcf_tools(),
             servers=tuple(
                 self._server(name, one) for name, one in self._object(self._table.get("servers", {}), "servers").items()

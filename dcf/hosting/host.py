@@ -5,6 +5,7 @@ The worker keeps inbox, leases and results (`dcf.worker`); here is only what a p
 
 import asyncio
 import logging
+import os
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from concurrent.futures import Future
@@ -19,7 +20,7 @@ from dcf.hosting.children import ChildCommand, ChildHandler
 from dcf.hosting.loading import load_handler
 from dcf.hosting.own_tools import WithOwnTools
 from dcf.hosting.protocol import AgentTools, AgentWork, Handler, Json, TaskFailed
-from dcf.hosting.skill_tools import SkillShelf, SkillTexts
+from dcf.hosting.skill_tools import SkillTexts, taken
 from dcf.hosting.tool_servers import opened_tools
 from dcf.hosting.turns import TurnLimits, carried_out
 from dcf.task_context import TaskContext
@@ -45,11 +46,9 @@ class AgentHost:
         self,
         tools: ToolCaller,
         file: AgentsFile,
-        shelf: Callable[[], SkillShelf],
         options: HostOptions,
         witness: Callable[[str], Witness | None] = lambda _: None,
     ) -> None:
-        self._shelf = shelf
         self._options = options
         self._handlers = _handlers_of(file)
         self.workers: dict[str, Worker] = {
@@ -109,17 +108,12 @@ class AgentHost:
 
     async def _work(self, agent: HostedAgent, given: Json, context: TaskContext) -> Json:
         try:
-            skills = self._skills(agent, context)
+            skills = taken(context.brief.get("skills") or (), agent.servers, os.environ)
         except DcfError as error:
             raise TaskFailed("DCF.SkillUnusable", error.message) from None
         work = _work_of(agent, given, context, skills)
         limits = TurnLimits(tries=agent.tries, pause_s=self._options.pause_s)
         return await carried_out(work, _opening(agent, skills, context), self._handlers[agent.profile.name], limits)
-
-    def _skills(self, agent: HostedAgent, context: TaskContext) -> SkillTexts:
-        of_task = [one["manifestId"] for one in context.brief.get("skills") or ()]
-        references = list(dict.fromkeys([*agent.skills, *of_task]))
-        return self._shelf().take(references) if references else SkillTexts(texts=(), servers=())
 
 
 def _opening(
@@ -127,7 +121,7 @@ def _opening(
 ) -> Callable[[], AbstractAsyncContextManager[AgentTools]]:
     @asynccontextmanager
     async def opened() -> AsyncIterator[AgentTools]:
-        async with opened_tools((*agent.servers, *skills.servers)) as tools:
+        async with opened_tools(skills.servers) as tools:
             yield WithOwnTools(tools, agent.dcf_tools, context) if agent.dcf_tools else tools
 
     return opened

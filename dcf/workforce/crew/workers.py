@@ -5,9 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from dcf.adapters.platforms import Platforms
 from dcf.core.model import RunStatus
 from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavailable
-from dcf.ports import AgentFound, AgentPlatform
+from dcf.ports import AgentFound
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.runs import RunStore
 from dcf.values.text_pieces import clip
@@ -44,7 +45,7 @@ class Staffed:
 class MadeWorkers:
     """Result of a request for agents. After a `failure`, the new agents are deleted again (`undone`).
 
-    `assigned` are the states whose agent changed.
+    `agents` has the agent of each state, the first of several. `assigned` are the states whose agents changed.
     """
 
     agents: Mapping[str, str] = field(default_factory=dict)
@@ -71,26 +72,26 @@ class Workers:
 
     def __init__(
         self,
-        platform: AgentPlatform,
+        platforms: Platforms,
         documents: RosterDocuments,
         store: RunStore,
         assignments: AssignmentIndex,
         equipment: Equipment,
     ) -> None:
-        self._platform = platform
+        self._platforms = platforms
         self._documents = documents
-        self._making = Making(platform, documents)
+        self._making = Making(platforms, documents)
         self._store = store
         self._assignments = assignments
         self._equipment = equipment
 
     def create(self, wish: CrewWish) -> MadeWorkers:
         """Create the missing agents and assign them. Raise if nothing was done; else the result has the failure."""
-        agents = self._taken(wish.workflow_id, {one.state for one in wish.staffing})
+        pools = self._taken(wish.workflow_id, {one.state for one in wish.staffing})
         names = dict[str, str]()
-        for state, found in self._known([one for one in wish.staffing if one.state not in agents]).items():
-            agents[state], names[found.agent_id] = found.agent_id, found.name
-        parts = {one.state: _part(one) for one in wish.staffing if one.state not in agents}
+        for state, found in self._known([one for one in wish.staffing if one.state not in pools]).items():
+            pools[state], names[found.agent_id] = (found.agent_id,), found.name
+        parts = {one.state: _parts(one) for one in wish.staffing if one.state not in pools}
         asked = Parts(
             workflow_id=wish.workflow_id,
             staffing=_first_of_each([one for one in wish.staffing if one.state in parts]),
@@ -106,15 +107,16 @@ class Workers:
             self._making.undo(asked, progress)
             undone = _staffed(parts, progress.undone, {})
             return MadeWorkers(undone=undone, warnings=tuple(progress.warnings), failure=failure)
-        agents |= {state: progress.agents[part] for state, part in parts.items()}
-        ordered = {one.state: agents[one.state] for one in wish.staffing}
+        pools |= {state: tuple(progress.agents[part] for part in several) for state, several in parts.items()}
+        ordered = {one.state: pools[one.state] for one in wish.staffing}
         known, assigned = self._assigned(wish.workflow_id, ordered, progress.warnings)
         names |= known
         created = _staffed(parts, progress.made, names)
-        fresh = {one.state for one in created}
-        existing = tuple(_one(state, agent, names) for state, agent in ordered.items() if state not in fresh)
+        fresh = {(one.state, one.agent_id) for one in created}
+        there = [(state, agent) for state, pool in ordered.items() for agent in pool if (state, agent) not in fresh]
+        existing = tuple(_one(*one, names) for one in there)
         return MadeWorkers(
-            agents=ordered,
+            agents={state: pool[0] for state, pool in ordered.items()},
             created=created,
             existing=existing,
             assigned=assigned,
@@ -131,12 +133,13 @@ class Workers:
         leaving = self._documents.transact(workflow_id, lambda roster, _: decisions.dismiss(roster, token))
         kept = {member.agent_id for member in self._documents.read(workflow_id).values() if member.keep} | set(spare)
         targets = {member.agent_id: part for part, member in leaving.items() if member.agent_id is not None}
-        try:
-            for one in self._platform.find_agents((run_tag(workflow_id), WORKER_TAG)):
-                targets.setdefault(one.agent_id, part_of(one.tags) or one.name)
-        except PlatformUnavailable:
-            if not targets:
-                raise
+        for provisioner in self._platforms.provisioners().values():
+            try:
+                for one in provisioner.find_agents((run_tag(workflow_id), WORKER_TAG)):
+                    targets.setdefault(one.agent_id, part_of(one.tags) or one.name)
+            except PlatformUnavailable:
+                if not targets:
+                    raise
         results = [self._dismissed(part, agent) for agent, part in targets.items() if agent not in kept]
         failed = {one.state for one in results if not one.deleted}
         again = {part: member for part, member in leaving.items() if part in failed or member.agent_id in spare}
@@ -145,7 +148,7 @@ class Workers:
 
     def resolve(self, name: str) -> str:
         """Return the only agent of this name. Raise AgentUnknown, or InvalidArgument if there are several."""
-        found = self._platform.find_agents(name=name)
+        found = self._named(name)
         if not found:
             raise AgentUnknown(f"There is no agent named '{clip(name)}'.", "Check the name; it must match exactly.")
         if len(found) > 1:
@@ -157,13 +160,15 @@ class Workers:
 
     def delete_agent(self, agent_id: str) -> bool:
         """Delete one agent and its records. Return True if it existed."""
-        there = self._platform.delete_agent(agent_id)
+        there = self._platforms.provisioner_of(agent_id).delete_agent(agent_id)
+        self._platforms.forget(agent_id)
         self._equipment.forget(agent_id)
         return there
 
     def lift_return_limits(self, agent_id: str) -> int:
         """Let an agent's tools return as much as the platform allows. Return how many tools were changed."""
-        return self._platform.lift_return_limits(agent_id)
+        lift = self._platforms.of(agent_id).lift_limits
+        return 0 if lift is None else lift(agent_id)
 
     def _drop_lost(self, asked: Parts, warnings: list[str]) -> None:
         """Forget agents that are gone, so that they are created again. If the platform is down, keep the records."""
@@ -173,16 +178,17 @@ class Workers:
             warnings.append("The agent platform does not answer; whether all agents are still there is not known.")
             return
         for agent_id in lost:
+            self._platforms.forget(agent_id)
             self._equipment.forget(agent_id)
 
-    def _taken(self, workflow_id: str, states: Collection[str]) -> dict[str, str]:
+    def _taken(self, workflow_id: str, states: Collection[str]) -> dict[str, tuple[str, ...]]:
         """Return the states that are assigned to agents that were not created for the run."""
         runs = self._assignments.read((workflow_id,))
         if not runs:
             return {}
         ours = {agent for member in self._documents.read(workflow_id).values() for agent in member.agent_ids}
         pools = {state: pool for state, pool in runs[0].agents.items() if pool and state in states}
-        return {state: pool[0] for state, pool in pools.items() if not ours.issuperset(pool)}
+        return {state: pool[:1] for state, pool in pools.items() if not ours.issuperset(pool)}
 
     def _known(self, staffing: Sequence[Staffing]) -> dict[str, AgentFound]:
         """Return the agents that Tasks name as existing. Raise AgentUnknown if one has neither agent nor template."""
@@ -196,7 +202,7 @@ class Workers:
             found = looked_up[one.existing]
             if found is not None:
                 known[one.state] = found
-            elif one.template is None:
+            elif one.description is None:
                 raise AgentUnknown(
                     f"The agent '{one.existing}' of state '{clip(one.state)}' does not exist.",
                     "Correct agent_ref, or name a template in agent_template_ref.",
@@ -206,17 +212,21 @@ class Workers:
     def _existing(self, reference: TemplateReference) -> AgentFound | None:
         if reference.ident is not None:
             try:
-                return self._platform.retrieve_agent(reference.ident)
+                return self._platforms.provisioner_of(reference.ident).retrieve_agent(reference.ident)
             except AgentUnknown:
                 if reference.name is None:
                     return None
-        found = self._platform.find_agents(name=reference.name)
+        found = self._named(reference.name)
         if len(found) > 1:
             raise InvalidArgument(f"There are {len(found)} agents named '{reference}'.", "Name it by id in agent_ref.")
         return found[0] if found else None
 
+    def _named(self, name: str | None) -> list[AgentFound]:
+        """Return the agents of this name on all platforms."""
+        return [one for found in self._platforms.provisioners().values() for one in found.find_agents(name=name)]
+
     def _assigned(
-        self, workflow_id: str, agents: Mapping[str, str], warnings: list[str]
+        self, workflow_id: str, agents: Mapping[str, tuple[str, ...]], warnings: list[str]
     ) -> tuple[dict[str, str], tuple[str, ...]]:
         """Write the assignments into the run, if it exists. Return the agents' names, and the changed states."""
         roster = self._documents.read(workflow_id)
@@ -236,19 +246,25 @@ class Workers:
         return make(deleted=True)
 
 
-def _part(one: Staffing) -> str:
-    return one.state if one.shared is None else f"pool:{one.shared}"
+def _parts(one: Staffing) -> tuple[str, ...]:
+    """Return the parts whose agents share the Task: one, or as many as it asks for."""
+    first = one.state if one.shared is None else f"pool:{one.shared}"
+    return first, *(f"copy {number} of {first}" for number in range(2, one.copies + 1))
 
 
 def _first_of_each(staffing: Sequence[Staffing]) -> dict[str, Staffing]:
     parts: dict[str, Staffing] = {}
     for one in staffing:
-        parts.setdefault(_part(one), one)
+        for part in _parts(one):
+            parts.setdefault(part, one)
     return parts
 
 
-def _staffed(parts: Mapping[str, str], agents: Mapping[str, str], names: Mapping[str, str]) -> tuple[Staffed, ...]:
-    return tuple(_one(state, agents[part], names) for state, part in parts.items() if part in agents)
+def _staffed(
+    parts: Mapping[str, Sequence[str]], agents: Mapping[str, str], names: Mapping[str, str]
+) -> tuple[Staffed, ...]:
+    of_states = [(state, part) for state, several in parts.items() for part in several]
+    return tuple(_one(state, agents[part], names) for state, part in of_states if part in agents)
 
 
 def _one(state: str, agent_id: str, names: Mapping[str, str]) -> Staffed:

@@ -11,13 +11,24 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeVar
 
-from dcf.errors import AgentUnknown, Conflict, DcfError, PlatformUnavailable, ToolUnavailable
+from dcf.adapters.platforms import Platforms
+from dcf.errors import (
+    AgentUnknown,
+    Conflict,
+    DcfError,
+    Forbidden,
+    InvalidArgument,
+    PlatformUnavailable,
+    ToolUnavailable,
+)
 from dcf.jitter import JITTER
-from dcf.ports import AgentPlatform, ToolWish
+from dcf.ports import ToolWish
+from dcf.skills.connections import as_instructions
 from dcf.skills.manifest import Manifest
 from dcf.skills.policy import Policy, SkillPlan, left_out, plan
 from dcf.skills.servers import Registry
 from dcf.values.digest import definition_sha256
+from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 from dcf.workforce.skills import holdings as decisions
 from dcf.workforce.skills.holdings import Busy, HeldTool, Holding, Repair, Reserved, Settled, SkillPhase
@@ -35,9 +46,10 @@ _BUDGET_S: Final = 90.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """A skill that the agent has. `already` is True if it had it before this call."""
+    """A skill that the agent has, and what it brings. `already` is True if it had it before this call."""
 
     holding: Holding
+    plan: SkillPlan
     already: bool
     warnings: tuple[str, ...] = ()
 
@@ -73,24 +85,39 @@ class Equipment:
 
     def __init__(
         self,
-        platform: AgentPlatform,
+        platforms: Platforms,
         documents: HoldingsDocuments,
         policy: Policy,
         registry: Registry,
         limits: Limits,
         label: str,
     ) -> None:
-        self._platform = platform
+        self._platforms = platforms
         self._documents = documents
         self._policy = policy
         self._registry = registry
         self._limits = limits
-        self._mirror = Mirror(platform, documents, label)
-        self._removal = Removal(platform, documents, policy, registry)
+        self._mirror = Mirror(platforms, documents, label)
+        self._removal = Removal(platforms, documents, policy, registry)
 
     def loaded(self, agent_id: str) -> list[Holding]:
         """Return the skills that the agent has, without those being loaded or unloaded."""
         return [one for one in self._documents.read(agent_id).skills.values() if one.phase is SkillPhase.LOADED]
+
+    def plan(self, manifest: Manifest) -> SkillPlan:
+        """Return what the skill brings. Raise Forbidden or ToolUnavailable as `load` does; nothing is changed."""
+        limits = self._limits
+        return plan(manifest, self._policy, self._registry, max_chars=limits.max_chars, max_pieces=limits.max_pieces)
+
+    def told(self, manifest: Manifest) -> dict[str, Json]:
+        """Return the skill as an agent reads it that cannot be given texts and tools; `problem` is why not all of it.
+
+        That is its directives, the texts of its data, and the MCP servers of its tools, without secrets.
+        """
+        try:
+            return as_instructions(manifest, self.plan(manifest))
+        except (Forbidden, ToolUnavailable, InvalidArgument) as error:
+            return {"directives": manifest.directives, "problem": f"{error.code}: {error.message}"}
 
     def load(self, agent_id: str, manifest: Manifest) -> Loaded:
         """Load a skill into the agent.
@@ -99,7 +126,7 @@ class Equipment:
         attached (the agent is as before), AgentUnknown, Conflict, or PlatformUnavailable (what was done is undone now,
         or by the next call for this agent).
         """
-        planned = self._plan(manifest)
+        planned = self.plan(manifest)
         token = f"load-{secrets.token_hex(8)}"
         wish = _wish(manifest, planned, token)
         optional = frozenset(tool.name for tool, _ in planned.tools if not tool.required)
@@ -107,7 +134,9 @@ class Equipment:
         if isinstance(found, Settled):
             assert found.holding is not None, "only a loaded skill settles a reservation"
             warnings = self._mirror.show(agent_id)
-            return Loaded(holding=found.holding, already=True, warnings=(*found.holding.warnings, *warnings))
+            return Loaded(
+                holding=found.holding, plan=planned, already=True, warnings=(*found.holding.warnings, *warnings)
+            )
         attached = _Attached(warnings=[*planned.warnings, *map(_hidden_tool, found.left_out)])
         try:
             done = self._attach(agent_id, found.holding, planned, attached)
@@ -117,7 +146,9 @@ class Equipment:
             raise
         if not confirmed:
             raise _interrupted(manifest.manifest_id)
-        return Loaded(holding=done, already=False, warnings=(*attached.warnings, *self._mirror.show(agent_id)))
+        return Loaded(
+            holding=done, plan=planned, already=False, warnings=(*attached.warnings, *self._mirror.show(agent_id))
+        )
 
     def unload(self, agent_id: str, reference: str) -> Unloaded:
         """Unload a skill. Tools that other skills use, or that the agent had before any skill, stay."""
@@ -131,10 +162,6 @@ class Equipment:
     def forget(self, agent_id: str) -> None:
         """Delete the record of an agent that was deleted."""
         self._documents.forget(agent_id)
-
-    def _plan(self, manifest: Manifest) -> SkillPlan:
-        limits = self._limits
-        return plan(manifest, self._policy, self._registry, max_chars=limits.max_chars, max_pieces=limits.max_pieces)
 
     def _reserved(
         self, agent_id: str, decide: Callable[[decisions.Holdings, int], tuple[decisions.Holdings, Answer]]
@@ -168,7 +195,7 @@ class Equipment:
     def _attach(self, agent_id: str, entry: Holding, planned: SkillPlan, attached: _Attached) -> Holding:
         """Give the agent the skill's texts and tools. `attached` records each step, so that a failure can be undone."""
         deadline = time.monotonic() + _BUDGET_S
-        before = attached.before = self._platform.retrieve_agent(agent_id).tool_ids
+        before = attached.before = self._platforms.equipper_of(agent_id).tools_of(agent_id)
         noted = self._documents.transact(
             agent_id, lambda all_, _: decisions.note_before(all_, entry.manifest_id, entry.token, before)
         )
@@ -188,14 +215,14 @@ class Equipment:
 
     def _add_text(self, agent_id: str, label: str, value: str, attached: _Attached) -> None:
         attached.texts[label] = None
-        attached.texts[label] = self._platform.add_block(agent_id, label, value)
+        attached.texts[label] = self._platforms.equipper_of(agent_id).add_text(agent_id, label, value)
 
     def _attach_tool(
         self, agent_id: str, wish: ToolWish, held: HeldTool, attached: _Attached, *, required: bool
     ) -> None:
         attached.tools[wish.name] = held
         try:
-            tool_id = self._platform.attach_tool(agent_id, wish)
+            tool_id = self._platforms.equipper_of(agent_id).attach_tool(agent_id, wish)
         except ToolUnavailable as error:
             del attached.tools[wish.name]
             if required:
