@@ -1,0 +1,131 @@
+"""Delivers events to webhooks: looks up what is to be done, signs and sends it, and records that it was accepted.
+
+A receiver that does not answer is left alone for a while, longer each time; all processes keep to that. What failed
+stays in the outbox and is sent again under the same id. This module decides nothing about runs.
+"""
+
+import time
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import Final, Protocol
+
+from dcf.adapters.webhook.bodies import body_of, headers_of
+from dcf.adapters.webhook.posting import Answered, Poster
+from dcf.errors import DcfError, PlatformUnavailable
+from dcf.ports import Delivery, Undelivered
+from dcf.store.webhooks import Webhook, Webhooks
+from dcf.values.json_text import Json
+from dcf.values.text_pieces import clip
+from dcf.values.webhook_signatures import message_id_of
+
+_LATER: Final = frozenset(
+    {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.MISDIRECTED_REQUEST}
+)
+"""Answers below 500 that may be others later."""
+
+_REFUSED_S: Final = 30.0
+"""Seconds until an event that a receiver refused is sent again; somebody may have mended it by then."""
+
+
+class Offered(Protocol):
+    """Work for an agent, and the task token that ends it."""
+
+    @property
+    def work(self) -> Mapping[str, Json]:
+        """What is to be done."""
+        ...
+
+    @property
+    def task_token(self) -> str:
+        """What ends it."""
+        ...
+
+
+class Offering(Protocol):
+    """Where work comes from (`runs/offers.py`)."""
+
+    def of_event(self, agent: Webhook, event: Mapping[str, Json]) -> Offered | None:
+        """Return the work that an event is about; None if it brings none."""
+        ...
+
+    def accept(self, agent: Webhook, offer: Offered) -> None:
+        """Record that the agent has taken the work."""
+        ...
+
+
+class WebhookDeliverer:
+    """Agents that are URLs."""
+
+    is_remote = True
+
+    def __init__(
+        self,
+        webhooks: Webhooks,
+        offers: Offering,
+        poster: Poster,
+        answers: str,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """Deliver; `answers` is the URL below which this server takes task tokens."""
+        self._webhooks = webhooks
+        self._offers = offers
+        self._poster = poster
+        self._answers = answers
+        self._clock = clock
+
+    def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
+        """Send the event, with its work if it brings any, unless the receiver is to be left alone."""
+        agent = self._webhooks.get(agent_id)
+        if agent is None:
+            return Delivery(failure=Undelivered.UNKNOWN_AGENT, error=f"There is no webhook '{clip(agent_id)}'.")
+        rest = self._webhooks.resting(agent_id)
+        if rest is not None:
+            return _unavailable(rest.error, rest.for_s)
+        offer, message_id = self._offers.of_event(agent, event), message_id_of(agent_id, event_id)
+        work, token = (None, None) if offer is None else (offer.work, offer.task_token)
+        body = body_of(agent_id, event, work, token, self._answers)
+        keys = [(key.key_id, key.secret) for key in agent.keys]
+        try:
+            answered = self._poster.post(agent.url, headers_of(message_id, int(self._clock()), body, keys), body)
+        except PlatformUnavailable as error:
+            return self._rests(agent_id, error.message)
+        except DcfError as error:
+            return Delivery(failure=Undelivered.REFUSED, error=error.message, retry_after_s=_REFUSED_S)
+        return self._outcome(agent, answered, message_id, offer)
+
+    def _outcome(self, agent: Webhook, answered: Answered, message_id: str, offer: Offered | None) -> Delivery:
+        status = answered.status
+        if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+            self._webhooks.woke(agent.agent_id)
+            if offer is not None:
+                self._offers.accept(agent, offer)
+            return Delivery(message_id=message_id)
+        if status == HTTPStatus.GONE:
+            error = f"The webhook '{clip(agent.agent_id)}' answers that it is gone (410)."
+            return Delivery(failure=Undelivered.UNKNOWN_AGENT, error=error)
+        if status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            error = f"The webhook '{clip(agent.agent_id)}' answered {status}."
+            return self._rests(agent.agent_id, error, _seconds(answered.retry_after, self._clock()))
+        what = "a redirect, which is not followed" if status < HTTPStatus.BAD_REQUEST else "a refusal"
+        error = f"The webhook '{clip(agent.agent_id)}' answered {status}, {what}."
+        return Delivery(failure=Undelivered.REFUSED, error=error, retry_after_s=_REFUSED_S)
+
+    def _rests(self, agent_id: str, error: str, asked_s: float | None = None) -> Delivery:
+        return _unavailable(error, self._webhooks.let_rest(agent_id, error, asked_s).for_s)
+
+
+def _unavailable(error: str, retry_after_s: float) -> Delivery:
+    return Delivery(failure=Undelivered.PLATFORM_UNAVAILABLE, error=error, retry_after_s=retry_after_s)
+
+
+def _seconds(retry_after: str | None, now: float) -> float | None:
+    """Return what a Retry-After header asks for: seconds, or until a date; None if it asks for nothing readable."""
+    if retry_after is None:
+        return None
+    if retry_after.strip().isdecimal():
+        return float(retry_after.strip()[:9])
+    try:
+        return max(0.0, parsedate_to_datetime(retry_after).timestamp() - now)
+    except ValueError:
+        return None
