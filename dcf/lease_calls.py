@@ -36,7 +36,11 @@ class LeaseCalls:
     def await_event(self, handled: str | None) -> dict[str, Json]:
         """Wait for the next event, and acknowledge the one that was handled."""
         return self._tools.call(
-            "await_workflow_event", agent_id=self.agent_id, timeout_s=self._wait_s, ack_message_id=handled
+            "await_workflow_event",
+            agent_id=self.agent_id,
+            timeout_s=self._wait_s,
+            ack_message_id=handled,
+            lease=False,
         )
 
     def acquire(self, workflow_id: str, state: str) -> Work | str:

@@ -104,7 +104,7 @@ class Worker:
         last: dict[str, str] = {}
         while True:
             try:
-                found = there.call("await_workflow_event", agent_id=self.duty.agent, timeout_s=1, **last)
+                found = there.call("await_workflow_event", lease=False, agent_id=self.duty.agent, timeout_s=1, **last)
             except DcfError:
                 time.sleep(0.05)
                 continue

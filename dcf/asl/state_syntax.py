@@ -7,6 +7,8 @@ language. Fields of the other language are reported by name.
 from collections.abc import Callable
 from typing import Final
 
+from dcf.asl.brief_syntax import FIELDS as BRIEF
+from dcf.asl.brief_syntax import read_brief
 from dcf.asl.choice_syntax import parse_rule
 from dcf.asl.failure_syntax import read_catchers, read_retriers
 from dcf.asl.fields import MAX_SECONDS, DefinitionFields, token
@@ -15,7 +17,7 @@ from dcf.asl.human import flaws_of
 from dcf.asl.intrinsic_syntax import Call
 from dcf.asl.machine import Machine
 from dcf.asl.outside_syntax import check_outside
-from dcf.asl.resources import HUMAN
+from dcf.asl.resources import HUMAN, read_resource
 from dcf.asl.scope_syntax import MAP, PARALLEL, WORK, WORK_JSONATA, WORK_JSONPATH, read_map, read_parallel
 from dcf.asl.states import Branch, Choice, Fail, Pass, State, Succeed, Task, Wait
 from dcf.asl.templates import Literal, Template
@@ -32,7 +34,7 @@ _STEP: Final = _COMMON | {"Next", "End", "Assign"}
 _SELECT: Final = frozenset({"InputPath", "OutputPath"})
 
 _BOTH: Final = {
-    "Task": WORK | {"Resource", "AgentBinding", "Credentials", "TimeoutSeconds", "HeartbeatSeconds"},
+    "Task": WORK | BRIEF | {"Resource", "AgentBinding", "Credentials", "TimeoutSeconds", "HeartbeatSeconds"},
     "Parallel": WORK | PARALLEL,
     "Map": WORK | MAP,
     "Pass": _STEP,
@@ -114,18 +116,20 @@ def _task(fields: DefinitionFields, _: Nest) -> Task:
         message = "HeartbeatSeconds must be less than TimeoutSeconds."
         fields.note("HeartbeatSeconds", "invalid_value", message, "Make it smaller.")
     flow = read_flow(fields, works=True)
-    if fields.document.get("Resource") == HUMAN:
+    resource = fields.document.get("Resource")
+    if resource == HUMAN:
         _check_human(fields, flow.parameters)
     task = Task(
         flow=flow,
         next=_transition(fields),
         retriers=read_retriers(fields),
         catchers=read_catchers(fields),
-        resource=fields.document.get("Resource"),
+        resource=resource,
         agent_binding=fields.value("AgentBinding", dict, "an object"),
         credentials=_credentials(fields),
         timeout=timeout,
         heartbeat=heartbeat,
+        brief=read_brief(fields, read_resource(resource if isinstance(resource, str) else None)),
     )
     check_outside(fields, task)
     return task

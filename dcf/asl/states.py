@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from dcf.asl.briefs import TaskBrief
 from dcf.asl.choice import Rule
 from dcf.asl.flow import Flow
 from dcf.asl.paths import Path
@@ -103,13 +104,17 @@ class Workable(State):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task(Workable):
-    """Work for an agent. Timeouts are in seconds: literals, or read when the state is entered."""
+    """Work for an agent. Timeouts are in seconds: literals, or read when the state is entered.
+
+    `brief` has the fields that are dcf's own; None for a Task without them.
+    """
 
     resource: str | None
     agent_binding: Mapping[str, Json] | None
     credentials: Template | None
     timeout: Template | None
     heartbeat: Template | None
+    brief: TaskBrief | None = None
 
     is_leased: ClassVar[bool] = True
 

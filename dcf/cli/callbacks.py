@@ -93,4 +93,4 @@ def _print(token: str, answer: "RunAnswer | Refusal", *, as_json: bool) -> None:
         return
     again = ", by an earlier call with this token" if done.repeated else ""
     about = f"{clean(told['state'])} of {clean(named.workflow_id)} is {told['state_status']}{again}."
-    typer.echo(f"{about} {clean(told['next'])}")
+    typer.echo(f"{about} {clean(told['hint'])}")

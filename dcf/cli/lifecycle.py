@@ -233,7 +233,7 @@ def _print(run: str, done: str, given: "RunAnswer | Refusal", *, as_json: bool) 
         return
     about = f"{clean(told['state'])} of {clean(run)} is {done}" if "state" in told else f"{clean(run)} is {done}"
     again = BEFORE if answer.repeated else ""
-    typer.echo(f"{about}{again}. {in_commands(clean(told['next']), run)}")
+    typer.echo(f"{about}{again}. {in_commands(clean(told['hint']), run)}")
 
 
 def _told(row: dict[str, Json]) -> str:

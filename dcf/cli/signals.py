@@ -43,6 +43,6 @@ def send_signal(
         return
     again = BEFORE if answer.repeated else ""
     if told["kept"]:
-        typer.echo(f"{clean(name)} is kept{again}. {clean(told['next'])}")
+        typer.echo(f"{clean(name)} is kept{again}. {clean(told['hint'])}")
     else:
         typer.echo(f"{clean(name)} ended {clean(told['state'])} of {clean(run)}{again}.")

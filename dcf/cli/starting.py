@@ -154,7 +154,7 @@ def retry(run: RunArgument, reason: Reason = None, request_id: RequestId = None,
         typer.echo(json_text({"workflow_id": run, **answer.answer, "repeated": answer.repeated}, indent=2))
         return
     states = ", ".join(map(clean, answer.answer["states"][:_NAMED]))
-    typer.echo(f"{clean(run)} goes on in {states}. {clean(answer.answer['next'])}")
+    typer.echo(f"{clean(run)} goes on in {states}. {clean(answer.answer['hint'])}")
 
 
 def tell(found: "Application", run: str, answer: "Created", definition: "Definition", *, as_json: bool) -> None:

@@ -18,7 +18,7 @@ class SentSignal:
     state_status: StateStatusName | None = None
     next_states: tuple[str, ...] = ()
     repeated: bool = False
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,7 @@ class EndedTask:
     run_status: RunStatusName
     next_states: tuple[str, ...] = ()
     repeated: bool = False
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

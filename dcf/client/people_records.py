@@ -44,4 +44,4 @@ class AnsweredTask:
     answered_by: str
     next_states: tuple[str, ...] = ()
     repeated: bool = False
-    next: str | None = None
+    hint: str | None = None

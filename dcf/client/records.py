@@ -33,7 +33,7 @@ class StartedRun:
     existed: bool = False
     definition: DefinitionName | None = None
     warnings: tuple[str, ...] = ()
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +149,7 @@ class OperatedRun:
     paused_at: str | None = None
     announced: int | None = None
     repeated: bool = False
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +161,7 @@ class RetriedRun:
     retried: int = 0
     states: tuple[str, ...] = ()
     repeated: bool = False
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +176,7 @@ class ResolvedState:
     assigned: tuple[str, ...] = ()
     announced: int | None = None
     repeated: bool = False
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -247,7 +247,7 @@ class DeletedRun:
 
     workflow_id: str
     existed: bool
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,7 +258,7 @@ class HeldRun:
     hold: bool
     changed: bool
     repeated: bool = False
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

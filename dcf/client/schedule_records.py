@@ -76,7 +76,7 @@ class CreatedSchedule:
     schedule: ScheduleDetails
     existed: bool = False
     warnings: tuple[str, ...] = ()
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +86,7 @@ class OperatedSchedule:
     schedule: ScheduleDetails
     workflow_id: str | None = None
     existed: bool | None = None
-    next: str | None = None
+    hint: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,4 +94,4 @@ class DeletedSchedule:
     """A schedule that is gone; `existed` is False if it was gone before."""
 
     existed: bool
-    next: str | None = None
+    hint: str | None = None

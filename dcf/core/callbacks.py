@@ -81,7 +81,7 @@ def _alive(doc: StateDoc, token: TaskToken, now: int) -> RunAnswer:
         "run_status": RunStatus.RUNNING.value,
         "heartbeat_due": None if due is None else to_text(due),
         "deadline": None if doc.deadline is None else to_text(doc.deadline),
-        "next": _ALIVE if due is not None else _NOT_DUE,
+        "hint": _ALIVE if due is not None else _NOT_DUE,
     }
     return RunAnswer(answer=told, at=now)
 

@@ -4,10 +4,11 @@ Knows nothing of runs: one definition may be run many times.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
+from dcf.asl.brief_syntax import FIELDS as BRIEF
 from dcf.asl.machine import Machine, every_state
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import Place, resolve
@@ -111,7 +112,7 @@ def read_definition(document: Json) -> Definition:
         version=_text(document, "version"),
         machine=machine,
         skills={name: _skills(state) for name, state in every_state(machine) if _is_worked(state)},
-        stateful=_is_stateful(document.get("asl")),
+        stateful=_is_stateful(document.get("asl"), machine),
         revisits=_revisits(machine),
         takes_signals=_has(machine, "signal"),
         starts_children=_has(machine, "child"),
@@ -180,9 +181,16 @@ def _revisits(machine: Machine) -> bool:
     return any(_is_retried(state) or any(map(_revisits, nested)) for state, nested in scopes if nested)
 
 
-def _is_stateful(asl: Json) -> bool:
-    text = str(asl)
-    return any(mark in text for mark in _STATEFUL)
+def _is_stateful(asl: Json, machine: Machine) -> bool:
+    """Look for marks in the text of the machine; those in Instructions are read when they are shown, not by a run."""
+    text, told = str(asl), [repr(one) for one in _instructions_of(machine)]
+    return any(mark in text and text.count(mark) > sum(one.count(mark) for one in told) for mark in _STATEFUL)
+
+
+def _instructions_of(machine: Machine) -> Iterator[str]:
+    for _, state in every_state(machine):
+        if isinstance(state, Task) and state.brief is not None and state.brief.instructions is not None:
+            yield state.brief.instructions.text
 
 
 def is_linear(document: Json) -> bool:
@@ -198,7 +206,7 @@ def asl_of(document: dict[str, Any]) -> Json:
     if not isinstance(steps, list) or not steps:
         message = "The workflow has neither 'asl' (preferred) nor a non-empty array 'steps'."
         raise InvalidDefinition([_problem("/asl", "missing_asl", message)])
-    return _chain([_step_name(step, number) for number, step in enumerate(steps, 1)])
+    return _chain([(_step_name(step, number), _fields_of(step)) for number, step in enumerate(steps, 1)])
 
 
 def _step_name(step: Json, number: int) -> str:
@@ -206,21 +214,29 @@ def _step_name(step: Json, number: int) -> str:
     return name if isinstance(name, str) and name else f"Step_{number}"
 
 
-def _chain(names: list[str]) -> dict[str, Json]:
+def _fields_of(step: Json) -> dict[str, Json]:
+    """Return what a step says to its worker, in the fields of a Task."""
+    return {name: step[name] for name in BRIEF if name in step} if isinstance(step, dict) else {}
+
+
+def _chain(steps: list[tuple[str, dict[str, Json]]]) -> dict[str, Json]:
+    names = [name for name, _ in steps]
     repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     if repeated is not None:
         raise InvalidDefinition([_problem("/steps", "duplicate_step", f"The step id '{repeated}' is used twice.")])
     following = [*names[1:], None]
     states = {
-        name: {"Type": "Task"} | ({"Next": after} if after else {"End": True})
-        for name, after in zip(names, following, strict=True)
+        name: {"Type": "Task", **told} | ({"Next": after} if after else {"End": True})
+        for (name, told), after in zip(steps, following, strict=True)
     }
     return {"StartAt": names[0], "States": states}
 
 
 def _skills(task: Task) -> tuple[str, ...]:
+    """Return the skills of a Task and of its binding, each once."""
     found = (task.agent_binding or {}).get("skills")
-    return tuple(skill for skill in found if isinstance(skill, str)) if isinstance(found, list) else ()
+    bound = [skill for skill in found if isinstance(skill, str)] if isinstance(found, list) else []
+    return tuple(dict.fromkeys((*bound, *(() if task.brief is None else task.brief.skills))))
 
 
 def _text(document: Mapping[str, Json], name: str) -> str | None:

@@ -80,7 +80,7 @@ def told_of(step: Transition, state: str) -> dict[str, Json]:
         "state_status": step.writes.states[state].status.value,
         "run_status": step.run_status.value,
         "next_states": list(step.entered[:_MOST_NAMED]),
-        "next": _ENDED if step.run_status is RunStatus.RUNNING else _OVER,
+        "hint": _ENDED if step.run_status is RunStatus.RUNNING else _OVER,
     }
 
 

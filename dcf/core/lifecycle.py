@@ -41,7 +41,7 @@ def resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
 def _cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     meta, now = _meta(snapshot), snapshot.now
     if meta.status is RunStatus.CANCELLED:
-        return _answer(now, {"run_status": meta.status.value, "next": _CANCELLED})
+        return _answer(now, {"run_status": meta.status.value, "hint": _CANCELLED})
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))
     status = RunStatus.CANCELLED.value
@@ -50,7 +50,7 @@ def _cancel(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     patch |= {"paused_at": None} if meta.is_paused else {}
     told = Notice(type=NoticeKind.FINISHED.value, state=None, epoch=now, reason=status)
     return Decision(
-        answer=RunAnswer(answer={"run_status": status, "next": _CANCELLED}, at=now),
+        answer=RunAnswer(answer={"run_status": status, "hint": _CANCELLED}, at=now),
         changes=Changes(
             meta=patch,
             events=[Event(type="RunCancelled", data=request.told())],
@@ -65,7 +65,7 @@ def _pause(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))
     since = (snapshot.meta_document or {}).get("paused_at") if meta.is_paused else to_text(now)
-    answer = {"run_status": meta.status.value, "paused_at": since, "next": _PAUSED}
+    answer = {"run_status": meta.status.value, "paused_at": since, "hint": _PAUSED}
     if meta.is_paused:
         return _answer(now, answer)
     return Decision(
@@ -79,11 +79,11 @@ def _resume(snapshot: Snapshot, request: RunRequest) -> RunDecision:
     if meta.status is not RunStatus.RUNNING:
         return Decision(answer=run_over(meta.status))
     if not meta.is_paused:
-        return _answer(now, {"run_status": meta.status.value, "paused_at": None, "announced": 0, "next": _RESUMED})
+        return _answer(now, {"run_status": meta.status.value, "paused_at": None, "announced": 0, "hint": _RESUMED})
     running = replace(meta, is_paused=False)
     ready = {path: doc for path, doc in snapshot.states.items() if doc.is_claimable(now)}
     told = {path: doc for path, doc in ready.items() if not _waits_for_start(doc, meta)}
-    answer = {"run_status": meta.status.value, "paused_at": None, "announced": len(told), "next": _RESUMED}
+    answer = {"run_status": meta.status.value, "paused_at": None, "announced": len(told), "hint": _RESUMED}
     return Decision(
         answer=RunAnswer(answer=answer, at=now),
         changes=Changes(

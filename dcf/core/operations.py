@@ -63,7 +63,7 @@ class RunRequest:
 class RunAnswer:
     """A request about a run took effect at `at`, now or at an earlier, identical request (`repeated`).
 
-    `answer` is small, since it is stored: it says what was done, and as `next` what to do now.
+    `answer` is small, since it is stored: it says what was done, and as `hint` what to do now.
     """
 
     answer: Mapping[str, Json]

@@ -160,7 +160,7 @@ def _assign(snapshot: Snapshot, request: RunRequest, wish: Resolve) -> RunDecisi
         "state_status": after.status.value,
         "run_status": RunStatus.RUNNING.value,
         "assigned": list(wish.agents),
-        "next": _ASSIGNED,
+        "hint": _ASSIGNED,
     }
     return Decision(
         answer=RunAnswer(answer=answer, at=now),

@@ -96,7 +96,7 @@ def _hold(snapshot: Snapshot, workflow_id: str, request: RunRequest, *, is_held:
     if is_being_deleted(document):
         return Decision(answer=run_being_deleted(workflow_id))
     was_changed = (document.get("hold") is True) != is_held
-    told: dict[str, Json] = {"hold": is_held, "changed": was_changed, "next": _HELD if is_held else _RELEASED}
+    told: dict[str, Json] = {"hold": is_held, "changed": was_changed, "hint": _HELD if is_held else _RELEASED}
     answer = RunAnswer(answer=told, at=snapshot.now)
     if not was_changed:
         return Decision(answer=answer)

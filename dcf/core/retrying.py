@@ -214,7 +214,7 @@ def _decided(
     patch = {"status": RunStatus.RUNNING.value, "finished_at": None, "retried": retried, **cleared, **begun}
     meta = patch | deadline(step.now, definition.machine.timeout_s) | writes.meta
     answer = RunAnswer(
-        answer={"run_status": step.run_status.value, "retried": retried, "states": names[:_MOST_NAMED], "next": _NEXT},
+        answer={"run_status": step.run_status.value, "retried": retried, "states": names[:_MOST_NAMED], "hint": _NEXT},
         at=step.now,
     )
     return replace(step.decision(answer), changes=replace(writes, meta=meta, listed=True))

@@ -105,7 +105,7 @@ def _keep(snapshot: Snapshot, request: RunRequest, signal: Signal, seen: int, de
         "signal": signal.name,
         "number": number,
         "kept": True,
-        "next": _KEPT,
+        "hint": _KEPT,
     }
     return Decision(
         answer=RunAnswer(answer=answer, at=now),

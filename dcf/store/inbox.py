@@ -65,12 +65,13 @@ class Posted:
 class Taken:
     """What a look into an inbox found: a message, or None and after how many seconds one is handed out again, if any.
 
-    `is_gone`: the agent was deleted.
+    `is_gone`: the agent was deleted. `was_there`: the message that was acknowledged before was still there.
     """
 
     message: Message | None = None
     again_in_s: float | None = None
     is_gone: bool = False
+    was_there: bool | None = None
 
 
 class Inbox:
@@ -99,10 +100,12 @@ class Inbox:
         given = (VISIBILITY_S * 1000, _LOOKED_AT_S, _INBOX_LIFE_S)
         take: Command = ("EVAL", TAKE, len(script_keys), *script_keys, *given)
         before = () if acknowledged is None else (_removal(agent_id, acknowledged),)
-        *_, (message_id, event, again_in_ms) = self._connections.send(*before, take)
+        *removed, (message_id, event, again_in_ms) = self._connections.send(*before, take)
+        was_there = bool(removed[0]) if removed else None
         if event:
-            return Taken(message=Message(message_id=message_id.decode(), event=load(event)))
-        return Taken(again_in_s=None if again_in_ms < 0 else again_in_ms / 1000, is_gone=message_id == b"gone")
+            return Taken(message=Message(message_id=message_id.decode(), event=load(event)), was_there=was_there)
+        again_in_s = None if again_in_ms < 0 else again_in_ms / 1000
+        return Taken(again_in_s=again_in_s, is_gone=message_id == b"gone", was_there=was_there)
 
     def waiting(self, agent_id: str, most: int) -> list[Message]:
         """Return the next messages that nobody has taken, so many at most. They stay where they are."""

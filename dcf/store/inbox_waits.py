@@ -115,6 +115,14 @@ Judge: TypeAlias = Callable[[Sequence[Message]], Sequence[bool]]
 """Function that says of each message whether it is wanted."""
 
 
+Heard: TypeAlias = Callable[[bool], None]
+"""Function that is told whether the message that was acknowledged was still there."""
+
+
+def _nobody(_: bool) -> None:
+    """Tell nobody."""
+
+
 def _any_message(messages: Sequence[Message]) -> Sequence[bool]:
     return [True] * len(messages)
 
@@ -140,10 +148,11 @@ class InboxReader:
         *,
         acknowledged: str | None = None,
         are_wanted: Judge = _any_message,
+        heard: Heard = _nobody,
     ) -> Message | None:
         """Return the next event not handed out, or handed out too long ago; None after `timeout_s` seconds.
 
-        Acknowledge a message first. Events that are not wanted are acknowledged and dropped; if there are many, this
+        Acknowledge a message first, and tell `heard` of it. Events that are not wanted are acknowledged and dropped; if there are many, this
         ends before it found one, and the next call goes on. Raise AgentUnknown if the agent was deleted.
         """
         until = time.monotonic() + timeout_s
@@ -151,9 +160,9 @@ class InboxReader:
         queue.waiters[waiter] = None
         try:
             while True:
-                look = partial(self._look, agent_id, waiter, acknowledged, are_wanted)
+                look = partial(self._look, agent_id, waiter, acknowledged, are_wanted, heard)
                 again_in_s = await anyio.to_thread.run_sync(look, limiter=self._threads)
-                acknowledged = None
+                acknowledged, heard = None, _nobody
                 if waiter.taken is not None:
                     return waiter.receive()
                 if again_in_s is not None:
@@ -174,10 +183,16 @@ class InboxReader:
         """Close the connection, before the event loop that it belongs to ends."""
         await self._news.close()
 
-    def _look(self, agent_id: str, waiter: _Waiter, acknowledged: str | None, are_wanted: Judge) -> float | None:
+    def _look(
+        self, agent_id: str, waiter: _Waiter, acknowledged: str | None, are_wanted: Judge, heard: Heard
+    ) -> float | None:
         """Take the next wanted event for a waiter. Return after how many seconds to look again, if that is known."""
+        is_asked = acknowledged is not None
         for _ in range(_TAKEN_IN_VAIN):
             found = self._inbox.take(agent_id, acknowledged)
+            if is_asked and found.was_there is not None:
+                heard(found.was_there)
+                is_asked = False  # what follows are acknowledgements of unwanted events
             if found.is_gone:
                 raise AgentUnknown(f"Agent '{agent_id}' was deleted.", "Stop: there is nothing more for you to do.")
             if found.message is None:

@@ -47,7 +47,7 @@ class MyAssignment(Answer):
     agent_id: str | None = None
     workflow_id: str | None = None
     run_status: RunStatus | None = None
-    next: list[dict[str, Any]] = Field(default_factory=list)
+    next: list[dict[str, Any]] | None = Field(default_factory=list)
     candidates: list[str] = Field(default_factory=list)
     loaded_skills: list[dict[str, Any]] = Field(default_factory=list)
     tools: list[dict[str, Any]] = Field(default_factory=list)

@@ -38,7 +38,7 @@ class SendTaskSuccess(Arguments):
 
 
 class TaskAnswered(Answer):
-    """How the state and its run stand now. `repeated`: the first answer to the same call; `next`: what to do."""
+    """How the state and its run stand now. `repeated`: the first answer to the same call; `hint`: what to do."""
 
     workflow_id: str | None = None
     state: str | None = None
@@ -46,7 +46,6 @@ class TaskAnswered(Answer):
     run_status: str | None = None
     next_states: list[str] = Field(default_factory=list)
     repeated: bool | None = None
-    next: str | None = None
 
 
 @tool(

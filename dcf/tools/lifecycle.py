@@ -34,7 +34,7 @@ class _OnRun(Arguments):
 
 
 class RunOperated(Answer):
-    """What was done. `repeated`: this request was applied before, and this is its first answer; `next` says what to do.
+    """What was done. `repeated`: this request was applied before, and this is its first answer; `hint` says what to do.
 
     `announced` counts the states whose agents are told.
     """
@@ -44,7 +44,6 @@ class RunOperated(Answer):
     paused_at: str | None = None
     announced: int | None = None
     repeated: bool | None = None
-    next: str | None = None
 
 
 class CancelRun(_OnRun):

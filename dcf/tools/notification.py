@@ -1,4 +1,4 @@
-"""Tools that notify agents, and the long poll for notifications. They only parse, call, and format the answer."""
+"""Tools that notify agents. They only parse, call, and format the answer."""
 
 from collections.abc import Mapping
 from typing import Any, Final, Literal
@@ -13,12 +13,11 @@ from dcf.ports import Undelivered
 from dcf.runs.standing import StateView
 from dcf.runs.telling import Target
 from dcf.tools.callers import current_caller, require, require_part, require_planner
-from dcf.tools.registry import AgentId, Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
+from dcf.tools.registry import Answer, Arguments, JsonArray, StateName, WorkflowId, read_names, refused, tool
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 
 MAX_PAYLOAD = 4 * 1024
-_STREAM_ID_LIMIT = 2**64
 
 _OWED: Final = "Nothing is to be done: what is owed is delivered by itself."
 _HINTS: Final[Mapping[Undelivered | None, str]] = {
@@ -169,57 +168,6 @@ def notify_if_ready(app: Application, args: NotifyIfReady) -> ReadyNotified:
             "run_id": target.delivery.run_id,
         }
     )
-
-
-class AwaitWorkflowEvent(Arguments):
-    """Wait for your next piece of work: returns the next event for your agent id, or status 'timeout'.
-
-    After a timeout call again. Pass the message_id of the event you have handled as ack_message_id; an event that is
-    not acknowledged comes again as long as it is true. An event is a hint: acquire_state_lease decides.
-    """
-
-    agent_id: AgentId
-    timeout_s: float = Field(default=20, ge=0, le=50, description="Longest wait in seconds (0 to 50).")
-    ack_message_id: str | None = Field(
-        default=None,
-        pattern=r"^[0-9]{1,20}-[0-9]{1,20}$",
-        description="The message_id of the event you have dealt with.",
-    )
-
-
-class WorkflowEvent(Answer):
-    """The event, or a timeout."""
-
-    agent_id: str | None = None
-    message_id: str | None = None
-    event: dict[str, Any] | None = None
-
-
-@tool(
-    toolset="notification",
-    scope=Scope.WORK,
-    profiles=("worker", "planner"),
-    arguments=AwaitWorkflowEvent,
-    answer=WorkflowEvent,
-    idempotent=False,
-)
-async def await_workflow_event(app: Application, args: AwaitWorkflowEvent) -> WorkflowEvent:
-    """Wait on an agent's inbox (long poll); drop events whose state was completed or taken, or whose run is over."""
-    message = await app.reader.next(
-        args.agent_id,
-        args.timeout_s,
-        acknowledged=None if args.ack_message_id is None else _message_id(args.ack_message_id),
-        are_wanted=lambda messages: app.notifications.are_current([found.event for found in messages]),
-    )
-    if message is None:
-        return WorkflowEvent(status="timeout", agent_id=args.agent_id, hint="Call again to keep waiting.")
-    return WorkflowEvent(status="event", agent_id=args.agent_id, message_id=message.message_id, event=message.event)
-
-
-def _message_id(text: str) -> str:
-    if any(int(part) >= _STREAM_ID_LIMIT for part in text.split("-")):
-        raise InvalidArgument("ack_message_id is not a message_id.", "Send the message_id of an event you received.")
-    return text
 
 
 def _payload(value: Json) -> Json:

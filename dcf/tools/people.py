@@ -117,7 +117,6 @@ class HumanTaskAnswered(Answer):
     choice: str | None = None
     answered_by: str | None = None
     repeated: bool | None = None
-    next: str | None = None
 
 
 @tool(

@@ -12,6 +12,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     agents,
     assignment,
     authoring,
+    awaiting,
     callbacks,
     catalog,
     completion,

@@ -87,7 +87,8 @@ class Arguments(BaseModel):
 class Answer(BaseModel):
     """Base of every tool's answer: the seed's pattern B, with a stable code and what to do next.
 
-    `code` is `ok`, or says why not; then `error` begins with it and `status` is null.
+    `code` is `ok`, or says why not; then `error` begins with it and `status` is null. `next` are the calls to make
+    now, in order (`workforce/steps.py`): ready to be sent, but for what stands in angle brackets.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -97,11 +98,12 @@ class Answer(BaseModel):
     code: str = "ok"
     hint: str | None = None
     retry_after_s: float | None = None
+    next: list[dict[str, Any]] | None = None
 
     def payload(self) -> dict[str, Json]:
         """Return the answer as JSON: the seed contract's fields always, dcf's own additions only when they are set."""
         found = self.model_dump(mode="json")
-        for name in ("hint", "retry_after_s"):
+        for name in ("hint", "retry_after_s", "next"):
             if found[name] is None:
                 del found[name]
         return found
@@ -192,7 +194,7 @@ def _speaker(arguments: type[Arguments]) -> str | None:
 
 
 def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswer:
-    """Return the answer to a well-formed request that is refused."""
+    """Return the answer to a well-formed request that is refused; `next` may be among what it echoes."""
     return answer(
         error=printable(f"{refusal.code}: {refusal.message}"),
         code=refusal.code,

@@ -30,7 +30,6 @@ class RunDeleted(Answer):
 
     workflow_id: str | None = None
     existed: bool | None = None
-    next: str | None = None
 
 
 @tool(
@@ -53,7 +52,7 @@ def delete_run(app: Application, args: DeleteRun) -> RunDeleted:
         status="deleted" if answer.existed else "was gone already",
         workflow_id=args.workflow_id,
         existed=answer.existed,
-        next="Nothing is left to do; list_runs shows the other runs.",
+        hint="Nothing is left to do; list_runs shows the other runs.",
     )
 
 
@@ -76,7 +75,6 @@ class RunHeld(Answer):
     hold: bool | None = None
     changed: bool | None = None
     repeated: bool | None = None
-    next: str | None = None
 
 
 @tool(

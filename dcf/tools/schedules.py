@@ -77,7 +77,6 @@ class ScheduleShown(Answer):
     schedule: dict[str, Any] | None = None
     existed: bool | None = None
     warnings: list[str] = Field(default_factory=list)
-    next: str | None = None
 
 
 @tool(
@@ -115,7 +114,7 @@ def create_schedule(app: Application, args: CreateSchedule) -> ScheduleShown:
     told, done = shown(made.schedule), f"Schedule '{args.name}' {'exists' if made.existed else 'is created'}."
     warning = open_tasks_warning(list(made.unassigned), _ASSIGN)
     warnings = [] if warning is None else [warning]
-    return ScheduleShown(status=done, schedule=told, existed=made.existed, warnings=warnings, next=_next(told))
+    return ScheduleShown(status=done, schedule=told, existed=made.existed, warnings=warnings, hint=_hint(told))
 
 
 def _definition(app: Application, args: CreateSchedule) -> Definition | None:
@@ -211,14 +210,14 @@ def operate_schedule(app: Application, args: OperateSchedule) -> ScheduleOperate
             schedule=shown(answer.schedule),
             workflow_id=answer.workflow_id,
             existed=answer.created.existed,
-            next="read_workflow_control_plane shows the run; its agents are told by themselves.",
+            hint="read_workflow_control_plane shows the run; its agents are told by themselves.",
         )
     if args.action == "pause":
         found = app.schedules.pause(args.name, reason=args.reason)
     else:
         found = app.schedules.resume(args.name, by, reason=args.reason)
     told = shown(found)
-    return ScheduleOperated(status=f"Schedule '{args.name}' is {found.status}.", schedule=told, next=_next(told))
+    return ScheduleOperated(status=f"Schedule '{args.name}' is {found.status}.", schedule=told, hint=_hint(told))
 
 
 class DeleteSchedule(Arguments):
@@ -232,7 +231,6 @@ class ScheduleDeleted(Answer):
     """The schedule is gone; `existed` is false if it was gone before."""
 
     existed: bool | None = None
-    next: str | None = None
 
 
 @tool(
@@ -252,7 +250,7 @@ def delete_schedule(app: Application, args: DeleteSchedule) -> ScheduleDeleted:
     return ScheduleDeleted(
         status="deleted" if existed else "was gone already",
         existed=existed,
-        next=f"Its runs stay: list_runs with tag 'schedule:{args.name}' shows them.",
+        hint=f"Its runs stay: list_runs with tag 'schedule:{args.name}' shows them.",
     )
 
 
@@ -266,7 +264,7 @@ def _own(app: Application, name: str) -> None:
         )
 
 
-def _next(told: dict[str, Json]) -> str:
+def _hint(told: dict[str, Json]) -> str:
     if told["trouble"] is not None:
         return str(told["trouble"]["hint"])
     if told["status"] == "paused":

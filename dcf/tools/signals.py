@@ -44,7 +44,6 @@ class SignalSent(Answer):
     state_status: str | None = None
     next_states: list[str] = Field(default_factory=list)
     repeated: bool | None = None
-    next: str | None = None
 
 
 @tool(toolset="people", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=SendSignal, answer=SignalSent)

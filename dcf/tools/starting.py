@@ -71,7 +71,6 @@ class RunStarted(Answer):
     definition: dict[str, Any] | None = None
     problems: list[dict[str, str]] = Field(default_factory=list)
     warnings: list[str] = Field(default_factory=list)
-    next: str | None = None
 
 
 @tool(
@@ -108,7 +107,7 @@ def started(answer: Created, definition: Definition, workflow_id: str) -> RunSta
         existed=answer.existed,
         definition={"name": definition.name, "version": definition.version, "sha256": definition.sha256},
         warnings=_warnings(definition, answer.meta),
-        next=_next(status),
+        hint=_hint(status),
     )
 
 
@@ -159,7 +158,7 @@ def _warnings(definition: Definition, meta: Mapping[str, Json]) -> list[str]:
     return [] if warning is None else [warning]
 
 
-def _next(status: RunStatus) -> str:
+def _hint(status: RunStatus) -> str:
     if status is RunStatus.RUNNING:
         return "Its agents are told by themselves; await_workflow_event tells its planner when it is over."
     return f"It is {status.value} already: read_workflow_control_plane shows its output."
@@ -239,7 +238,6 @@ class RunRetried(Answer):
     retried: int | None = None
     states: list[str] = Field(default_factory=list)
     repeated: bool | None = None
-    next: str | None = None
 
 
 @tool(toolset="operations", scope=Scope.PLAN, profiles=("planner", "operator"), arguments=RetryRun, answer=RunRetried)

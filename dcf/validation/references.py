@@ -29,7 +29,8 @@ def check_references(machine: Json, imported: Imported) -> References:
         binding = task.get("AgentBinding")
         if isinstance(binding, dict):
             _check_agents(f"{path}/AgentBinding", binding, imported, references)
-            _check_skills(f"{path}/AgentBinding", name, binding, imported, references)
+            _check_skills(f"{path}/AgentBinding/skills", name, binding.get("skills"), imported, references)
+        _check_skills(f"{path}/Skills", name, task.get("Skills"), imported, references)
     return references
 
 
@@ -101,19 +102,20 @@ def _unresolved(
     references.problems.append(found("references", path, code, message, hint))
 
 
-def _check_skills(
-    path: str, state: str, binding: Mapping[str, Json], imported: Imported, references: References
-) -> None:
-    skills = binding.get("skills")
+def _check_skills(path: str, state: str, skills: Json, imported: Imported, references: References) -> None:
+    mapped = references.state_skill_map.get(state, [])
     for at, skill in enumerate(skills if isinstance(skills, list) else ()):
         if not isinstance(skill, str):
             continue
         manifest = look_up(imported.skills, skill)
         if manifest is not None:
-            references.state_skill_map.setdefault(state, []).append({"skill": skill, "manifestId": manifest})
+            entry = {"skill": skill, "manifestId": manifest}
+            if entry not in mapped:
+                mapped = references.state_skill_map.setdefault(state, [])
+                mapped.append(entry)
             continue
         if skill not in references.unresolved_skill_ids:
             references.unresolved_skill_ids.append(skill)
         message = f"The skill '{clip(skill)}' is in no file of skill_imports."
         hint = "Import its manifest, or correct the id; skill://name@version is usual."
-        references.problems.append(found("references", f"{path}/skills/{at}", "unresolved_skill", message, hint))
+        references.problems.append(found("references", f"{path}/{at}", "unresolved_skill", message, hint))

@@ -117,6 +117,11 @@ class Desk:
             run = runs[0] if runs else Assignments(workflow_id=workflow_id, status="")
         return self._in_run(agent_id, run, state)
 
+    def skills_for(self, agent_id: str, definition: Definition, path: str) -> tuple[SkillAtHand, ...]:
+        """Return the skills of a state, and which of them the agent has loaded."""
+        loaded = tuple(self._equipment.loaded(agent_id))
+        return self._skills(definition.document, definition.skills, (path,), loaded)[path]
+
     def _live_runs(self, agent_id: str) -> list[Assignments]:
         near = self._assignments.read(self._assignments.runs_of(agent_id))
         found = _live(near, agent_id)

@@ -3,7 +3,7 @@
 Values in angle brackets are to be filled in by the agent.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,6 +35,24 @@ def wait_for_event(agent_id: str) -> Step:
         arguments={"agent_id": agent_id},
         why="There is nothing to do now; an event will say when there is.",
     )
+
+
+def to_complete(work: Mapping[str, Json], agent_id: str | None) -> Step:
+    """Return the step that writes the result of work and takes the next piece with it."""
+    arguments: dict[str, Json] = {name: work[name] for name in ("workflow_id", "state", "lease_token")}
+    arguments |= {"new_status": "succeeded", "output_json": RESULT, "claim_next": True}
+    until = f" Renew (renew_state_lease) before {work['lease_expires_at']}." if "lease_expires_at" in work else ""
+    why = f"When the work is done; if you cannot do it: new_status failed, error_name and error_message.{until}"
+    return Step(
+        tool="update_workflow_control_plane",
+        arguments=arguments | ({} if agent_id is None else {"owner_agent_id": agent_id}),
+        why=why,
+    )
+
+
+def load_skills(workflow_id: str, state: str, agent_id: str, missing: Sequence[str]) -> list[Step]:
+    """Return the steps that load these skills for a state."""
+    return _load({"workflow_id": workflow_id, "state": state}, agent_id, missing)
 
 
 def steps_for(

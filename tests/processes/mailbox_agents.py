@@ -77,7 +77,7 @@ class Hands:
         """What arrives in an inbox; an event is acknowledged when the next one is asked for."""
         handled: str | None = None
         while (waiting := goes_on()) or handled is not None:
-            wish = {"timeout_s": WAIT_S if waiting else 0, "ack_message_id": handled}
+            wish = {"timeout_s": WAIT_S if waiting else 0, "ack_message_id": handled, "lease": False}
             found = self.use("await_workflow_event", agent_id=agent_id, **wish)
             handled = found.get("message_id")
             if handled is not None:

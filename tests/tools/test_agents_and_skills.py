@@ -96,7 +96,7 @@ async def test_an_agent_that_was_deleted_by_hand_is_made_again_and_told(
     again = await tools.ok("create_worker_agents", workflow_id=run_id)
     assert [one["state"] for one in again["created"]] == ["A"]
     site.clock.pulse()
-    woken = await tools.ok("await_workflow_event", agent_id=again["agents_map"]["A"], timeout_s=5)
+    woken = await tools.ok("await_workflow_event", lease=False, agent_id=again["agents_map"]["A"], timeout_s=5)
     assert (woken["event"]["workflow_id"], woken["event"]["target_state"]) == (run_id, "A")
 
 
@@ -104,7 +104,7 @@ async def test_agents_are_not_told_before_their_run_is_started(site: Application
     crew = await staffed(tools, run_id)
     site.clock.pulse()
     agent = crew["agents_map"]["A"]
-    assert (await tools.ok("await_workflow_event", agent_id=agent, timeout_s=0))["event"] is None
+    assert (await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=0))["event"] is None
 
 
 async def test_a_planner_and_two_agents_carry_out_a_run_with_what_the_tools_tell_them(
@@ -117,7 +117,7 @@ async def test_a_planner_and_two_agents_carry_out_a_run_with_what_the_tools_tell
     crew = await staffed(tools, run_id)
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
     for state, agent in crew["agents_map"].items():
-        woken = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=5)
+        woken = await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=5)
         assert woken["event"]["target_state"] == state
         mine = await tools.ok("get_my_assignment", agent_id=agent)
         assert (mine["workflow_id"], [one["state"] for one in mine["states"]]) == (run_id, [state])
@@ -365,7 +365,7 @@ async def test_an_agent_is_found_by_name_and_deleted_by_it(tools: Tools, run_id:
 
 async def test_an_agent_that_was_not_made_for_a_run_is_not_deleted(tools: Tools, run_id: str) -> None:
     """D-103: any agent could delete any other."""
-    await tools.ok("await_workflow_event", agent_id=f"py-{run_id}", timeout_s=0)
+    await tools.ok("await_workflow_event", lease=False, agent_id=f"py-{run_id}", timeout_s=0)
     await tools.refused("forbidden", "delete_agent", agent_id=f"py-{run_id}")
     for arguments in ({}, {"agent_id": "a", "agent_name": "b"}):
         await tools.refused("invalid_argument", "delete_agent", **arguments)
@@ -507,7 +507,7 @@ async def test_the_shipped_workflows_can_be_staffed_and_their_skills_loaded_as_t
 async def test_an_agent_that_was_deleted_is_told_so_instead_of_waiting(tools: Tools, run_id: str) -> None:
     agent = (await staffed(tools, run_id))["agents_map"]["A"]
     await tools.ok("finalize_workflow", workflow_id=run_id)
-    answer = await tools.call("await_workflow_event", agent_id=agent, timeout_s=0)
+    answer = await tools.call("await_workflow_event", lease=False, agent_id=agent, timeout_s=0)
     assert answer.code == "unknown_agent"
     answer = await tools.call("load_skill", skill_json="skill://check.order@1.0.0", agent_id=agent)
     assert answer.code == "unknown_agent"

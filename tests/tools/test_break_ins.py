@@ -118,9 +118,9 @@ async def test_one_agent_neither_reads_nor_acknowledges_the_events_of_another(al
     for more in ({}, {"ack_message_id": "1-1"}):
         await _refused(alone, A, "await_workflow_event", "forbidden", agent_id="agent-b", timeout_s=0, **more)
     foreign = alone.inbox.put("agent-b", f"{run}:A:1:nudge", {"workflow_id": run, "target_state": "A"}).message_id
-    own = await _ok(alone, B, "await_workflow_event", agent_id="agent-b", timeout_s=0)
+    own = await _ok(alone, B, "await_workflow_event", lease=False, agent_id="agent-b", timeout_s=0)
     assert own["message_id"] == foreign
-    await _ok(alone, A, "await_workflow_event", agent_id="agent-a", timeout_s=0, ack_message_id=foreign)
+    await _ok(alone, A, "await_workflow_event", lease=False, agent_id="agent-a", timeout_s=0, ack_message_id=foreign)
     assert alone.inbox.acknowledge("agent-b", foreign), "it is still there"
 
 
@@ -135,9 +135,9 @@ async def test_who_has_no_part_in_a_run_puts_no_words_into_its_events(alone: App
     await _refused(alone, RIVAL, "notify_if_ready", "forbidden", workflow_id=run, state="B")
     told = await _ok(alone, B, "notify_next_worker_agent", **telling | {"payload_json": {"from": "b"}})
     assert told["targets"][0]["sent"]
-    event = await _ok(alone, A, "await_workflow_event", agent_id="agent-a", timeout_s=0)
+    event = await _ok(alone, A, "await_workflow_event", lease=False, agent_id="agent-a", timeout_s=0)
     while event["event"]["workflow_id"] != run:
-        event = await _ok(alone, A, "await_workflow_event", agent_id="agent-a", timeout_s=0)
+        event = await _ok(alone, A, "await_workflow_event", lease=False, agent_id="agent-a", timeout_s=0)
     assert event["event"]["payload"] == {"from": "b"}
 
 

@@ -66,7 +66,7 @@ def test_a_call_outlives_the_server_it_was_made_to(replica: Replica, run_id: str
         tools.call("create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id=run_id)
         waiting = threading.Thread(
             target=lambda: answers.append(
-                str(tools.call("await_workflow_event", agent_id=f"agent-{run_id}", timeout_s=1)["status"])
+                str(tools.call("await_workflow_event", lease=False, agent_id=f"agent-{run_id}", timeout_s=1)["status"])
             )
         )
         first.close()
@@ -90,7 +90,9 @@ def test_a_call_that_waits_is_repeated_when_its_server_goes(replica: Replica, ru
         arguments = {"workflow_json": ONE_TASK, "workflow_id": run_id, "agents_map_json": {"A": agent}}
         tools.call("create_workflow_control_plane", **arguments)
         waiting = threading.Thread(
-            target=lambda: answers.append(tools.call("await_workflow_event", agent_id=agent, timeout_s=20)["event"])
+            target=lambda: answers.append(
+                tools.call("await_workflow_event", lease=False, agent_id=agent, timeout_s=20)["event"]
+            )
         )
         waiting.start()
         first.close()

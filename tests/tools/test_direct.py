@@ -83,7 +83,7 @@ def test_an_agent_waits_here_and_is_woken_from_another_thread(direct: DirectTool
         "create_workflow_control_plane", workflow_json=ONE_TASK, workflow_id=run_id, agents_map_json={"A": agent}
     )
     with ThreadPoolExecutor(1) as threads:
-        waiting = threads.submit(direct.call, "await_workflow_event", agent_id=agent, timeout_s=20)
+        waiting = threads.submit(direct.call, "await_workflow_event", lease=False, agent_id=agent, timeout_s=20)
         direct.call("notify_next_worker_agent", workflow_id=run_id)
         found = waiting.result(20)
     assert (found["status"], found["event"]["workflow_id"]) == ("event", run_id)
@@ -113,7 +113,7 @@ def test_closing_ends_what_waits_and_refuses_what_comes_later(replica: Replica, 
 
     def wait(tools: DirectTools) -> None:
         began.set()
-        ended.append(failure(tools, "await_workflow_event", agent_id=f"agent-{run_id}", timeout_s=50)[0])
+        ended.append(failure(tools, "await_workflow_event", lease=False, agent_id=f"agent-{run_id}", timeout_s=50)[0])
 
     with control_plane_here(replica()) as here:
         tools = DirectTools(here)
@@ -124,4 +124,4 @@ def test_closing_ends_what_waits_and_refuses_what_comes_later(replica: Replica, 
     thread.join(20)
     assert ended == ["closed"]
     assert failure(tools, "read_workflow_control_plane", workflow_id=run_id)[0] == "closed"
-    assert failure(tools, "await_workflow_event", agent_id="me", timeout_s=0)[0] == "closed"
+    assert failure(tools, "await_workflow_event", lease=False, agent_id="me", timeout_s=0)[0] == "closed"

@@ -8,9 +8,12 @@ from mcp.client import Client
 
 from dcf.application import Application
 from dcf.core.access import Scope
+from dcf.core.model import RunStatus
+from dcf.core.refusals import run_over
 from dcf.errors import PlatformUnavailable
-from dcf.tools.registry import TOOLS, Answer, Arguments, tool
+from dcf.tools.registry import TOOLS, Answer, Arguments, refused, tool
 from dcf.tools.server import build_server
+from dcf.workforce.steps import Step
 from tests.tools.calls import Tools
 
 pytestmark = pytest.mark.anyio
@@ -71,3 +74,11 @@ async def test_a_platform_that_is_down_is_said_to_be_and_when_to_try_again(appli
         del TOOLS["down_tool"]
     assert answer["retry_after_s"] == 7
     assert answer.broken
+
+
+def test_the_next_calls_stand_in_an_answer_only_where_there_are_any() -> None:
+    step = Step(tool="await_workflow_event", arguments={"agent_id": "a"}, why="There is nothing to do now.").as_json()
+    refusal = run_over(RunStatus.CANCELLED)
+    assert Answer(status="done", next=[step]).payload()["next"] == [step]
+    assert refused(Answer, refusal, next=[step]).payload()["next"] == [step]
+    assert "next" not in Answer(status="done").payload() | refused(Answer, refusal).payload()

@@ -33,7 +33,7 @@ async def _create(application: Application, caller: Caller, run: str, agent: str
 
 
 async def _heard(application: Application, agent: str, **more: Any) -> Answer:
-    return await ask(application, READER, "await_workflow_event", agent_id=agent, timeout_s=0, **more)
+    return await ask(application, READER, "await_workflow_event", lease=False, agent_id=agent, timeout_s=0, **more)
 
 
 async def test_waking_an_agent_773_times_at_once_leaves_one_event(

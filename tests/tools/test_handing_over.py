@@ -20,7 +20,7 @@ async def completed(tools: Tools, run_id: str, **more: object) -> Answer:
 
 async def test_the_next_agent_is_woken_by_the_completion_alone(tools: Tools, run_id: str) -> None:
     await completed(tools, run_id)
-    event = (await tools.ok("await_workflow_event", agent_id=f"next-{run_id}", **WAIT))["event"]
+    event = (await tools.ok("await_workflow_event", lease=False, agent_id=f"next-{run_id}", **WAIT))["event"]
     assert (event["target_state"], event["source_state"], event["reason"]) == ("B", "A", "upstream_done")
 
 
@@ -30,27 +30,27 @@ async def test_the_planner_is_told_of_the_end_by_the_last_completion(tools: Tool
     token = await lease_on(tools, run_id)
     done = {"workflow_id": run_id, "state": "A", "lease_token": token, "new_status": "succeeded"}
     await tools.ok("update_workflow_control_plane", **done)
-    event = (await tools.ok("await_workflow_event", agent_id=f"planner-{run_id}", **WAIT))["event"]
+    event = (await tools.ok("await_workflow_event", lease=False, agent_id=f"planner-{run_id}", **WAIT))["event"]
     assert (event["type"], event["status"]) == ("run_finished", "succeeded")
 
 
 async def test_telling_the_next_agent_again_adds_nothing(tools: Tools, run_id: str) -> None:
     await completed(tools, run_id)
-    first = await tools.ok("await_workflow_event", agent_id=f"next-{run_id}", **WAIT)
+    first = await tools.ok("await_workflow_event", lease=False, agent_id=f"next-{run_id}", **WAIT)
     await tools.ok("notify_next_worker_agent", workflow_id=run_id, source_state="A")
     again = await tools.ok(
-        "await_workflow_event", agent_id=f"next-{run_id}", timeout_s=0, ack_message_id=first["message_id"]
+        "await_workflow_event", lease=False, agent_id=f"next-{run_id}", timeout_s=0, ack_message_id=first["message_id"]
     )
     assert again["event"] is None
 
 
 async def test_a_payload_that_comes_after_the_event_is_brought_by_another_event(tools: Tools, run_id: str) -> None:
     await completed(tools, run_id)
-    first = await tools.ok("await_workflow_event", agent_id=f"next-{run_id}", **WAIT)
+    first = await tools.ok("await_workflow_event", lease=False, agent_id=f"next-{run_id}", **WAIT)
     payload = {"look": "at this"}
     for _ in range(2):
         await tools.ok("notify_next_worker_agent", workflow_id=run_id, source_state="A", payload_json=payload)
     second = await tools.ok(
-        "await_workflow_event", agent_id=f"next-{run_id}", ack_message_id=first["message_id"], **WAIT
+        "await_workflow_event", lease=False, agent_id=f"next-{run_id}", ack_message_id=first["message_id"], **WAIT
     )
     assert (second["event"]["target_state"], second["event"]["payload"]) == ("B", payload)

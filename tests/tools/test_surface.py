@@ -47,7 +47,7 @@ def test_the_reference_page_has_every_tool_with_scope_and_parameters() -> None:
 
 
 def test_what_the_reference_page_says_of_all_answers_and_calls_is_so() -> None:
-    assert set(Answer.model_fields) == {"status", "error", "code", "hint", "retry_after_s"}
+    assert set(Answer.model_fields) == {"status", "error", "code", "hint", "retry_after_s", "next"}
     for spec in TOOLS.values():
         assert issubclass(spec.answer, Answer)
         assert not spec.arguments.model_fields["redis_url"].is_required()

@@ -17,7 +17,7 @@ SECOND = 1.0
 
 @pytest.mark.parametrize("timeout_s", [0, 0.0001, 0.05])
 async def test_nothing_to_do_is_a_timeout_and_no_error(tools: Tools, run_id: str, timeout_s: float) -> None:
-    answer = await tools.ok("await_workflow_event", agent_id=f"idle-{run_id}", timeout_s=timeout_s)
+    answer = await tools.ok("await_workflow_event", lease=False, agent_id=f"idle-{run_id}", timeout_s=timeout_s)
     assert (answer["status"], answer["event"], answer["message_id"]) == ("timeout", None, None)
     assert "again" in answer.hint
 
@@ -28,7 +28,7 @@ async def test_a_waiting_agent_is_woken_at_once(tools: Tools, run_id: str) -> No
     answers: list[Answer] = []
 
     async def wait() -> None:
-        answers.append(await tools.ok("await_workflow_event", agent_id=agent, timeout_s=30))
+        answers.append(await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=30))
 
     started = time.monotonic()
     async with anyio.create_task_group() as tasks:
@@ -45,18 +45,22 @@ async def test_an_acknowledged_event_does_not_come_again(tools: Tools, run_id: s
     agent = f"agent-{run_id}"
     await new_run(tools, run_id, agents_map_json={"A": agent})
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
-    first = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=1)
+    first = await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=1)
     await tools.ok("notify_if_ready", workflow_id=run_id, state="A", reason="again")
-    second = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=1, ack_message_id=first["message_id"])
+    second = await tools.ok(
+        "await_workflow_event", lease=False, agent_id=agent, timeout_s=1, ack_message_id=first["message_id"]
+    )
     assert second["message_id"] != first["message_id"]
     assert second["event"]["reason"] == "again"
-    last = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=0, ack_message_id=second["message_id"])
+    last = await tools.ok(
+        "await_workflow_event", lease=False, agent_id=agent, timeout_s=0, ack_message_id=second["message_id"]
+    )
     assert last["status"] == "timeout"
     assert raw_redis.xlen(f"cp:idx:inbox:{agent}") == 0
 
 
 async def heard(tools: Tools, agent: str) -> str | None:
-    answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=0)
+    answer = await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=0)
     return None if answer["event"] is None else str(answer["event"]["reason"])
 
 
@@ -108,7 +112,9 @@ async def test_an_event_whose_answer_was_lost_is_handed_out_again_soon(
 
 @pytest.mark.parametrize("wrong", ["99999999999999999999-0", "0-99999999999999999999"])
 async def test_an_acknowledgement_of_no_possible_message_is_refused(tools: Tools, wrong: str) -> None:
-    answer = await tools.refused("invalid_argument", "await_workflow_event", agent_id="a", ack_message_id=wrong)
+    answer = await tools.refused(
+        "invalid_argument", "await_workflow_event", lease=False, agent_id="a", ack_message_id=wrong
+    )
     assert "ack_message_id" in answer.error
 
 
@@ -117,7 +123,7 @@ async def test_sixty_waiting_agents_do_not_hold_up_other_tools(tools: Tools, run
     answers: list[Answer] = []
 
     async def wait(agent: str) -> None:
-        answers.append(await tools.ok("await_workflow_event", agent_id=agent, timeout_s=30))
+        answers.append(await tools.ok("await_workflow_event", lease=False, agent_id=agent, timeout_s=30))
 
     async with anyio.create_task_group() as tasks:
         for agent in agents:

@@ -1,0 +1,164 @@
+"""Parses and checks what a Task tells its worker: Instructions, OutputSchema, Errors and Skills.
+
+Expressions in Instructions are compiled here and evaluated only when a worker is shown them, so they may read nothing
+but the worker's input: no variables, no context, no time and no random numbers.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from dcf.asl.answer_schema import flaw_of_schema
+from dcf.asl.briefs import Instructions, TaskBrief
+from dcf.asl.failure_syntax import ALL
+from dcf.asl.fields import DefinitionFields, kind
+from dcf.asl.jsonata import Compiled, Query, compile_expression
+from dcf.asl.jsonata_text import called_names, refusals, without_literals
+from dcf.asl.query_templates import CLOSING, OPENING
+from dcf.asl.resources import Resource
+from dcf.values.json_text import Json
+from dcf.values.names import escaped, hidden_in
+from dcf.values.records import replace
+from dcf.values.text_pieces import clip
+
+FIELDS: Final = frozenset({"Instructions", "OutputSchema", "Errors", "Skills"})
+
+MAX_INSTRUCTIONS: Final = 16_000
+MAX_EXPRESSIONS: Final = 50
+MAX_STEPS: Final = 100_000
+"""Limit of steps for one expression of Instructions; fifty of them take no longer than one of a state's fields may."""
+
+_MOST_NAMES: Final = 100
+_LONGEST_NAME: Final = 200
+_CHECKED: Final = frozenset({"work", "callback", "human"})
+_CHANGING: Final = frozenset({"now", "millis", "random", "uuid", "shuffle"})
+_PIECE: Final = re.compile(r"\{%(.*?)%\}", re.DOTALL)
+
+
+def read_brief(fields: DefinitionFields, served_by: Resource) -> TaskBrief | None:
+    """Read the fields of a Task; None if it has none of them."""
+    if FIELDS.isdisjoint(fields.document):
+        return None
+    _refuse_unread(fields, served_by)
+    return TaskBrief(
+        instructions=_instructions(fields),
+        schema=_schema(fields),
+        errors=_names(fields, "Errors"),
+        skills=_names(fields, "Skills"),
+    )
+
+
+def _refuse_unread(fields: DefinitionFields, served_by: Resource) -> None:
+    """Report fields that nothing would read: there is no worker, or what ends the Task cannot be asked to mend it."""
+    for name in sorted(FIELDS.intersection(fields.document)):
+        for_worker = name in ("Instructions", "Skills")
+        if served_by.is_worked if for_worker else served_by.kind in _CHECKED:
+            continue
+        who = "no agent works on it" if for_worker else "nobody could be asked to mend what it brings"
+        message = f"{name} has no place in a Task with the Resource '{clip(str(fields.document['Resource']))}': {who}."
+        fields.note(name, "conflicting_fields", message, "Remove the field.")
+
+
+def _instructions(fields: DefinitionFields) -> Instructions | None:
+    text = fields.text("Instructions")
+    if text is None:
+        return None
+    if not text.strip() or len(text) > MAX_INSTRUCTIONS:
+        message = f"Instructions has {len(text)} characters; it may have 1 to {MAX_INSTRUCTIONS}."
+        fields.note("Instructions", "invalid_value", message, "Shorten it; give what is long in the Task's input.")
+        return None
+    return Instructions(text=text, pieces=tuple(_pieces(fields, text)))
+
+
+def _pieces(fields: DefinitionFields, text: str) -> Iterator[str | Query]:
+    """Yield the texts and the expressions in order, and report the expressions that are none."""
+    before, count = 0, 0
+    for found in _PIECE.finditer(text):
+        yield from _plain(fields, text[before : found.start()])
+        before, count = found.end(), count + 1
+        query = _expression(fields, found[1].strip())
+        if query is not None:
+            yield query
+    yield from _plain(fields, text[before:])
+    if count > MAX_EXPRESSIONS:
+        message = f"Instructions has {count} expressions; it may have {MAX_EXPRESSIONS}."
+        fields.note("Instructions", "invalid_value", message, "Read fewer values, or an object as one.")
+
+
+def _plain(fields: DefinitionFields, text: str) -> Iterator[str]:
+    for mark, other in ((OPENING, CLOSING), (CLOSING, OPENING)):
+        if mark in text:
+            near = clip(text[max(0, text.index(mark) - 20) :], 60)
+            message = f"Instructions: '{near}' has {mark} without {other}."
+            fields.note("Instructions", "invalid_expression", message, _WRITE)
+    if text:
+        yield text
+
+
+def _expression(fields: DefinitionFields, text: str) -> Query | None:
+    try:
+        compiled = compile_expression(text)
+    except ValueError as error:
+        fields.note("Instructions", "invalid_expression", f"Instructions: '{clip(text)}': {error}.", _WRITE)
+        return None
+    reason = next(_reasons(compiled), None)
+    if reason is not None:
+        fields.note("Instructions", "invalid_expression", f"Instructions: '{clip(text)}': {reason}.", _WRITE)
+    return Query(field="Instructions", compiled=replace(compiled, max_steps=min(compiled.max_steps, MAX_STEPS)))
+
+
+def _reasons(compiled: Compiled) -> Iterator[str]:
+    yield from refusals(compiled.text)
+    if compiled.reads_input:
+        yield "there is no input document: read $states.input"
+    for name in sorted((compiled.states or frozenset()) - {"input"}):
+        yield f"$states.{name} is not available here, only $states.input is"
+    for name in compiled.variables:
+        yield f"the variable ${clip(name)} cannot be read here: pass it on in the Task's input"
+    for name in sorted(called_names(without_literals(compiled.text)) & _CHANGING):
+        yield f"${name} would show something else every time: read it from the Task's input"
+
+
+def _schema(fields: DefinitionFields) -> dict[str, Json] | bool | None:
+    if "OutputSchema" not in fields.document:
+        return None
+    written: Json = fields.document["OutputSchema"]
+    flaw = flaw_of_schema(written)
+    if flaw is not None:
+        message = f"OutputSchema {flaw}."
+        fields.note("OutputSchema", "invalid_schema", message, "Write a JSON Schema (2020-12) of the Task's output.")
+        return None
+    return written if isinstance(written, bool | dict) else None
+
+
+def _names(fields: DefinitionFields, field: str) -> tuple[str, ...]:
+    """Read an array of names, each once."""
+    written: list[Json] = fields.value(field, list, "an array of strings") or []
+    if len(written) > _MOST_NAMES:
+        fields.note(field, "invalid_value", f"{field} has more than {_MOST_NAMES} names.", "Name fewer.")
+        return ()
+    for at, name in enumerate(written):
+        reason = _no_name(field, name)
+        if reason is not None:
+            message = f"{fields.owner}: {field}: {reason}."
+            fields.report(f"/{field}/{at}", "invalid_name", message, _NAME_HINTS[field])
+    return tuple(dict.fromkeys(name for name in written if isinstance(name, str)))
+
+
+def _no_name(field: str, name: Json) -> str | None:
+    if not isinstance(name, str):
+        return f"a name must be a string, not {kind(name)}"
+    hidden = hidden_in(name)
+    if not name.strip() or len(name) > _LONGEST_NAME or hidden is not None:
+        why = "" if hidden is None else f" that can all be seen (it has {hidden})"
+        return f"'{escaped(name)}' is no name: it has 1 to {_LONGEST_NAME} characters{why}"
+    if field == "Errors" and name == ALL:
+        return f"{ALL} stands for all errors, and no Task fails with it"
+    return None
+
+
+_WRITE: Final = "Write an expression such as {% $states.input.order.id %}, which reads the Task's input."
+_NAME_HINTS: Final = {
+    "Errors": 'Name the errors that the worker may fail with, such as ["OutOfStock"].',
+    "Skills": 'Name manifests, such as ["skill://pricing@1.0.0"].',
+}

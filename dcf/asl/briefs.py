@@ -1,0 +1,57 @@
+"""What a Task tells its worker, beside its input: instructions, the schema of its output, the errors it may fail with.
+
+These fields are dcf's own (`Instructions`, `OutputSchema`, `Errors`, `Skills`). They change nothing of how a machine
+runs, and tools for the Amazon States Language may leave them out.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from dcf.asl.jsonata import Query
+from dcf.asl.surroundings import NOWHERE
+from dcf.errors import StateError
+from dcf.values.json_text import Json, dump
+from dcf.values.text_pieces import clip
+
+MAX_SHOWN: Final = 32_000
+"""Most characters of instructions once values stand in the place of their expressions."""
+
+_LONGEST_VALUE: Final = 16_000
+_LONGEST_FAILURE: Final = 300
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Instructions:
+    """A text in which expressions `{% … %}` stand for values of the Task's input.
+
+    `pieces` are the text between the expressions, and the expressions, in order.
+    """
+
+    text: str
+    pieces: tuple[str | Query, ...]
+
+    def shown(self, given: Json) -> str:
+        """Return the text for this input of the worker. An expression that fails is told of in its place."""
+        if self.pieces == (self.text,):
+            return self.text
+        whole = "".join(one if isinstance(one, str) else _value(one, given) for one in self.pieces)
+        return whole if len(whole) <= MAX_SHOWN else f"{clip(whole, MAX_SHOWN)} [cut after {MAX_SHOWN} characters]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskBrief:
+    """The fields of one Task as written. A `schema` of None is none: any output is taken."""
+
+    instructions: Instructions | None = None
+    schema: Mapping[str, Json] | bool | None = None
+    errors: tuple[str, ...] = field(default=())
+    skills: tuple[str, ...] = field(default=())
+
+
+def _value(query: Query, given: Json) -> str:
+    try:
+        found = query.render({"input": given}, NOWHERE)
+    except StateError as error:
+        return f"[cannot be shown: {clip(error.cause or error.error, _LONGEST_FAILURE)}]"
+    return clip(found if isinstance(found, str) else dump(found), _LONGEST_VALUE)
