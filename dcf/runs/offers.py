@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from dcf.core.answers import Leased, Updated
+from dcf.core.briefs import brief_of
 from dcf.core.inspection import is_ready
 from dcf.core.lease import Renew
 from dcf.core.model import Status
@@ -96,8 +97,10 @@ class Offers:
             "attempt": doc.attempts + 1,
             "last_error": doc.last_error,
         }
+        given = snapshot.inputs.get(state)
         shown = {name: value for name, value in work.items() if value is not None}
-        shown |= {"provenance": mark_of_input(path, doc), "input": snapshot.inputs.get(state)}
+        shown |= brief_of(self._plane.run(workflow_id).definition, path, given).as_json()
+        shown |= {"provenance": mark_of_input(path, doc), "input": given}
         return Offer(work=shown, token=token, task_token=handed or token.text, is_handed_on=handed is not None)
 
     def accept(self, agent: Webhook, offer: Offer) -> None:
