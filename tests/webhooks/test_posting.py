@@ -1,20 +1,15 @@
-"""Where dcf posts to: public https addresses and what an operator listed, each looked at when the connection is made."""
+"""Where dcf posts to: public https addresses and what an operator listed, looked at when the connection is made."""
 
 import socket
-import ssl
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
 from dcf.adapters.webhook.posting import Poster
 from dcf.errors import Forbidden, InvalidArgument, PlatformUnavailable
 from tests.support.receivers import Receiver, receiver
-
-LOCAL = ("http://127.0.0.1:0",)
 
 
 def poster(found: Receiver, **more: float) -> Poster:
@@ -134,11 +129,10 @@ def test_a_receiver_that_answers_a_byte_at_a_time_is_given_up() -> None:
             if gone.wait(0.02):
                 break
 
-    with talking(drip) as url, pytest.raises(PlatformUnavailable, match="in time"):
-        try:
+    with talking(drip) as url:
+        with pytest.raises(PlatformUnavailable, match="in time"):
             Poster((url,), total_s=0.3).post(url, {}, b"{}")
-        finally:
-            gone.set()
+        gone.set()
 
 
 def test_a_body_without_end_is_not_read() -> None:
@@ -155,7 +149,10 @@ def test_a_body_without_end_is_not_read() -> None:
 
 @pytest.mark.parametrize("said", [b"", b"SSH-2.0-nothing\r\n", b"HTTP/1.1 abc\r\n\r\n"])
 def test_what_answers_in_no_http_is_unavailable(said: bytes) -> None:
-    with talking(lambda connection: connection.sendall(said)) as url, pytest.raises(PlatformUnavailable, match="no HTTP"):
+    with (
+        talking(lambda connection: connection.sendall(said)) as url,
+        pytest.raises(PlatformUnavailable, match="no HTTP"),
+    ):
         Poster((url,)).post(url, {}, b"{}")
 
 

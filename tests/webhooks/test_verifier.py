@@ -29,7 +29,13 @@ def request(*secrets: str, at: int = NOW) -> dict[str, str]:
 
 def test_a_signed_request_brings_work_a_token_and_where_to_answer() -> None:
     event = verify(request(NEW), BODY, NEW, now=NOW)
-    assert (event.id, event.type, event.agent_id, event.workflow_id, event.state) == ("msg_1", "work", "hook", "run", "A")
+    assert (event.id, event.type, event.agent_id, event.workflow_id, event.state) == (
+        "msg_1",
+        "work",
+        "hook",
+        "run",
+        "A",
+    )
     assert event.work == {"state": "A", "input": {"a": 1}}
     assert event.task_token == "dcf-task-x"
     assert event.answer_at["failure"] == "https://dcf.example/task-tokens/failure"
@@ -66,7 +72,7 @@ def test_a_body_that_was_changed_is_refused() -> None:
 @pytest.mark.parametrize("off", [301, -301])
 def test_a_request_that_is_replayed_later_or_of_the_future_is_refused(off: int) -> None:
     recorded = request(NEW)
-    with pytest.raises(WebhookRefused, match="replay|ago"):
+    with pytest.raises(WebhookRefused, match="seconds ago"):
         verify(recorded, BODY, NEW, now=NOW + off)
     assert verify(recorded, BODY, NEW, now=NOW + off, tolerance_s=400).id == "msg_1"
     fresh = {**recorded, "webhook-timestamp": str(NOW + off)}
@@ -82,6 +88,7 @@ def test_what_is_no_secret_is_said_to_be_none_and_not_shown(secrets: str | list[
 
 
 def test_a_receiver_imports_nothing_but_the_standard_library() -> None:
-    code = "import dcf.webhooks, sys; print([name for name in ('redis', 'mcp', 'pydantic', 'orjson') if name in sys.modules])"
+    heavy = "('redis', 'mcp', 'pydantic', 'orjson')"
+    code = f"import dcf.webhooks, sys; print([name for name in {heavy} if name in sys.modules])"
     told = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert told.stdout.strip() == "[]"
