@@ -32,8 +32,8 @@ def measure_workforce(app: Application, probe: Probe, rounds: int) -> list[Row]:
 
 def _make_crews(app: Application, probe: Probe, existing: int, rounds: int) -> tuple[float, float]:
     """Round trips and seconds for one crew."""
-    for number in range(len(app.platform.find_agents(("bench",))), existing):
-        app.platform.create_agent(AgentWish(name=f"other-{number}", tags=("bench", "role:worker")))
+    for number in range(len(app.platforms.maker(None)[1].find_agents(("bench",))), existing):
+        app.platforms.maker(None)[1].create_agent(AgentWish(name=f"other-{number}", tags=("bench", "role:worker")))
     trips, times = [], []
     for _ in range(rounds):
         wish = _wish(app)
@@ -54,7 +54,7 @@ def _wish(app: Application) -> CrewWish:
 
 
 def _load_again(app: Application, probe: Probe) -> list[Row]:
-    agent = app.platform.create_agent(AgentWish(name="learner"))
+    agent = app.platforms.maker(None)[1].create_agent(AgentWish(name="learner"))
     manifest = app.library.resolve(_SKILL)
     first = probe.spent(lambda: app.equipment.load(agent, manifest))
     again = probe.spent(lambda: app.equipment.load(agent, manifest))

@@ -1,15 +1,16 @@
 """Composition root: builds the objects of one process from its settings, and closes them. Decides nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.adapters.platforms import Platforms
 from dcf.core.vitals import Expected
-from dcf.errors import InvalidArgument
 from dcf.files.tree import FileTree
-from dcf.ports import AgentPlatform, Deliverer
+from dcf.platform_kinds import PlatformParts, default_kind, open_platforms
+from dcf.ports import Deliverer, Platform
 from dcf.runs.activity import Activity
 from dcf.runs.breaker import Breaker, GuardedDeliverer
 from dcf.runs.callbacks import Callbacks
@@ -43,7 +44,6 @@ from dcf.store.agents import AgentRecords
 from dcf.store.audit_trail import AuditTrail
 from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
-from dcf.store.deliveries import SharedDeliveries
 from dcf.store.edits import Edits
 from dcf.store.expiring import Expiring
 from dcf.store.history import History
@@ -58,7 +58,6 @@ from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.server_time import ServerTime
 from dcf.store.vitals import VitalSigns
-from dcf.values.json_text import Json
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import workforce
 from dcf.workforce.crew.closing import Closing
@@ -74,7 +73,7 @@ class Application:
     for something outside of dcf, `callbacks` those by task token, and `task_log` keeps what functions log. `starting`
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
     `run_list` lists them, `exports` explains and exports them, and
-    `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platform`,
+    `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
     `closing` closes a run together with them, `equipment` gives them skills from `library`, and `desk` tells them what
     to do. `documents` and `files` are what tools may change outside runs; the `audit` trail records such changes, and
     `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health`
@@ -95,7 +94,7 @@ class Application:
     runs: RunViews
     run_list: RunList
     retention: Retention
-    platform: AgentPlatform
+    platforms: Platforms
     workers: Workers
     closing: Closing
     equipment: Equipment
@@ -144,11 +143,12 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
     with ExitStack() as resources:
         facts, parts = inspect_server(connections), parts_of_runs(settings, connections)
         plane, inbox, records = parts.plane, Inbox(connections), AgentRecords(connections)
-        platform = resources.enter_context(_open_platform(settings, connections, inbox, records))
-        crew = workforce(settings, platform, connections, parts.plane, parts.views, parts.run_store)
-        breaker = Breaker() if platform.is_remote else None
-        activity = Activity(ActivityRecords(connections), breaker)
-        notifications = _notifications(parts, platform, breaker, Mailbox(inbox, records))
+        mailbox = Mailbox(inbox, records)
+        found = PlatformParts(settings=settings, connections=connections, records=records, mailbox=mailbox)
+        platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
+        crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
+        activity = Activity(ActivityRecords(connections), breakers)
+        notifications = _notifications(parts, platforms, mailbox)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications))
         yield Application(
             settings=settings,
@@ -164,7 +164,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             schedules=parts.schedules,
             runs=parts.views,
             run_list=RunList(Catalog(connections)),
-            platform=platform,
+            platforms=platforms,
             workers=crew.workers,
             closing=Closing(plane, parts.views, crew.workers),
             equipment=crew.equipment,
@@ -176,7 +176,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             retention=parts.retention,
             clock=_clock(parts, deliveries, activity, connections),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
-            health=_health(settings, connections, is_remote=platform.is_remote),
+            health=_health(settings, connections, is_remote=platforms.is_remote),
             activity=activity,
             history=parts.history,
             exports=_exports(settings, parts, connections),
@@ -192,12 +192,9 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         )
 
 
-def _notifications(
-    parts: PartsOfRuns, platform: AgentPlatform, breaker: Breaker | None, people: Deliverer
-) -> Notifications:
-    together, through = platform.deliver_all if isinstance(platform, Mailbox) else None, _guarded(platform, breaker)
-    to_run = parts.children.handle
-    found = Notifications(parts.plane, parts.outbox, parts.told, through, together, people, to_run=to_run)
+def _notifications(parts: PartsOfRuns, platforms: Platforms, people: Deliverer) -> Notifications:
+    to_run, together = parts.children.handle, platforms.deliver_all
+    found = Notifications(parts.plane, parts.outbox, parts.told, platforms, together, people, to_run=to_run)
     parts.retention.before_deletion(found.take_leave)
     return found
 
@@ -227,9 +224,15 @@ def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections) -
     )
 
 
-def _guarded(platform: AgentPlatform, breaker: Breaker | None) -> Deliverer:
-    """Put a circuit breaker before a remote platform, so that deliveries do not wait for one that does not answer."""
-    return platform if breaker is None else GuardedDeliverer(platform, breaker)
+def _guarded(here: Sequence[Platform], parts: PlatformParts) -> tuple[Platforms, dict[str, Breaker]]:
+    """Put a circuit breaker before each remote platform, so that deliveries wait for none that does not answer."""
+    breakers = {one.kind: Breaker() for one in here if one.deliverer.is_remote}
+    guarded = [one if (breaker := breakers.get(one.kind)) is None else _behind(breaker, one) for one in here]
+    return Platforms(guarded, parts.records, default_kind(parts.settings)), breakers
+
+
+def _behind(breaker: Breaker, platform: Platform) -> Platform:
+    return replace(platform, deliverer=GuardedDeliverer(platform.deliverer, breaker))
 
 
 def _health(settings: Settings, connections: Connections, *, is_remote: bool) -> Health:
@@ -251,44 +254,3 @@ def _open_deliveries(plane: ControlPlane, notifications: Notifications) -> Itera
         yield deliveries
     finally:
         deliveries.close()
-
-
-@contextmanager
-def _open_platform(
-    settings: Settings, connections: Connections, inbox: Inbox, records: AgentRecords
-) -> Iterator[AgentPlatform]:
-    """Open the agent platform: the Letta server that the settings name, or the mailbox in Redis."""
-    if settings.letta_base_url is None:
-        yield Mailbox(inbox, records)
-        return
-    try:
-        from dcf.adapters import letta  # noqa: PLC0415 - an optional dependency
-    except ImportError:
-        raise InvalidArgument(
-            "LETTA_BASE_URL is set, but the Letta client is not installed.",
-            "Install it: pip install 'dcf-mcp[letta]'",
-        ) from None
-    key = settings.letta_api_key
-    options = letta.LettaOptions(
-        base_url=settings.letta_base_url,
-        api_key=None if key is None else key.get_secret_value(),
-        model=settings.letta_model,
-        embedding=settings.letta_embedding,
-        run_deadline_s=settings.letta_run_deadline_s,
-        allow_python_source=settings.allow_python_source_skills,
-        mcp_servers={"dcf": _own_server(settings)},
-    )
-    with letta.LettaPlatform(options, SharedDeliveries(connections)) as platform:
-        yield platform
-
-
-def _own_server(settings: Settings) -> dict[str, Json]:
-    """Return the address and API key by which agents on a remote platform reach this server."""
-    key = settings.api_key
-    headers = {} if key is None else {"Authorization": f"Bearer {key.get_secret_value()}"}
-    return {
-        "name": settings.server_name,
-        "transport": "streamable_http",
-        "url": settings.server_url,
-        "headers": headers,
-    }

@@ -1,16 +1,20 @@
-"""Ports: what dcf needs from the outside, as protocols. A platform of agents, and a source of Map items.
+"""Ports: what dcf needs from the outside, as protocols. Platforms of agents, and a source of Map items.
 
-The engine does not know what an agent id stands for: an inbox in Redis, or an agent on a server.
+The engine does not know what an agent id stands for: an inbox in Redis, an agent on a server, or a URL. A platform
+must deliver events; that it can make agents or equip them is more, which not every platform offers.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol
 
 from dcf.asl.reading import reader_failure
 from dcf.asl.steps import NeedItems
 from dcf.values.json_text import Json
+
+MAILBOX: Final = "mailbox"
+"""The kind of platform of every agent of which nothing else is known: an inbox in Redis."""
 
 
 class Undelivered(StrEnum):
@@ -18,6 +22,7 @@ class Undelivered(StrEnum):
 
     An agent that is busy, or that another process delivers to at the moment, takes it later; an unknown agent never
     does. An unavailable platform may take it once it answers again. A platform that refuses it has a reason of its own.
+    A process that lacks the agent's platform (`no_platform`) leaves the event to one that has it.
     """
 
     BUSY = "busy"
@@ -25,6 +30,7 @@ class Undelivered(StrEnum):
     UNKNOWN_AGENT = "unknown_agent"
     PLATFORM_UNAVAILABLE = "platform_unavailable"
     REFUSED = "refused"
+    NO_PLATFORM = "no_platform"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +74,12 @@ class NoItems:
 
 
 class Deliverer(Protocol):
-    """A way to wake an agent.
+    """A way to wake an agent."""
 
-    `is_remote`: deliveries call a server that may be slow or down, so that nothing else may wait for them.
-    """
-
-    is_remote: bool
+    @property
+    def is_remote(self) -> bool:
+        """True if deliveries call a server that may be slow or down, so that nothing else may wait for them."""
+        ...
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
         """Deliver the event at least once. A repetition with the same event_id is dropped where possible."""
@@ -82,31 +88,58 @@ class Deliverer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentWish:
-    """Request to create an agent.
+    """Request to create an agent, in words that every platform knows.
 
-    `agent` is one agent of an .af v2 bundle and `bundle` the whole document that contains it (blocks, tools, MCP
-    servers); both are empty for an agent without a template. `tags` are set in the creating call, so that the agent
-    can be found after a crash.
+    `instructions` is what it is told first; `texts` are further ones of its context, by name. `model` is the handle of
+    a model. `mcp_servers` are the servers whose tools it is to have, by the names that settings and registry give them,
+    and `tools` the names of single ones. `tags` are set in the creating call, so that the agent can be found after a
+    crash. `template` is the description that all of this was read from, and `bundle` the file around it: for a platform
+    that knows their format (Letta: .af); others do not look at them.
     """
 
     name: str
+    instructions: str = ""
+    texts: Mapping[str, str] = field(default_factory=dict)
+    model: str | None = None
+    mcp_servers: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
-    agent: Mapping[str, Json] = field(default_factory=dict)
+    template: Mapping[str, Json] = field(default_factory=dict)
     bundle: Mapping[str, Json] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentFound:
-    """An existing agent. `created_at` orders agents of the same tags; the oldest of them is the one to use.
-
-    `tool_ids` are the ids of its tools, as `attach_tool` returns them; only `retrieve_agent` sets them.
-    """
+    """An existing agent. `created_at` orders agents of the same tags; the oldest of them is the one to use."""
 
     agent_id: str
     name: str
     tags: tuple[str, ...] = ()
     created_at: str = ""
-    tool_ids: tuple[str, ...] = ()
+
+
+class Provisioner(Protocol):
+    """A way to create, find and delete agents.
+
+    Every call takes effect or raises a DcfError: `AgentUnknown` (no such agent), `PlatformUnavailable` (down or slow,
+    with `retry_after_s`). Calls that create something are not idempotent, so they must not be retried blindly.
+    """
+
+    def create_agent(self, wish: AgentWish) -> str:
+        """Create an agent and return its id. Not idempotent: the caller reserves and searches by tags first."""
+        ...
+
+    def find_agents(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
+        """Return the agents with all these tags and, if given, exactly this name, oldest first. Never a full scan."""
+        ...
+
+    def retrieve_agent(self, agent_id: str) -> AgentFound:
+        """Return the agent. Raise AgentUnknown if there is none."""
+        ...
+
+    def delete_agent(self, agent_id: str) -> bool:
+        """Delete the agent and what only it used. Return True if it existed."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,39 +157,25 @@ class ToolWish:
     description: str = ""
 
 
-class AgentPlatform(Deliverer, Protocol):
-    """A platform on which agents can be created and equipped.
+class Equipper(Protocol):
+    """A way to give an agent texts and tools, and to take them away.
 
-    Every call takes effect or raises a DcfError: `AgentUnknown` (no such agent), `ToolUnavailable` (cannot be attached,
-    a retry does not help), `PlatformUnavailable` (down or slow, with `retry_after_s`). Attaching and removing are
-    idempotent. Calls that create something are not, so they must not be retried blindly.
+    Every call takes effect or raises a DcfError: `AgentUnknown`, `ToolUnavailable` (cannot be attached, a retry does
+    not help), `PlatformUnavailable`. Attaching and removing are idempotent.
     """
 
-    kind: str
     tools_at_once: bool
     """True if an agent can use new tools while it works; False if only from its next message on."""
 
-    def create_agent(self, wish: AgentWish) -> str:
-        """Create an agent and return its id. Not idempotent: the caller reserves and searches by tags first."""
+    def tools_of(self, agent_id: str) -> tuple[str, ...]:
+        """Return the ids of the agent's tools, as `attach_tool` returns them. Raise AgentUnknown if there is none."""
         ...
 
-    def find_agents(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
-        """Return the agents with all these tags and, if given, exactly this name, oldest first. Never a full scan."""
-        ...
-
-    def retrieve_agent(self, agent_id: str) -> AgentFound:
-        """Return the agent with the ids of its tools. Raise AgentUnknown if there is none."""
-        ...
-
-    def delete_agent(self, agent_id: str) -> bool:
-        """Delete the agent and what only it used. Return True if it existed."""
-        ...
-
-    def add_block(self, agent_id: str, label: str, value: str) -> str:
+    def add_text(self, agent_id: str, label: str, value: str) -> str:
         """Put a text into the agent's context and return its id. It replaces a text of the same label."""
         ...
 
-    def remove_block(self, agent_id: str, block_id: str) -> None:
+    def remove_text(self, agent_id: str, text_id: str) -> None:
         """Remove the text."""
         ...
 
@@ -168,10 +187,30 @@ class AgentPlatform(Deliverer, Protocol):
         """Detach the tool from this agent. The tool itself stays."""
         ...
 
-    def refresh(self, agent_id: str) -> None:
-        """Make attached and removed texts and tools take effect for the agent's next run."""
+    def apply(self, agent_id: str) -> None:
+        """Make the changes since the last call take effect for the agent's next message."""
         ...
 
-    def lift_return_limits(self, agent_id: str) -> int:
-        """Let the agent's tools return as much text as the platform allows. Return how many tools were changed."""
-        ...
+
+def no_id(_: str) -> bool:
+    """Return False: the ids of this platform cannot be told from others."""
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Platform:
+    """A kind of place where agents live, and what can be done there.
+
+    Without a provisioner its agents are made elsewhere and registered. Without an equipper their texts and tools are
+    kept in their records, which they read. `deliver_all` delivers several events in one step. `is_own_id` tells ids of
+    this platform from all others, for agents without a record. `lift_limits` lets an agent's tools return more text
+    and returns how many were changed, where tools have such limits.
+    """
+
+    kind: str
+    deliverer: Deliverer
+    provisioner: Provisioner | None = None
+    equipper: Equipper | None = None
+    deliver_all: Callable[[Sequence[Post]], Sequence[Delivery]] | None = None
+    is_own_id: Callable[[str], bool] = no_id
+    lift_limits: Callable[[str], int] | None = None

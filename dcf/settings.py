@@ -5,11 +5,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from dcf.core.quotas import DEFAULTS, Quotas
 from dcf.errors import InvalidArgument
+from dcf.platform_settings import PlatformSettings
 
 _LOCAL_HOSTS = ("localhost", "localhost:*", "127.0.0.1", "127.0.0.1:*", "dcf-mcp", "dcf-mcp:*")
 _LOCAL_ORIGINS = ("http://localhost:*", "http://127.0.0.1:*", "http://dcf-mcp:*")
@@ -38,7 +39,7 @@ def _default_data_dir() -> Path:
     return Path(base) / "dcf"
 
 
-class Settings(BaseModel):
+class Settings(PlatformSettings):
     """The settings of this process. Each field is set by an environment variable, `DCF_<FIELD>` or its alias.
 
     What is given wins over the environment. pydantic-settings is not used: it takes as long to import as pydantic.
@@ -229,28 +230,6 @@ class Settings(BaseModel):
         le=64 * 1024 * 1024,
         description="bytes that one call of a file tool reads or writes",
     )
-
-    letta_base_url: str | None = Field(
-        default=None,
-        validation_alias="LETTA_BASE_URL",
-        pattern=r"^https?://",
-        description="Letta server whose agents do the work; unset: agents are inboxes in Redis",
-    )
-    letta_api_key: SecretStr | None = Field(
-        default=None, validation_alias="LETTA_API_KEY", description="key of the Letta server, if it asks for one"
-    )
-    letta_model: str | None = Field(
-        default=None, validation_alias="LETTA_MODEL", description="model in place of the one that a template names"
-    )
-    letta_embedding: str | None = Field(
-        default=None, validation_alias="LETTA_EMBEDDING", description="embedding in place of the template's"
-    )
-    letta_run_deadline_s: float = Field(
-        default=420.0,
-        ge=1,
-        validation_alias="LETTA_RUN_DEADLINE_S",
-        description="seconds after which a run of an agent counts as lost; longer than a lease and what goes before it",
-    )
     agents_dir: Path = Field(default=Path("agents"), description="directory of agent templates (.af files)")
     skills_catalog: Path = Field(
         default=Path("generated/catalogs/skills_catalog.json"), description="catalogue of skill manifests"
@@ -313,7 +292,8 @@ class Settings(BaseModel):
     )
 
     def __init__(self, **given: Any) -> None:
-        super().__init__(**_from_environment(given), **given)
+        found: dict[str, Any] = {**_from_environment(given), **given}
+        super().__init__(**found)
 
     @field_validator(
         "mcp_allowed_hosts",

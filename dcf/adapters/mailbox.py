@@ -6,10 +6,10 @@ context. An agent that was never created exists as soon as it has an inbox.
 
 import hashlib
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from dcf.errors import AgentUnknown, InvalidArgument, ToolUnavailable
-from dcf.ports import AgentFound, AgentWish, Delivery, Post, ToolWish, Undelivered
+from dcf.ports import MAILBOX, AgentFound, AgentWish, Delivery, Platform, Post, ToolWish, Undelivered
 from dcf.store.agents import AgentRecord, AgentRecords, created_text
 from dcf.store.inbox import MOST_UNREAD, Inbox, Letter, Posted
 from dcf.values.json_text import Json, dump
@@ -20,9 +20,12 @@ _FULL_RETRY_S = 30.0
 
 
 class Mailbox:
-    """Agents whose inboxes, contexts and tools are documents in Redis; any number of copies may work at once."""
+    """Agents whose inboxes, contexts and tools are documents in Redis; any number of copies may work at once.
 
-    kind = "mailbox"
+    It also keeps texts and tools of agents on platforms that cannot be given any: in their records.
+    """
+
+    kind = MAILBOX
     is_remote = False
     tools_at_once = True
 
@@ -44,42 +47,42 @@ class Mailbox:
         return [_delivery(post.agent_id, found) for post, found in zip(posts, posted, strict=True)]
 
     def create_agent(self, wish: AgentWish) -> str:
-        """Create a record, with the texts and tools of the template."""
+        """Create a record, with the wished texts and tools."""
         agent_id = f"agent-{secrets.token_hex(12)}"
-        blocks = {_block_id(label): {"label": label, "value": value} for label, value in _texts(wish)}
-        tools = {_tool_id(tool["name"], {}, None): tool for tool in _tools(wish)}
-        self._records.create(
-            AgentRecord(agent_id=agent_id, name=wish.name, tags=_all_tags(wish), blocks=blocks, tools=tools)
-        )
+        texts = ({"system": wish.instructions} if wish.instructions else {}) | dict(wish.texts)
+        blocks = {_block_id(label): {"label": label, "value": value} for label, value in texts.items()}
+        tools = {_tool_id(name, {}, None): _noted(name) for name in wish.tools}
+        self._records.create(AgentRecord(agent_id=agent_id, name=wish.name, tags=wish.tags, blocks=blocks, tools=tools))
         return agent_id
 
     def find_agents(self, tags: tuple[str, ...] = (), name: str | None = None) -> list[AgentFound]:
         """Return the agents with these tags and this name; none if neither is given."""
         if not tags and name is None:
             raise InvalidArgument("Agents are looked for by tags or by name.")
-        return [_found(record) for record in self._records.find(tags, name)]
+        return [_found(record) for record in self._records.find(tags, name) if record.platform == MAILBOX]
 
     def retrieve_agent(self, agent_id: str) -> AgentFound:
         """Return the agent, even if it only has an inbox."""
-        record = self._records.get(agent_id)
-        if record is None:
-            raise _unknown(agent_id)
-        return _found(record)
+        return _found(self._record(agent_id))
 
     def delete_agent(self, agent_id: str) -> bool:
         """Delete the record and the inbox."""
         return self._records.delete(agent_id)
 
-    def add_block(self, agent_id: str, label: str, value: str) -> str:
+    def tools_of(self, agent_id: str) -> tuple[str, ...]:
+        """Return the ids of the tools in the agent's record."""
+        return tuple(self._record(agent_id).tools)
+
+    def add_text(self, agent_id: str, label: str, value: str) -> str:
         """Put a text into the record. Its id is made from its label."""
         block_id = _block_id(label)
         if not self._records.put(agent_id, "blocks", block_id, {"label": label, "value": value}):
             raise _unknown(agent_id)
         return block_id
 
-    def remove_block(self, agent_id: str, block_id: str) -> None:
+    def remove_text(self, agent_id: str, text_id: str) -> None:
         """Remove a text from the record."""
-        self._records.remove(agent_id, "blocks", _part_id(block_id))
+        self._records.remove(agent_id, "blocks", _part_id(text_id))
 
     def attach_tool(self, agent_id: str, wish: ToolWish) -> str:
         """Record which tool the agent may call, and where it is."""
@@ -104,13 +107,31 @@ class Mailbox:
         """Remove a tool from the record."""
         self._records.remove(agent_id, "tools", _part_id(tool_id))
 
-    def refresh(self, agent_id: str) -> None:
+    def apply(self, agent_id: str) -> None:
         """Do nothing, since an agent always reads its current record."""
 
     def lift_return_limits(self, agent_id: str) -> int:
         """Check that the agent exists. It has no limits to lift."""
-        self.retrieve_agent(agent_id)
+        self._record(agent_id)
         return 0
+
+    def _record(self, agent_id: str) -> AgentRecord:
+        record = self._records.get(agent_id)
+        if record is None:
+            raise _unknown(agent_id)
+        return record
+
+
+def mailbox_platform(mailbox: Mailbox) -> Platform:
+    """Return the mailbox as a platform."""
+    return Platform(
+        kind=MAILBOX,
+        deliverer=mailbox,
+        provisioner=mailbox,
+        equipper=mailbox,
+        deliver_all=mailbox.deliver_all,
+        lift_limits=mailbox.lift_return_limits,
+    )
 
 
 def _letter(post: Post) -> Letter:
@@ -136,7 +157,6 @@ def _found(record: AgentRecord) -> AgentFound:
         name=record.name,
         tags=record.tags,
         created_at=created_text(record),
-        tool_ids=tuple(record.tools),
     )
 
 
@@ -170,41 +190,6 @@ def _part_id(given: str) -> str:
     return "".join(character for character in given if character.isalnum() or character in "-_")
 
 
-def _all_tags(wish: AgentWish) -> tuple[str, ...]:
-    template = wish.agent.get("tags")
-    own = [tag for tag in template if isinstance(tag, str)] if isinstance(template, list) else []
-    return tuple(dict.fromkeys((*own, *wish.tags)))
-
-
-def _texts(wish: AgentWish) -> Iterator[tuple[str, str]]:
-    """Yield the texts of a template: its system prompt, its blocks in the bundle, and its own blocks."""
-    system = wish.agent.get("system")
-    if isinstance(system, str) and system:
-        yield "system", system
-    named = wish.agent.get("block_ids")
-    for block in _entries(wish.bundle.get("blocks"), named if isinstance(named, list) else []):
-        yield block["label"], block["value"]
-    for name in ("memory_blocks", "core_memory"):
-        for block in _entries(wish.agent.get(name), None):
-            yield block["label"], block["value"]
-
-
-def _entries(blocks: Json, ids: list[Json] | None) -> Iterator[Mapping[str, Json]]:
-    for block in blocks if isinstance(blocks, list) else ():
-        usable = isinstance(block, dict) and isinstance(block.get("label"), str) and isinstance(block.get("value"), str)
-        if usable and (ids is None or block.get("id") in ids):
-            yield block
-
-
-def _tools(wish: AgentWish) -> Iterator[dict[str, Json]]:
-    ids, tools = wish.agent.get("tool_ids"), wish.bundle.get("tools")
-    for tool in tools if isinstance(tools, list) else ():
-        named = isinstance(tool, dict) and isinstance(tool.get("name"), str)
-        if named and isinstance(ids, list) and tool.get("id") in ids:
-            description = tool.get("description")
-            yield {
-                "name": tool["name"],
-                "description": description if isinstance(description, str) else "",
-                "definition": {},
-                "server": None,
-            }
+def _noted(tool: str) -> dict[str, Json]:
+    """Return what a record says of a tool of which only the name is known."""
+    return {"name": tool, "description": "", "definition": {}, "server": None}

@@ -6,7 +6,7 @@ health report of any process tells who works. Nothing is decided by it.
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from dcf.errors import DcfError, StoreUnavailable
@@ -20,16 +20,16 @@ EVERY_S: Final = 5.0
 
 
 class Activity:
-    """What this process has seen since it last wrote; `breaker` is the one before a remote platform."""
+    """What this process has seen since it last wrote; `breakers` are those before remote platforms, by their kind."""
 
     def __init__(
         self,
         records: ActivityRecords,
-        breaker: Breaker | None = None,
+        breakers: Mapping[str, Breaker] | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._records = records
-        self._breaker = breaker
+        self._breakers = breakers or {}
         self._monotonic = monotonic
         self._seen: set[str] = set()
         self._next = 0.0
@@ -56,7 +56,8 @@ class Activity:
             _log.warning("activity: %s: %s", error.code, error.message)
 
     def _write_platform(self) -> None:
-        trouble = None if self._breaker is None else self._breaker.trouble()
+        troubles = (breaker.trouble() for breaker in self._breakers.values())
+        trouble = next((one for one in troubles if one is not None), None)
         if trouble is not None:
             self._records.platform_fails(for_s=trouble.for_s, failures=trouble.failures, error=trouble.error)
         elif self._is_told:

@@ -1,13 +1,16 @@
-"""Agents of the mailbox platform: one record per agent, and sorted sets of agents by tag and by name. Never scanned.
+"""Agents that dcf knows: one record per agent, and sorted sets of agents by tag and by name. Never scanned.
+
+A record says on which platform the agent lives; an agent without one has a mailbox, or an id that its platform knows.
 
 Index entries are written before the record they point at, in the same packet, and removed after it. So an entry may be
 stale, but no record lacks one; readers skip entries without a record.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from dcf.errors import InvalidArgument
+from dcf.ports import MAILBOX
 from dcf.store import keys
 from dcf.store.connection import Command, Connections
 from dcf.store.documents import micros
@@ -33,7 +36,10 @@ _GONE_S = 7 * 24 * 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRecord:
-    """An agent. `blocks` (id to label and value) are its context, `tools` (id to name and definition) what it calls."""
+    """An agent. `blocks` (id to label and value) are its context, `tools` (id to name and definition) what it calls.
+
+    `platform` is the kind of platform on which it lives, and `contact` what that needs to reach it (a URL), no secret.
+    """
 
     agent_id: str
     name: str
@@ -41,6 +47,8 @@ class AgentRecord:
     created_at: int = 0
     blocks: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
     tools: Mapping[str, Mapping[str, Json]] = field(default_factory=dict)
+    platform: str = MAILBOX
+    contact: Mapping[str, Json] = field(default_factory=dict)
 
 
 class AgentRecords:
@@ -61,6 +69,8 @@ class AgentRecords:
             "blocks": dict(record.blocks),
             "tools": dict(record.tools),
         }
+        if record.platform != MAILBOX:
+            document |= {"platform": record.platform, "contact": dict(record.contact)}
         entries: list[Command] = [
             ("ZADD", key, "NX", at, record.agent_id) for key in indexes_of(record.name, record.tags)
         ]
@@ -80,6 +90,14 @@ class AgentRecords:
         if found is not None:
             return _record(load(found)[0])
         return AgentRecord(agent_id=agent_id, name=agent_id) if inboxes and not gone else None
+
+    def platforms_of(self, agent_ids: Sequence[str]) -> dict[str, str]:
+        """Return the kinds of platform of those agents that have a record, in one packet."""
+        if not agent_ids:
+            return {}
+        found = self._connections.send(*(("JSON.GET", keys.agent(one), "$.platform") for one in agent_ids))
+        known = {one: load(text) for one, text in zip(agent_ids, found, strict=True) if text is not None}
+        return {one: next(iter(kinds), MAILBOX) for one, kinds in known.items()}
 
     def is_gone(self, agent_id: str) -> bool:
         """Return True if the agent was created here and deleted in the last week."""
@@ -157,4 +175,6 @@ def _record(document: Mapping[str, Json]) -> AgentRecord:
         created_at=document["created_at"],
         blocks=document["blocks"],
         tools=document["tools"],
+        platform=document.get("platform", MAILBOX),
+        contact=document.get("contact", {}),
     )

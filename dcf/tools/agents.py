@@ -251,7 +251,7 @@ def _refuse_foreign(app: Application, agent_id: str, what: str) -> None:
     """Raise Forbidden for an agent that was made for no run, or for the run of another planner."""
     if Scope.OPERATE in current_caller().scopes:
         return
-    tags = app.platform.retrieve_agent(agent_id).tags
+    tags = app.platforms.provisioner_of(agent_id).retrieve_agent(agent_id).tags
     if WORKER_TAG not in tags:
         require(Scope.OPERATE, f"{what} an agent that was not made for a run")
     for workflow_id in runs_of(tags):

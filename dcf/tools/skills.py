@@ -215,7 +215,7 @@ def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
             require_part(app, args.workflow_id, args.state)
     manifest = app.library.resolve(args.skill_json)
     loaded = app.equipment.load(args.agent_id, manifest)
-    comes_later = not (loaded.already or app.platform.tools_at_once)
+    comes_later = not (loaded.already or app.platforms.equipper_of(args.agent_id).tools_at_once)
     if comes_later and args.workflow_id is not None and args.state is not None:
         app.control_plane.hasten(args.workflow_id, args.state)
     held = loaded.holding

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from dcf.adapters.platforms import Platforms
 from dcf.data import find_directory, find_file
-from dcf.ports import AgentPlatform
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.views import RunViews
 from dcf.settings import Settings
@@ -36,7 +36,7 @@ class Workforce:
 
 def workforce(
     settings: Settings,
-    platform: AgentPlatform,
+    platforms: Platforms,
     connections: Connections,
     plane: ControlPlane,
     views: RunViews,
@@ -45,9 +45,9 @@ def workforce(
     """Return these objects for one process."""
     documents = Documents(connections, wait_replicas=settings.wait_replicas)
     assignments, library = AssignmentIndex(connections), _library(settings)
-    equipment = _equipment(settings, platform, documents)
+    equipment = _equipment(settings, platforms, documents)
     return Workforce(
-        workers=Workers(platform, RosterDocuments(documents), run_store, assignments, equipment),
+        workers=Workers(platforms, RosterDocuments(documents), run_store, assignments, equipment),
         equipment=equipment,
         desk=Desk(views, plane, assignments, equipment, AgentRecords(connections), library),
         library=library,
@@ -60,7 +60,7 @@ def _library(settings: Settings) -> Library:
     return Library(directory=directory, schema=None if schema is None else read_schema(schema))
 
 
-def _equipment(settings: Settings, platform: AgentPlatform, documents: Documents) -> Equipment:
+def _equipment(settings: Settings, platforms: Platforms, documents: Documents) -> Equipment:
     """Return the object that loads skills into a platform's agents, with the rules of the settings."""
     policy = Policy(
         egress=settings.skill_egress,
@@ -72,4 +72,4 @@ def _equipment(settings: Settings, platform: AgentPlatform, documents: Documents
     )
     registry = Registry(path=find_file(settings.skill_registry) or settings.skill_registry)
     limits = Limits(max_chars=settings.skill_max_text_chars, max_pieces=settings.skill_max_pieces)
-    return Equipment(platform, HoldingsDocuments(documents), policy, registry, limits, settings.skill_state_label)
+    return Equipment(platforms, HoldingsDocuments(documents), policy, registry, limits, settings.skill_state_label)

@@ -46,7 +46,7 @@ class Plant:
     def hire_planner(self) -> str:
         """Make an agent of the shipped template, as an operator does once."""
         bundle: dict[str, Any] = json.loads((AGENTS / "planner.af").read_text("utf-8"))
-        return self.letta.create_agent(AgentWish(name="planner", agent=bundle["agents"][0], bundle=bundle))
+        return self.letta.create_agent(AgentWish(name="planner", template=bundle["agents"][0], bundle=bundle))
 
     def ask(self, agent: str, text: str) -> None:
         """Say something to an agent, as a user does."""

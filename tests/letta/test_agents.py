@@ -37,7 +37,7 @@ BUNDLE: dict[str, Any] = {
 
 def wish(name: str, *tags: str, **changes: Any) -> AgentWish:
     agent = BUNDLE["agents"][0] | changes
-    return AgentWish(name=name, tags=tags, agent=agent, bundle=BUNDLE)
+    return AgentWish(name=name, tags=tags, template=agent, bundle=BUNDLE)
 
 
 def test_an_agent_is_found_by_all_its_tags_at_once(letta: LettaPlatform, hired: Hire, mark: str) -> None:
@@ -77,7 +77,7 @@ def test_nobody_is_looked_for_without_tag_or_name(letta: LettaPlatform) -> None:
 def test_a_template_gives_the_agent_its_blocks_and_its_prompt(
     letta: LettaPlatform, raw: Letta, hired: Hire, mark: str
 ) -> None:
-    agent = hired("worker", tags=(mark,), agent=BUNDLE["agents"][0], bundle=BUNDLE)
+    agent = hired("worker", tags=(mark,), template=BUNDLE["agents"][0], bundle=BUNDLE)
 
     state = raw.agents.retrieve(agent, include=["agent.blocks", "agent.tags", "agent.tools"])
     assert [(block.label, block.value) for block in state.blocks] == [("persona", "I am diligent.")]
@@ -114,7 +114,7 @@ def test_looking_up_an_agent_that_is_not_there_says_so(letta: LettaPlatform) -> 
 
 def test_deleting_an_agent_takes_its_blocks_along(letta: LettaPlatform, raw: Letta, mark: str) -> None:
     agent = letta.create_agent(wish("worker", mark))
-    letta.add_block(agent, f"note_{mark}", "remember this")
+    letta.add_text(agent, f"note_{mark}", "remember this")
     blocks = [block.id for block in raw.agents.blocks.list(agent).items]
     assert len(blocks) == 2
 
@@ -130,7 +130,7 @@ def test_blocks_that_others_made_or_have_outlive_the_agent(
 ) -> None:
     colleague = hired("colleague")
     agent = letta.create_agent(wish("worker", mark))
-    shared = letta.add_block(agent, f"shared_{mark}", "for both")
+    shared = letta.add_text(agent, f"shared_{mark}", "for both")
     foreign = raw.blocks.create(label=f"foreign_{mark}", value="the operator's").id
     assert foreign is not None
     raw.agents.blocks.attach(shared, agent_id=colleague)

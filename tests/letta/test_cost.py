@@ -32,7 +32,7 @@ def test_making_and_finding_agents_costs_as_much_among_many_as_among_few(
     letta: LettaPlatform, hired: Hire, requests: list[str], mark: str
 ) -> None:
     def make() -> None:
-        hired("worker", tags=(mark, "role:worker"), agent=BUNDLE["agents"][0], bundle=BUNDLE)
+        hired("worker", tags=(mark, "role:worker"), template=BUNDLE["agents"][0], bundle=BUNDLE)
 
     def costs() -> list[int]:
         found = letta.find_agents((mark,))[0].agent_id
@@ -41,14 +41,14 @@ def test_making_and_finding_agents_costs_as_much_among_many_as_among_few(
             lambda: letta.find_agents((mark, "role:worker")),
             lambda: letta.find_agents(name="worker"),
             lambda: letta.retrieve_agent(found),
-            lambda: letta.add_block(found, "note", "text"),
-            lambda: letta.refresh(found),
+            lambda: letta.add_text(found, "note", "text"),
+            lambda: letta.apply(found),
             lambda: letta.deliver(found, f"e{len(requests)}", {"type": "workflow_event"}),
         )
         return [cost(requests, call) for call in calls]
 
     make()
-    letta.add_block(letta.find_agents((mark,))[0].agent_id, "note", "text")
+    letta.add_text(letta.find_agents((mark,))[0].agent_id, "note", "text")
     among_few = costs()
     for _ in range(60):
         hired("somebody else")

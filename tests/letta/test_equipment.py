@@ -61,8 +61,8 @@ def test_a_block_reaches_the_model_after_a_refresh(
     letta: LettaPlatform, raw: Letta, hired: Hire, model: ScriptedModel, mark: str
 ) -> None:
     agent = hired()
-    letta.add_block(agent, f"note_{mark}", "the door is blue")
-    letta.refresh(agent)
+    letta.add_text(agent, f"note_{mark}", "the door is blue")
+    letta.apply(agent)
 
     raw.agents.messages.create(agent, messages=[{"role": "user", "content": "hello"}])
 
@@ -72,8 +72,8 @@ def test_a_block_reaches_the_model_after_a_refresh(
 def test_the_same_label_again_replaces_the_text(letta: LettaPlatform, raw: Letta, hired: Hire, mark: str) -> None:
     agent = hired()
 
-    first = letta.add_block(agent, f"note_{mark}", "old")
-    second = letta.add_block(agent, f"note_{mark}", "new")
+    first = letta.add_text(agent, f"note_{mark}", "old")
+    second = letta.add_text(agent, f"note_{mark}", "new")
 
     assert first == second
     assert blocks_of(raw, agent) == {f"note_{mark}": "new"}
@@ -85,7 +85,7 @@ def test_one_label_added_by_eight_threads_is_one_block(
     agent = hired()
 
     with ThreadPoolExecutor(8) as pool:
-        ids = set(pool.map(lambda number: letta.add_block(agent, f"note_{mark}", f"text {number}"), range(8)))
+        ids = set(pool.map(lambda number: letta.add_text(agent, f"note_{mark}", f"text {number}"), range(8)))
 
     assert len(ids) == 1
     assert list(blocks_of(raw, agent)) == [f"note_{mark}"]
@@ -99,9 +99,9 @@ def test_equipment_given_by_eight_threads_at_once_all_arrives(
     names = [f"{mark}_{number}" for number in range(8)]
 
     def equip(name: str) -> None:
-        letta.add_block(agent, name, name)
+        letta.add_text(agent, name, name)
         letta.attach_tool(agent, python(name))
-        letta.refresh(agent)
+        letta.apply(agent)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(equip, names))
@@ -114,10 +114,10 @@ def test_a_block_that_was_removed_is_gone_and_may_be_removed_again(
     letta: LettaPlatform, raw: Letta, hired: Hire, mark: str
 ) -> None:
     agent = hired()
-    block = letta.add_block(agent, f"note_{mark}", "text")
+    block = letta.add_text(agent, f"note_{mark}", "text")
 
-    letta.remove_block(agent, block)
-    letta.remove_block(agent, block)
+    letta.remove_text(agent, block)
+    letta.remove_text(agent, block)
 
     assert blocks_of(raw, agent) == {}
     assert raw.blocks.list(label=f"note_{mark}").items == []
@@ -125,7 +125,7 @@ def test_a_block_that_was_removed_is_gone_and_may_be_removed_again(
 
 def test_a_block_of_nobody_is_refused_and_not_left_behind(letta: LettaPlatform, raw: Letta, mark: str) -> None:
     with pytest.raises(AgentUnknown):
-        letta.add_block(NOBODY, f"note_{mark}", "text")
+        letta.add_text(NOBODY, f"note_{mark}", "text")
 
     assert raw.blocks.list(label=f"note_{mark}").items == []
 
@@ -133,14 +133,14 @@ def test_a_block_of_nobody_is_refused_and_not_left_behind(letta: LettaPlatform, 
 @pytest.mark.parametrize(("label", "value"), [("note", "a\0b"), ("note", "\ud800"), ("", "text"), ("no\0te", "text")])
 def test_text_that_letta_cannot_store_is_refused(letta: LettaPlatform, hired: Hire, label: str, value: str) -> None:
     with pytest.raises(InvalidArgument):
-        letta.add_block(hired(), label, value)
+        letta.add_text(hired(), label, value)
 
 
 def test_a_long_block_is_stored_whole(letta: LettaPlatform, raw: Letta, hired: Hire, mark: str) -> None:
     agent = hired()
     text = "line\n" * 40_000
 
-    letta.add_block(agent, f"note_{mark}", text)
+    letta.add_text(agent, f"note_{mark}", text)
 
     assert blocks_of(raw, agent) == {f"note_{mark}": text}
 
@@ -173,7 +173,7 @@ def test_attaching_and_detaching_may_be_repeated(
     ids = {letta.attach_tool(agent, served(service, tool)) for _ in range(2)}
     assert tools_of(raw, agent) == {tool}
     (tool_id,) = ids
-    assert letta.retrieve_agent(agent).tool_ids == (tool_id,)
+    assert letta.tools_of(agent) == (tool_id,)
     for _ in range(2):
         letta.detach_tool(agent, tool_id)
 

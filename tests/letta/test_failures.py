@@ -19,16 +19,16 @@ SERVED = ToolWish(
     name="t", definition={"type": "mcp_server", "toolName": "t"}, server={"name": "s", "url": "http://192.0.2.1/mcp"}
 )
 CALLS: dict[str, Callable[[LettaPlatform], object]] = {
-    "create_agent": lambda letta: letta.create_agent(AgentWish(name="x", agent={"llm_config": {}})),
+    "create_agent": lambda letta: letta.create_agent(AgentWish(name="x", template={"llm_config": {}})),
     "find_agents": lambda letta: letta.find_agents(("a",)),
     "retrieve_agent": lambda letta: letta.retrieve_agent(NOBODY),
     "delete_agent": lambda letta: letta.delete_agent(NOBODY),
-    "add_block": lambda letta: letta.add_block(NOBODY, "label", "value"),
-    "remove_block": lambda letta: letta.remove_block(NOBODY, "block-1"),
+    "add_text": lambda letta: letta.add_text(NOBODY, "label", "value"),
+    "remove_text": lambda letta: letta.remove_text(NOBODY, "block-1"),
     "attach a registered tool": lambda letta: letta.attach_tool(NOBODY, REGISTERED),
     "attach a tool of a server": lambda letta: letta.attach_tool(NOBODY, SERVED),
     "detach_tool": lambda letta: letta.detach_tool(NOBODY, "tool-1"),
-    "refresh": lambda letta: letta.refresh(NOBODY),
+    "apply": lambda letta: letta.apply(NOBODY),
     "lift_return_limits": lambda letta: letta.lift_return_limits(NOBODY),
 }
 
@@ -103,7 +103,7 @@ def test_a_wrong_key_is_told_as_such() -> None:
 @pytest.mark.parametrize(("header", "expected"), [("0.2", 1.0), ("7", 7.0), ("9999999", 300.0), ("soon", 10.0)])
 def test_a_request_to_slow_down_is_passed_on(header: str, expected: float) -> None:
     with answering(429, retry_after=header) as options:
-        error = error_of(options, lambda letta: letta.add_block(NOBODY, "label", "value"))
+        error = error_of(options, lambda letta: letta.add_text(NOBODY, "label", "value"))
 
     assert isinstance(error, PlatformUnavailable)
     assert error.retry_after_s == expected
@@ -124,7 +124,7 @@ def test_an_id_that_letta_does_not_know_is_an_unknown_agent(status: int) -> None
 def test_what_is_gone_may_be_taken_away() -> None:
     with answering(404) as options, LettaPlatform(options) as letta:
         assert letta.delete_agent(NOBODY) is False
-        letta.remove_block(NOBODY, "block-1")
+        letta.remove_text(NOBODY, "block-1")
         letta.detach_tool(NOBODY, "tool-1")
 
 

@@ -10,7 +10,8 @@ from mcp.client import Client
 
 from dcf.adapters.letta import LettaOptions
 from dcf.adapters.letta.bundles import read_agent
-from dcf.application import _own_server, open_application
+from dcf.application import open_application
+from dcf.platform_kinds import _own_server
 from dcf.settings import Settings
 from dcf.tools.leases import AcquireStateLease
 from dcf.tools.registry import TOOLS
@@ -67,7 +68,7 @@ def test_the_document_that_a_planner_is_shown_is_valid_and_can_be_staffed() -> N
     )
     assert verdict.problems == ()
     staffing = read_staffing(shown_document(), import_dirs=(AGENTS,), agents_dir=AGENTS, suffix=".af")
-    assert [(one.state, one.template is not None) for one in staffing] == [("Check", True)]
+    assert [(one.state, one.description is not None) for one in staffing] == [("Check", True)]
 
 
 def test_who_keeps_to_the_lease_it_is_told_to_take_is_not_taken_for_lost() -> None:

@@ -12,17 +12,21 @@ from typing import Any
 
 import pytest
 
-from dcf.ports import AgentPlatform, AgentWish, ToolWish
+from dcf.adapters.mailbox import mailbox_platform
+from dcf.adapters.platforms import Platforms
+from dcf.ports import MAILBOX, Platform, ToolWish
 from dcf.skills.manifest import Manifest, read_manifest
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
 from dcf.store.assignments import AssignmentIndex
+from dcf.workforce.crew.descriptions import Description, wish_of
 from dcf.workforce.crew.roster_documents import RosterDocuments
 from dcf.workforce.crew.templates import Staffing
 from dcf.workforce.crew.workers import Workers
 from dcf.workforce.skills.equipment import Equipment, Limits
 from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 from tests.letta.server import LettaServer
+from tests.support.faults import WholePlatform
 from tests.support.skill_manifests import REGISTRY
 from tests.support.world import World
 
@@ -37,7 +41,7 @@ class Site:
     texts of an agent by label, `tool_names(agent_id)` its tools.
     """
 
-    platform: AgentPlatform
+    platform: WholePlatform
     agent: Mapping[str, Any]
     bundle: Mapping[str, Any]
     attachable: Callable[[str], ToolWish]
@@ -49,10 +53,14 @@ class Site:
     def make(self, *tags: str) -> str:
         """One more agent."""
         name = f"test {secrets.token_hex(4)}"
-        return self.platform.create_agent(AgentWish(name=name, tags=tags, agent=self.agent, bundle=self.bundle))
+        return self.platform.create_agent(wish_of(name, tags, self.description))
 
     def staffing(self, *states: str) -> list[Staffing]:
-        return [Staffing(state=state, template=self.agent, bundle=self.bundle) for state in states]
+        return [Staffing(state=state, description=self.description) for state in states]
+
+    @property
+    def description(self) -> Description:
+        return Description(agent=self.agent, bundle=self.bundle)
 
 
 def _mailbox(world: World) -> Site:
@@ -112,7 +120,7 @@ def site(request: pytest.FixtureRequest, real: World) -> Site:
 
 
 @pytest.fixture
-def platform(site: Site) -> AgentPlatform:
+def platform(site: Site) -> WholePlatform:
     return site.platform
 
 
@@ -132,9 +140,9 @@ class Workshop:
         site = replace(self.site, registry=registry)
         return Workshop(world=self.world, site=site, directory=self.directory)
 
-    def equipment(self, platform: AgentPlatform | None = None, *, max_pieces: int = 32, **policy: Any) -> Equipment:
+    def equipment(self, platform: WholePlatform | None = None, *, max_pieces: int = 32, **policy: Any) -> Equipment:
         return Equipment(
-            platform or self.site.platform,
+            self.platforms(platform),
             HoldingsDocuments(self.world.documents),
             Policy(**policy),
             Registry(path=self.directory / "registry.json"),
@@ -142,15 +150,28 @@ class Workshop:
             MIRROR,
         )
 
-    def workers(self, platform: AgentPlatform | None = None) -> Workers:
-        chosen = platform or self.site.platform
+    def workers(self, platform: WholePlatform | None = None) -> Workers:
         return Workers(
-            chosen,
+            self.platforms(platform),
             RosterDocuments(self.world.documents),
             self.world.store,
             AssignmentIndex(self.world.connections),
-            self.equipment(chosen),
+            self.equipment(platform),
         )
+
+    def platforms(self, platform: WholePlatform | None = None) -> Platforms:
+        """Those of a process whose agents are on this platform, by default the site's."""
+        one = platform or self.site.platform
+        chosen = Platform(
+            kind=one.kind,
+            deliverer=one,
+            provisioner=one,
+            equipper=one,
+            is_own_id=lambda _: True,
+            lift_limits=one.lift_return_limits,
+        )
+        mailbox = mailbox_platform(self.world.mailbox)
+        return Platforms([chosen] if one.kind == MAILBOX else [mailbox, chosen], self.world.records, one.kind)
 
     def expire(self, key: str) -> None:
         """As if whoever reserved something under this key had died long ago."""

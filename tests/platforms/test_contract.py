@@ -5,8 +5,9 @@ import secrets
 import pytest
 
 from dcf.errors import AgentUnknown, ToolUnavailable
-from dcf.ports import AgentPlatform, AgentWish
+from dcf.ports import AgentWish
 from tests.platforms.conftest import Site
+from tests.support.faults import WholePlatform
 
 NOBODY = "agent-00000000-0000-4000-8000-000000000000"
 
@@ -15,7 +16,7 @@ def tag() -> str:
     return f"wf:t-{secrets.token_hex(6)}"
 
 
-def test_an_agent_is_found_by_the_tags_it_was_made_with(site: Site, platform: AgentPlatform) -> None:
+def test_an_agent_is_found_by_the_tags_it_was_made_with(site: Site, platform: WholePlatform) -> None:
     mine, other = tag(), tag()
     one = site.make(mine, "role:worker", "state:A:b/c ü")
     two = site.make(mine, "role:worker", "state:B")
@@ -26,9 +27,9 @@ def test_an_agent_is_found_by_the_tags_it_was_made_with(site: Site, platform: Ag
     assert platform.find_agents((tag(),)) == []
 
 
-def test_an_agent_is_found_by_its_exact_name_only(platform: AgentPlatform, site: Site) -> None:
+def test_an_agent_is_found_by_its_exact_name_only(platform: WholePlatform, site: Site) -> None:
     name = f"Worker's name_{secrets.token_hex(4)}"
-    wish = AgentWish(name=name, agent=site.agent, bundle=site.bundle)
+    wish = AgentWish(name=name, template=site.agent, bundle=site.bundle)
     ids = {platform.create_agent(wish), platform.create_agent(wish)}
     assert {found.agent_id for found in platform.find_agents(name=name)} == ids, "names need not be unique"
     assert platform.find_agents(name=name[:-1]) == []
@@ -42,21 +43,21 @@ def test_an_agent_is_made_with_the_blocks_and_tools_of_its_template(site: Site) 
     assert site.tool_names(agent) == ["acquire_state_lease"]
 
 
-def test_an_agent_that_is_looked_up_shows_its_tools(site: Site, platform: AgentPlatform) -> None:
+def test_an_agent_that_is_looked_up_shows_its_tools(site: Site, platform: WholePlatform) -> None:
     agent = site.make()
-    before = platform.retrieve_agent(agent).tool_ids
+    before = platform.tools_of(agent)
     attached = platform.attach_tool(agent, site.attachable("verify"))
-    assert platform.retrieve_agent(agent).tool_ids == (*before, attached)
+    assert platform.tools_of(agent) == (*before, attached)
 
 
-@pytest.mark.parametrize("call", ["retrieve_agent", "add_block", "attach_tool", "lift_return_limits"])
-def test_an_agent_that_is_not_there_is_named(site: Site, platform: AgentPlatform, call: str) -> None:
-    arguments = {"add_block": ("label", "text"), "attach_tool": (site.attachable("verify"),)}.get(call, ())
+@pytest.mark.parametrize("call", ["retrieve_agent", "add_text", "attach_tool", "lift_return_limits"])
+def test_an_agent_that_is_not_there_is_named(site: Site, platform: WholePlatform, call: str) -> None:
+    arguments = {"add_text": ("label", "text"), "attach_tool": (site.attachable("verify"),)}.get(call, ())
     with pytest.raises(AgentUnknown, match=NOBODY[:40]):
         getattr(platform, call)(NOBODY, *arguments)
 
 
-def test_deleting_tells_whether_the_agent_was_there(site: Site, platform: AgentPlatform) -> None:
+def test_deleting_tells_whether_the_agent_was_there(site: Site, platform: WholePlatform) -> None:
     mine = tag()
     agent = site.make(mine)
     assert platform.delete_agent(agent)
@@ -67,39 +68,39 @@ def test_deleting_tells_whether_the_agent_was_there(site: Site, platform: AgentP
         platform.retrieve_agent(agent)
 
 
-def test_a_text_of_the_same_label_is_replaced(site: Site, platform: AgentPlatform) -> None:
+def test_a_text_of_the_same_label_is_replaced(site: Site, platform: WholePlatform) -> None:
     agent = site.make()
-    platform.add_block(agent, "skill_ds_x_y", "old")
-    block = platform.add_block(agent, "skill_ds_x_y", "new \N{SNOWMAN}")
+    platform.add_text(agent, "skill_ds_x_y", "old")
+    block = platform.add_text(agent, "skill_ds_x_y", "new \N{SNOWMAN}")
     assert site.blocks(agent)["skill_ds_x_y"] == "new \N{SNOWMAN}"
-    platform.remove_block(agent, block)
+    platform.remove_text(agent, block)
     assert "skill_ds_x_y" not in site.blocks(agent)
     assert "persona" in site.blocks(agent)
 
 
-def test_attaching_twice_and_removing_twice_are_no_errors(site: Site, platform: AgentPlatform) -> None:
+def test_attaching_twice_and_removing_twice_are_no_errors(site: Site, platform: WholePlatform) -> None:
     agent = site.make()
     one, two = (platform.attach_tool(agent, site.attachable("verify")) for _ in range(2))
     assert one == two
     assert site.tool_names(agent).count("verify") == 1
-    block = platform.add_block(agent, "label", "text")
+    block = platform.add_text(agent, "label", "text")
     for _ in range(2):
         platform.detach_tool(agent, one)
-        platform.remove_block(agent, block)
+        platform.remove_text(agent, block)
     assert site.tool_names(agent) == ["acquire_state_lease"]
-    platform.refresh(agent)
+    platform.apply(agent)
 
 
-def test_removing_from_an_agent_that_is_gone_is_no_error(site: Site, platform: AgentPlatform) -> None:
+def test_removing_from_an_agent_that_is_gone_is_no_error(site: Site, platform: WholePlatform) -> None:
     agent = site.make()
     tool = platform.attach_tool(agent, site.attachable("verify"))
-    block = platform.add_block(agent, "label", "text")
+    block = platform.add_text(agent, "label", "text")
     platform.delete_agent(agent)
     platform.detach_tool(agent, tool)
-    platform.remove_block(agent, block)
+    platform.remove_text(agent, block)
 
 
-def test_a_tool_that_is_not_there_is_told_apart_from_an_agent_that_is_not(site: Site, platform: AgentPlatform) -> None:
+def test_a_tool_that_is_not_there_is_told_apart_from_an_agent_that_is_not(site: Site, platform: WholePlatform) -> None:
     agent = site.make()
     with pytest.raises(ToolUnavailable, match="never"):
         platform.attach_tool(agent, site.missing)

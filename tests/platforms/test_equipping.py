@@ -168,13 +168,13 @@ def test_a_tool_that_cannot_be_attached_takes_everything_back(workshop: Workshop
     assert not workshop.equipment().load(agent, read(skill("x", tool("a"), tool("b"), tool("c")))).already
 
 
-@pytest.mark.parametrize("call", ["retrieve_agent", "add_block", "attach_tool"])
+@pytest.mark.parametrize("call", ["tools_of", "add_text", "attach_tool"])
 def test_a_platform_that_goes_down_leaves_nothing_that_the_next_call_does_not_take_back(
     workshop: Workshop, site: Site, call: str
 ) -> None:
     agent = site.make()
     before = state_of(site, agent)
-    down = {name: always(DOWN) for name in (call, "remove_block", "detach_tool")}
+    down = {name: always(DOWN) for name in (call, "remove_text", "detach_tool")}
     with pytest.raises(PlatformUnavailable) as refused:
         workshop.equipment(Watched(site.platform, fail=down)).load(agent, read(manifest()))
     assert refused.value.retry_after_s > 0
@@ -184,7 +184,7 @@ def test_a_platform_that_goes_down_leaves_nothing_that_the_next_call_does_not_ta
     assert state_of(site, agent) == before
 
 
-@pytest.mark.parametrize("call", ["add_block", "attach_tool"])
+@pytest.mark.parametrize("call", ["add_text", "attach_tool"])
 @pytest.mark.parametrize("at", [1, 2])
 @pytest.mark.parametrize("when", ["fail", "after"])
 def test_a_process_that_dies_while_it_loads_is_cleaned_up_after(
@@ -206,7 +206,7 @@ def test_a_process_that_dies_while_it_loads_is_cleaned_up_after(
     assert state_of(site, agent) == before
 
 
-@pytest.mark.parametrize("call", ["remove_block", "detach_tool"])
+@pytest.mark.parametrize("call", ["remove_text", "detach_tool"])
 def test_a_process_that_dies_while_it_unloads_is_finished_by_the_next(
     workshop: Workshop, site: Site, call: str
 ) -> None:
@@ -226,7 +226,7 @@ def test_an_unload_that_the_platform_interrupts_goes_on_when_it_is_repeated(work
     before = state_of(site, agent)
     workshop.equipment().load(agent, read(manifest()))
     with pytest.raises(PlatformUnavailable):
-        workshop.equipment(Watched(site.platform, fail={"remove_block": once(DOWN)})).unload(
+        workshop.equipment(Watched(site.platform, fail={"remove_text": once(DOWN)})).unload(
             agent, "skill.check.order@1.0.0"
         )
     workshop.equipment().unload(agent, "skill.check.order@1.0.0")
@@ -253,10 +253,10 @@ def test_what_the_agent_had_before_is_never_removed(workshop: Workshop, site: Si
     """D-73, D-75: foreign blocks and tools were taken for the skill's."""
     agent, equipment = site.make(), workshop.equipment()
     site.platform.attach_tool(agent, site.attachable("verify"))
-    site.platform.add_block(agent, "human", "Ada")
+    site.platform.add_text(agent, "human", "Ada")
     before = state_of(site, agent)
     equipment.load(agent, read(manifest()))
-    site.platform.add_block(agent, "meanwhile", "by somebody else")
+    site.platform.add_text(agent, "meanwhile", "by somebody else")
     site.platform.attach_tool(agent, site.attachable("theirs"))
     equipment.unload(agent, "skill.check.order@1.0.0")
     blocks, tools = state_of(site, agent)
@@ -334,7 +334,7 @@ def test_a_mirror_that_is_written_late_does_not_hide_what_came_meanwhile(worksho
         if number == 2:  # the mirror, with what was known before
             workshop.equipment().load(agent, read(skill("b", tool("two"))))
 
-    workshop.equipment(Watched(site.platform, fail={"add_block": slow})).load(agent, read(skill("a", tool("one"))))
+    workshop.equipment(Watched(site.platform, fail={"add_text": slow})).load(agent, read(skill("a", tool("one"))))
     assert set(mirror(site, agent)) == {"skill.a@1.0.0", "skill.b@1.0.0"}
 
 
@@ -458,7 +458,7 @@ def test_an_agent_that_was_deleted_has_nothing_to_unload(workshop: Workshop, sit
 
 def test_a_mirror_that_could_not_be_written_is_a_warning_and_is_written_later(workshop: Workshop, site: Site) -> None:
     agent = site.make()
-    watched = Watched(site.platform, fail={"add_block": once(DOWN, at=3)})
+    watched = Watched(site.platform, fail={"add_text": once(DOWN, at=3)})
     loaded = workshop.equipment(watched).load(agent, read(manifest()))
     assert "does not see the change yet" in loaded.warnings[0]
     assert MIRROR not in site.blocks(agent)

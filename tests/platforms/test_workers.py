@@ -259,7 +259,7 @@ def test_agents_may_be_refused_where_there_are_some(workshop: Workshop, site: Si
 def test_an_existing_agent_is_used_as_it_is_and_never_deleted(workshop: Workshop, site: Site, by: str) -> None:
     """D-48: a clone was made even for agent_ref."""
     run, name = run_id(), f"expert {secrets.token_hex(4)}"
-    expert = site.platform.create_agent(AgentWish(name=name, agent=site.agent, bundle=site.bundle))
+    expert = site.platform.create_agent(AgentWish(name=name, template=site.agent, bundle=site.bundle))
     reference = TemplateReference(ident=expert) if by == "id" else TemplateReference(name=name)
     crew = create(workshop.workers(), CrewWish(workflow_id=run, staffing=[Staffing(state="A", existing=reference)]))
     assert (crew.agents, crew.created) == ({"A": expert}, ())
@@ -395,7 +395,7 @@ def test_what_a_deleted_agent_had_loaded_is_forgotten(workshop: Workshop, site: 
 def test_a_name_is_resolved_when_it_means_one_agent(workshop: Workshop, site: Site) -> None:
     """D-06, D-108: nobody found was two nulls, and of several the first was taken."""
     name = f"twin {secrets.token_hex(4)}"
-    make = AgentWish(name=name, agent=site.agent, bundle=site.bundle)
+    make = AgentWish(name=name, template=site.agent, bundle=site.bundle)
     with pytest.raises(AgentUnknown):
         workshop.workers().resolve(name)
     one = site.platform.create_agent(make)

@@ -420,7 +420,7 @@ class Silent:
 def test_an_open_breaker_is_told_by_every_process_until_the_platform_answers(site: World) -> None:
     platform, time = Silent(), Time()
     breaker = Breaker(time)
-    activity = Activity(ActivityRecords(site.connections), breaker, monotonic=time)
+    activity = Activity(ActivityRecords(site.connections), {"letta": breaker}, monotonic=time)
     guard = GuardedDeliverer(platform, breaker)
     for _ in range(2):
         guard.deliver("a", "e", {})

@@ -4,9 +4,20 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
-from dcf.ports import AgentFound, AgentPlatform, AgentWish, Delivery, ToolWish
+from dcf.ports import AgentFound, AgentWish, Deliverer, Delivery, Equipper, Provisioner, ToolWish
 from dcf.values.json_text import Json
+
+
+class WholePlatform(Deliverer, Provisioner, Equipper, Protocol):
+    """A platform with all ports in one object."""
+
+    kind: str
+
+    def lift_return_limits(self, agent_id: str) -> int:
+        """Let the agent's tools return more text."""
+        ...
 
 
 class Died(BaseException):
@@ -17,15 +28,16 @@ class Died(BaseException):
 class Watched:
     """`fail[call]` is asked before that call is passed on, with its number; what it returns is raised."""
 
-    platform: AgentPlatform
+    platform: WholePlatform
     fail: dict[str, Callable[[int], BaseException | None]] = field(default_factory=dict)
     calls: Counter[str] = field(default_factory=Counter)
     after: dict[str, Callable[[int], BaseException | None]] = field(default_factory=dict)
-    kind: str = "watched"
+    kind: str = field(init=False)
     is_remote: bool = False
     tools_at_once: bool = True
 
     def __post_init__(self) -> None:
+        self.kind = self.platform.kind
         self._lock = threading.Lock()
 
     def _note(self, call: str) -> int:
@@ -66,15 +78,15 @@ class Watched:
         self._note("delete_agent")
         return self.platform.delete_agent(agent_id)
 
-    def add_block(self, agent_id: str, label: str, value: str) -> str:
-        number = self._note("add_block")
-        made = self.platform.add_block(agent_id, label, value)
-        self._raise(self.after, "add_block", number)
+    def add_text(self, agent_id: str, label: str, value: str) -> str:
+        number = self._note("add_text")
+        made = self.platform.add_text(agent_id, label, value)
+        self._raise(self.after, "add_text", number)
         return made
 
-    def remove_block(self, agent_id: str, block_id: str) -> None:
-        self._note("remove_block")
-        self.platform.remove_block(agent_id, block_id)
+    def remove_text(self, agent_id: str, block_id: str) -> None:
+        self._note("remove_text")
+        self.platform.remove_text(agent_id, block_id)
 
     def attach_tool(self, agent_id: str, wish: ToolWish) -> str:
         number = self._note("attach_tool")
@@ -86,9 +98,13 @@ class Watched:
         self._note("detach_tool")
         self.platform.detach_tool(agent_id, tool_id)
 
-    def refresh(self, agent_id: str) -> None:
-        self._note("refresh")
-        self.platform.refresh(agent_id)
+    def tools_of(self, agent_id: str) -> tuple[str, ...]:
+        self._note("tools_of")
+        return self.platform.tools_of(agent_id)
+
+    def apply(self, agent_id: str) -> None:
+        self._note("apply")
+        self.platform.apply(agent_id)
 
     def lift_return_limits(self, agent_id: str) -> int:
         self._note("lift_return_limits")

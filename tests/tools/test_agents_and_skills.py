@@ -92,7 +92,7 @@ async def test_an_agent_that_was_deleted_by_hand_is_made_again_and_told(
 ) -> None:
     first = await staffed(tools, run_id)
     await tools.ok("notify_next_worker_agent", workflow_id=run_id)
-    site.platform.delete_agent(first["agents_map"]["A"])
+    site.platforms.maker(None)[1].delete_agent(first["agents_map"]["A"])
     again = await tools.ok("create_worker_agents", workflow_id=run_id)
     assert [one["state"] for one in again["created"]] == ["A"]
     site.clock.pulse()
@@ -327,20 +327,20 @@ async def test_a_document_that_cannot_be_staffed_makes_no_agent(
     refused = await tools.refused(code, "create_worker_agents", workflow_json=workflow(run_id) | change)
     assert words in refused.error
     assert refused.broken
-    assert site.platform.find_agents((f"wf:{run_id}",)) == []
+    assert site.platforms.maker(None)[1].find_agents((f"wf:{run_id}",)) == []
 
 
 async def test_templates_are_looked_for_in_the_order_of_the_seed(tools: Tools, site: Application, run_id: str) -> None:
     embedded = {"agents": [{"name": "worker", "tags": ["from:embedded"]}]}
     one = await tools.ok("create_worker_agents", workflow_json=workflow(run_id) | {"af_v2_entities": embedded})
-    assert "from:embedded" in site.platform.retrieve_agent(one["agents_map"]["A"]).tags
+    assert "from:embedded" in site.platforms.maker(None)[1].retrieve_agent(one["agents_map"]["A"]).tags
     disk = workflow(f"{run_id}-d") | {"af_imports": []}
     two = await tools.ok("create_worker_agents", workflow_json=disk)
-    assert "kind:worker" in site.platform.retrieve_agent(two["agents_map"]["A"]).tags
+    assert "kind:worker" in site.platforms.maker(None)[1].retrieve_agent(two["agents_map"]["A"]).tags
     legacy = workflow(f"{run_id}-l", A={"Type": "Task", "End": True})
     legacy["agents"] = [{"agent_name": "A", "agent_config": {"tags": ["from:legacy"]}}]
     three = await tools.ok("create_worker_agents", workflow_json=legacy)
-    assert "from:legacy" in site.platform.retrieve_agent(three["agents_map"]["A"]).tags
+    assert "from:legacy" in site.platforms.maker(None)[1].retrieve_agent(three["agents_map"]["A"]).tags
 
 
 async def test_another_document_than_the_run_s_is_refused(tools: Tools, run_id: str) -> None:

@@ -5,6 +5,7 @@ import itertools
 import os
 import signal
 import threading
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -142,8 +143,8 @@ def test_a_platform_that_does_not_answer_is_told(tmp_path: Path) -> None:
         away = Settings.model_validate({"redis_url": server.url, "letta_base_url": f"http://127.0.0.1:{free_port()}"})
         with open_application(mailbox) as other, open_application(away) as application:
             world = World(connections=Connections(open_pool(server.url)))
-            for number in range(3):
-                world.plane.kick_off(world.create(ONE_TASK, agents={"A": f"agent-{number}"}), "initial")
+            for _ in range(3):
+                world.plane.kick_off(world.create(ONE_TASK, agents={"A": f"agent-{uuid.uuid4()}"}), "initial")
             world.connections.close()
             application.clock.pulse()
             application.clock.finish(30)

@@ -2,6 +2,7 @@
 
 import secrets
 import socket
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -45,13 +46,13 @@ def silent() -> Iterator[str]:
 
 
 def owing(app: Application) -> str:
-    """A run that owes an agent of its own a notification."""
+    """A run that owes an agent of its own a notification; by its id it is one of Letta's."""
     run = f"run-{secrets.token_hex(6)}"
     wish = Create(
         workflow_id=run,
         definition=read_definition(ONE_TASK),
         run_input={},
-        agents={"A": (f"agent-of-{run}",)},
+        agents={"A": (f"agent-{uuid.uuid4()}",)},
         planner_agent_id=None,
         retention_s=None,
         max_attempts=10,

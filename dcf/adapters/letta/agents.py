@@ -9,7 +9,7 @@ from typing import Any
 
 from letta_client.types import AgentState
 
-from dcf.adapters.letta.bundles import read_agent
+from dcf.adapters.letta.bundles import read_wish
 from dcf.adapters.letta.client import LettaClient, agent_unknown, asking, check_text
 from dcf.adapters.letta.options import LettaOptions
 from dcf.adapters.letta.tools import Tools
@@ -39,11 +39,11 @@ class Agents:
 
     def create(self, wish: AgentWish) -> str:
         """Create the agent with its tags, blocks and tools in one request, so that no half-made agent can result."""
-        blueprint = read_agent(wish.agent, wish.bundle)
+        blueprint = read_wish(wish)
         arguments: dict[str, Any] = {**blueprint.arguments, **self._model(blueprint.arguments)}
         if "system" in arguments:
             check_text(str(arguments["system"]), "system prompt")
-        tool_ids = self._tools.bundled(blueprint.tools)
+        tool_ids = self._tools.bundled(blueprint.tools, blueprint.servers)
         with asking():
             made = self._client.write.agents.create(
                 **arguments,
@@ -74,9 +74,15 @@ class Agents:
             return list(map(_found, found))
 
     def retrieve(self, agent_id: str) -> AgentFound:
-        """Return the agent with its tags and tools. Letta returns these only if the request names them."""
+        """Return the agent with its tags. Letta returns these only if the request names them."""
         with asking(unknown=lambda: agent_unknown(agent_id)):
-            return _found(self._client.read.agents.retrieve(_checked(agent_id), include=["agent.tags", "agent.tools"]))
+            return _found(self._client.read.agents.retrieve(_checked(agent_id), include=["agent.tags"]))
+
+    def tools_of(self, agent_id: str) -> tuple[str, ...]:
+        """Return the ids of the agent's tools."""
+        with asking(unknown=lambda: agent_unknown(agent_id)):
+            found = self._client.read.agents.retrieve(_checked(agent_id), include=["agent.tools"])
+            return tuple(tool.id for tool in found.tools or ())
 
     def delete(self, agent_id: str) -> bool:
         """Delete the agent, then dcf's blocks that no other agent has. Letta itself does not delete blocks."""
@@ -132,7 +138,6 @@ def _found(agent: AgentState) -> AgentFound:
         name=agent.name,
         tags=tuple(agent.tags or ()),
         created_at=made,
-        tool_ids=tuple(tool.id for tool in agent.tools or ()),
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from dcf.errors import InvalidArgument
+from dcf.ports import AgentWish
 from dcf.values.json_text import Json
 
 _COPIED = (
@@ -33,12 +34,34 @@ class BundledTool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blueprint:
-    """An agent of a bundle with its local ids resolved: arguments of `agents.create`, tools, tags."""
+    """An agent of a bundle with its local ids resolved: arguments of `agents.create`, tools, tags.
+
+    It gets all tools of `servers`.
+    """
 
     arguments: Mapping[str, Json]
     blocks: tuple[Mapping[str, Json], ...]
     tools: tuple[BundledTool, ...]
     tags: tuple[str, ...]
+    servers: tuple[str, ...] = ()
+
+
+def read_wish(wish: AgentWish) -> Blueprint:
+    """Return the agent of the wish's template if that is an agent of an .af file, else the one that the wish describes.
+
+    A description in neutral words has `instructions`, which .af agents do not have.
+    """
+    if wish.template and "instructions" not in wish.template:
+        return read_agent(wish.template, wish.bundle)
+    said: dict[str, Json] = {"system": wish.instructions} if wish.instructions else {}
+    chosen: dict[str, Json] = {} if wish.model is None else {"model": wish.model}
+    return Blueprint(
+        arguments=said | chosen | {"include_base_tools": False},
+        blocks=tuple({"label": label, "value": text} for label, text in wish.texts.items()),
+        tools=tuple(BundledTool(name=name) for name in wish.tools),
+        servers=wish.mcp_servers,
+        tags=(),
+    )
 
 
 def read_agent(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Blueprint:

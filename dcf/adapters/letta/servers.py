@@ -56,6 +56,11 @@ class Servers:
                 raise _taken(tool)
         return {tool: found[tool].id for tool in names}
 
+    def all_tool_ids(self, server: Mapping[str, Json]) -> dict[str, str]:
+        """Return the ids of all tools of the server, by name. Register the server first if Letta does not have it."""
+        server_id = self._find(server) or self._register(server, ())
+        return {name: tool.id for name, tool in self._tools(server_id).items() if _owner(tool) == _name(server)}
+
     def _find(self, server: Mapping[str, Json]) -> str | None:
         """Return the id of the server of this name. One at another address must be neither used nor changed."""
         name, address = _name(server), read_address(server)
@@ -86,6 +91,8 @@ class Servers:
         return made.id or ""
 
     def _check_names_are_free(self, names: tuple[str, ...], server: str) -> None:
+        if not names:
+            return
         with asking():
             known = self._client.read.tools.list(names=list(names), limit=len(names)).items
         for tool in known:

@@ -54,8 +54,8 @@ class Tools:
         except AgentUnknown:
             return
 
-    def bundled(self, tools: Sequence[BundledTool]) -> list[str]:
-        """Find or create the tools of a template. Raise ToolUnavailable if one of them is not available."""
+    def bundled(self, tools: Sequence[BundledTool], servers: Sequence[str] = ()) -> list[str]:
+        """Find or create these tools, and all of these servers. Raise ToolUnavailable if one is not available."""
         of_server: dict[str, list[str]] = {}
         for tool in tools:
             if tool.server is not None:
@@ -68,7 +68,11 @@ class Tools:
         for tool in tools:
             if tool.source is not None:
                 found[tool.name] = self._python(tool.name, tool.source, tool.json_schema)
-        return [found[tool.name] for tool in tools]
+        whole = {name: one for server in servers for name, one in self._all_of(server).items()}
+        return list((whole | {tool.name: found[tool.name] for tool in tools}).values())
+
+    def _all_of(self, server: str) -> dict[str, str]:
+        return self._servers.all_tool_ids(self._known_server(server))
 
     def lift_return_limits(self, agent_id: str) -> int:
         """Let the agent's tools return up to 60,000 characters (a tool property). Return how many were changed."""

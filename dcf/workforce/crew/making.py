@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from dcf.adapters.platforms import Platforms
 from dcf.errors import AgentUnknown, Conflict, DcfError
 from dcf.jitter import JITTER
-from dcf.ports import AgentFound, AgentPlatform, AgentWish
+from dcf.ports import AgentFound, Provisioner
 from dcf.values.text_pieces import clip
 from dcf.workforce.crew import roster as decisions
+from dcf.workforce.crew.descriptions import Description, wish_of
 from dcf.workforce.crew.names import WORKER_TAG, agent_name, default_prefix, part_of, run_tag, worker_tags
 from dcf.workforce.crew.roster import Member, MemberPhase
 from dcf.workforce.crew.roster_documents import RosterDocuments
@@ -42,6 +44,11 @@ class Parts:
         """Return the name of the agent of a part."""
         return agent_name(default_prefix(self.workflow_id) if self.prefix is None else self.prefix, part)
 
+    def kind(self, part: str) -> str | None:
+        """Return the kind of platform that the part's description names; None for the default."""
+        description = self.staffing[part].description
+        return None if description is None else description.platform
+
 
 @dataclass(slots=True, kw_only=True)
 class MakingProgress:
@@ -54,10 +61,10 @@ class MakingProgress:
 
 
 class Making:
-    """Creates agents on a platform."""
+    """Creates agents on their platforms."""
 
-    def __init__(self, platform: AgentPlatform, documents: RosterDocuments) -> None:
-        self._platform = platform
+    def __init__(self, platforms: Platforms, documents: RosterDocuments) -> None:
+        self._platforms = platforms
         self._documents = documents
 
     def fill(self, wish: Parts, progress: MakingProgress) -> None:
@@ -79,7 +86,7 @@ class Making:
                 time.sleep(JITTER.uniform(0.005, min(0.01 * 2**attempt, 0.2)))
 
     def drop_lost(self, wish: Parts) -> tuple[str, ...]:
-        """Forget agents that were deleted on their platform. Return their ids. Raise if it does not answer."""
+        """Forget agents that were deleted on their platforms. Return their ids. Raise if one does not answer."""
         roster = self._documents.read(wish.workflow_id)
         noted = {
             part: member.agent_id
@@ -88,8 +95,14 @@ class Making:
         }
         if not noted:
             return ()
-        there = {one.agent_id for one in self._platform.find_agents((run_tag(wish.workflow_id), WORKER_TAG))}
-        lost = {part: one for part, one in noted.items() if one not in there and not self._exists(one)}
+        kinds = self._platforms.kinds_of(tuple(noted.values()))
+        ours = {kind: self._platforms.provisioners().get(kind) for kind in dict.fromkeys(kinds.values())}
+        there = {one.agent_id for found in ours.values() if found is not None for one in _of_run(found, wish)}
+        lost = {
+            part: one
+            for part, one in noted.items()
+            if ours[kinds[one]] is not None and one not in there and not self._exists(one)
+        }
         if lost:
             self._documents.transact(wish.workflow_id, lambda roster, _: (decisions.lose(roster, lost), None))
         return tuple(lost.values())
@@ -98,7 +111,8 @@ class Making:
         """Delete the agents that this call created. Those that cannot be deleted stay recorded for the next call."""
         for part, agent_id in list(progress.made.items()):
             try:
-                self._platform.delete_agent(agent_id)
+                self._platforms.provisioner_of(agent_id).delete_agent(agent_id)
+                self._platforms.forget(agent_id)
                 self._documents.transact(wish.workflow_id, partial(_drop, part=part, agent_id=agent_id))
             except DcfError:
                 progress.warnings.append(f"Agent '{agent_id}' of '{clip(part)}' is left over; the next call uses it.")
@@ -108,7 +122,7 @@ class Making:
     def _exists(self, agent_id: str) -> bool:
         """Return True if the agent exists, even if its tags were changed."""
         try:
-            self._platform.retrieve_agent(agent_id)
+            self._platforms.provisioner_of(agent_id).retrieve_agent(agent_id)
         except AgentUnknown:
             return False
         return True
@@ -116,45 +130,50 @@ class Making:
     def _make_all(self, wish: Parts, mine: tuple[str, ...], token: str, progress: MakingProgress) -> None:
         left = list(mine)
         try:
-            there = self._tagged(wish.workflow_id, frozenset(mine))
-            for part in mine:
-                self._make(wish, part, token, there.get(part), progress)
-                left.remove(part)
+            for kind in dict.fromkeys(map(wish.kind, mine)):
+                made_there = tuple(part for part in mine if wish.kind(part) == kind)
+                there = self._tagged(wish, kind, made_there)
+                for part in made_there:
+                    self._make(wish, part, token, there.get(part), progress)
+                    left.remove(part)
         except Exception:
             self._documents.transact(wish.workflow_id, lambda roster, _: (decisions.release(roster, left, token), None))
             raise
 
-    def _tagged(self, workflow_id: str, mine: frozenset[str]) -> dict[str, AgentFound]:
+    def _tagged(self, wish: Parts, kind: str | None, mine: Collection[str]) -> dict[str, AgentFound]:
         """Find agents that an earlier call created and did not record. Keep the oldest per part, delete the others."""
+        _, provisioner = self._platforms.maker(kind)
         found: dict[str, AgentFound] = {}
-        for one in self._platform.find_agents((run_tag(workflow_id), WORKER_TAG)):
+        for one in _of_run(provisioner, wish):
             part = part_of(one.tags)
-            if part not in mine:
+            if part is None or part not in mine:
                 continue
             if part in found:
-                self._platform.delete_agent(one.agent_id)
+                provisioner.delete_agent(one.agent_id)
             else:
                 found[part] = one
         return found
 
     def _make(self, wish: Parts, part: str, token: str, there: AgentFound | None, progress: MakingProgress) -> None:
         staffing = wish.staffing[part]
+        kind, provisioner = self._platforms.maker(wish.kind(part))
         name = wish.name(part) if there is None else there.name
+        tags = (*worker_tags(wish.workflow_id, part), *wish.tags)
         if there is None:
-            agent_wish = AgentWish(
-                name=name,
-                tags=(*worker_tags(wish.workflow_id, part), *wish.tags),
-                agent=staffing.template or {},
-                bundle=staffing.bundle,
-            )
-            agent_id = progress.made[part] = self._platform.create_agent(agent_wish)
+            agent_wish = wish_of(name, tags, staffing.description or Description())
+            agent_id = progress.made[part] = provisioner.create_agent(agent_wish)
         else:
             agent_id = there.agent_id
+        self._platforms.register(agent_id, kind, name=name, tags=tags)
         member = Member(phase=MemberPhase.MADE, token=token, until=0, name=name, agent_id=agent_id, keep=staffing.keep)
         noted = self._documents.transact(wish.workflow_id, lambda roster, _: decisions.confirm(roster, part, member))
         if not noted:
             raise Conflict("The run's agents were deleted while they were being made.", "Repeat the call if needed.")
         progress.agents[part] = agent_id
+
+
+def _of_run(provisioner: Provisioner, wish: Parts) -> list[AgentFound]:
+    return provisioner.find_agents((run_tag(wish.workflow_id), WORKER_TAG))
 
 
 def _allot(

@@ -1,12 +1,13 @@
 """Finds what each Task's agent is created from: an existing agent, or one of a bundle, searched in the seed's order.
 
 1. `af_v2_entities` in the document, 2. the bundles of `af_imports`, 3. `<ref>.af` in the directory of templates,
-4. `agents[].agent_config` of the old form. Files are read only below the configured directories.
+4. the entry of `agents` with this name: its `agent_config` (the old form), or its own `instructions`. An entry's
+`platform` says where the agent is made. Files are read only below the configured directories.
 """
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -17,6 +18,7 @@ from dcf.validation.files import ImportReader, Unreadable
 from dcf.validation.references import tasks_of
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
+from dcf.workforce.crew.descriptions import Description
 
 DEFAULT_TEMPLATE: Final = "worker"
 _LOCAL_ID: Final = re.compile(r"(block|tool)-[0-9]+\Z")
@@ -43,16 +45,15 @@ class TemplateReference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Staffing:
-    """The agent that one Task asks for: an existing one (`existing`), or one created from `agent` of `bundle`.
+    """The agent that one Task asks for: an existing one (`existing`), or one created from a `description`.
 
-    If the `existing` agent is missing, the template is used. `shared` is the key of an agent that several Tasks of the
-    run share. `keep`: do not delete it when the run ends.
+    If the `existing` agent is missing, the description is used. `shared` is the key of an agent that several Tasks of
+    the run share. `keep`: do not delete it when the run ends.
     """
 
     state: str
     existing: TemplateReference | None = None
-    template: Mapping[str, Json] | None = None
-    bundle: Mapping[str, Json] = field(default_factory=dict)
+    description: Description | None = None
     shared: str | None = None
     keep: bool = False
 
@@ -96,11 +97,9 @@ def _staffing(
     keep = lifecycle.get("destroy_on_end") is False
     if existing is not None:
         meant = _declared(existing, document) or existing
-        found = templates.find(wanted or existing) if mode != "existing" else None
-        stand_in, its_bundle = found if found is not None else (None, {})
-        return Staffing(state=state, existing=meant, template=stand_in, bundle=its_bundle, keep=keep)
-    template, bundle = templates.for_task(state, wanted)
-    return Staffing(state=state, template=template, bundle=bundle, shared=shared, keep=keep)
+        stand_in = templates.find(wanted or existing) if mode != "existing" else None
+        return Staffing(state=state, existing=meant, description=stand_in, keep=keep)
+    return Staffing(state=state, description=templates.for_task(state, wanted), shared=shared, keep=keep)
 
 
 def _declared(reference: TemplateReference, document: Mapping[str, Json]) -> TemplateReference | None:
@@ -113,7 +112,10 @@ def _declared(reference: TemplateReference, document: Mapping[str, Json]) -> Tem
 
 @dataclass(slots=True, kw_only=True)
 class _Templates:
-    """The bundles of one document, each read at most once."""
+    """The descriptions of one document, each file read at most once.
+
+    An entry of `agents` says more of the agent of its name: its platform, or all of it (`instructions`, `model`).
+    """
 
     document: Mapping[str, Json]
     imports: tuple[Path, ...]
@@ -122,8 +124,8 @@ class _Templates:
     _imported: list[Mapping[str, Json]] | None = None
     _on_disk: dict[str, Mapping[str, Json] | None] = field(default_factory=dict)
 
-    def for_task(self, state: str, wanted: TemplateReference | None) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
-        """Return the template of a Task; if it names none, the default worker, or an empty template."""
+    def for_task(self, state: str, wanted: TemplateReference | None) -> Description:
+        """Return the description of a Task's agent; if it names none, the default worker, or an empty one."""
         if wanted is not None:
             found = self.find(wanted)
             if found is None:
@@ -132,10 +134,21 @@ class _Templates:
                     "Import its .af file in af_imports, or put it into the directory of templates (DCF_AGENTS_DIR).",
                 )
             return found
-        return self._inline(state) or self.find(TemplateReference(name=DEFAULT_TEMPLATE)) or ({}, {})
+        entry = self._entry(state)
+        if _describes(entry):
+            return _inline(entry)
+        default = self.find(TemplateReference(name=DEFAULT_TEMPLATE)) or Description()
+        return replace(default, platform=_platform(entry) or default.platform)
 
-    def find(self, wanted: TemplateReference) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
+    def find(self, wanted: TemplateReference) -> Description | None:
         """Search an agent in the seed's order. Raise InvalidArgument if its bundle is not complete."""
+        entry = {} if wanted.name is None else self._entry(wanted.name)
+        found = self._in_files(wanted)
+        if found is not None:
+            return replace(found, platform=_platform(entry))
+        return _inline(entry) if _describes(entry) else None
+
+    def _in_files(self, wanted: TemplateReference) -> Description | None:
         for bundle in self._bundles():
             for agent in _objects(bundle.get("agents")):
                 if wanted.fits(agent):
@@ -177,15 +190,28 @@ class _Templates:
             self._on_disk[reference] = content if isinstance(content, dict) else None
         return self._on_disk[reference]
 
-    def _inline(self, state: str) -> tuple[Mapping[str, Json], Mapping[str, Json]] | None:
-        for agent in _objects(self.document.get("agents")):
-            config = agent.get("agent_config")
-            if agent.get("agent_name") == state and isinstance(config, dict):
-                return config, {}
-        return None
+    def _entry(self, name: str) -> Mapping[str, Json]:
+        """Return what `agents` says of the agent of this name, or of the state of this name."""
+        found = (agent for agent in _objects(self.document.get("agents")) if agent.get("agent_name") == name)
+        return next(found, {})
 
 
-def _whole(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> tuple[Mapping[str, Json], Mapping[str, Json]]:
+def _describes(entry: Mapping[str, Json]) -> bool:
+    """Return True if the entry has all that is needed to make its agent."""
+    return isinstance(entry.get("agent_config"), dict) or isinstance(entry.get("instructions"), str)
+
+
+def _inline(entry: Mapping[str, Json]) -> Description:
+    config = entry.get("agent_config")
+    return Description(agent=config if isinstance(config, dict) else entry, platform=_platform(entry))
+
+
+def _platform(entry: Mapping[str, Json]) -> str | None:
+    found = entry.get("platform")
+    return found if isinstance(found, str) and found else None
+
+
+def _whole(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> Description:
     """Raise InvalidArgument if blocks or tools of the agent are missing from its bundle: it would lack instructions."""
     for kind in ("block", "tool"):
         there = {one.get("id") for one in _objects(bundle.get(f"{kind}s"))}
@@ -196,7 +222,7 @@ def _whole(agent: Mapping[str, Json], bundle: Mapping[str, Json]) -> tuple[Mappi
                     f"The template '{clip(str(agent.get('name')))}' needs {ident}, which is not in its bundle.",
                     f"Export the agent file again, or remove {ident} from {kind}_ids.",
                 )
-    return agent, bundle
+    return Description(agent=agent, bundle=bundle)
 
 
 def _reference(value: Json) -> TemplateReference | None:

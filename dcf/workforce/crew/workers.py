@@ -5,9 +5,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from dcf.adapters.platforms import Platforms
 from dcf.core.model import RunStatus
 from dcf.errors import AgentUnknown, DcfError, InvalidArgument, PlatformUnavailable
-from dcf.ports import AgentFound, AgentPlatform
+from dcf.ports import AgentFound
 from dcf.store.assignments import AssignmentIndex
 from dcf.store.runs import RunStore
 from dcf.values.text_pieces import clip
@@ -71,15 +72,15 @@ class Workers:
 
     def __init__(
         self,
-        platform: AgentPlatform,
+        platforms: Platforms,
         documents: RosterDocuments,
         store: RunStore,
         assignments: AssignmentIndex,
         equipment: Equipment,
     ) -> None:
-        self._platform = platform
+        self._platforms = platforms
         self._documents = documents
-        self._making = Making(platform, documents)
+        self._making = Making(platforms, documents)
         self._store = store
         self._assignments = assignments
         self._equipment = equipment
@@ -131,12 +132,13 @@ class Workers:
         leaving = self._documents.transact(workflow_id, lambda roster, _: decisions.dismiss(roster, token))
         kept = {member.agent_id for member in self._documents.read(workflow_id).values() if member.keep} | set(spare)
         targets = {member.agent_id: part for part, member in leaving.items() if member.agent_id is not None}
-        try:
-            for one in self._platform.find_agents((run_tag(workflow_id), WORKER_TAG)):
-                targets.setdefault(one.agent_id, part_of(one.tags) or one.name)
-        except PlatformUnavailable:
-            if not targets:
-                raise
+        for provisioner in self._platforms.provisioners().values():
+            try:
+                for one in provisioner.find_agents((run_tag(workflow_id), WORKER_TAG)):
+                    targets.setdefault(one.agent_id, part_of(one.tags) or one.name)
+            except PlatformUnavailable:
+                if not targets:
+                    raise
         results = [self._dismissed(part, agent) for agent, part in targets.items() if agent not in kept]
         failed = {one.state for one in results if not one.deleted}
         again = {part: member for part, member in leaving.items() if part in failed or member.agent_id in spare}
@@ -145,7 +147,7 @@ class Workers:
 
     def resolve(self, name: str) -> str:
         """Return the only agent of this name. Raise AgentUnknown, or InvalidArgument if there are several."""
-        found = self._platform.find_agents(name=name)
+        found = self._named(name)
         if not found:
             raise AgentUnknown(f"There is no agent named '{clip(name)}'.", "Check the name; it must match exactly.")
         if len(found) > 1:
@@ -157,13 +159,15 @@ class Workers:
 
     def delete_agent(self, agent_id: str) -> bool:
         """Delete one agent and its records. Return True if it existed."""
-        there = self._platform.delete_agent(agent_id)
+        there = self._platforms.provisioner_of(agent_id).delete_agent(agent_id)
+        self._platforms.forget(agent_id)
         self._equipment.forget(agent_id)
         return there
 
     def lift_return_limits(self, agent_id: str) -> int:
         """Let an agent's tools return as much as the platform allows. Return how many tools were changed."""
-        return self._platform.lift_return_limits(agent_id)
+        lift = self._platforms.of(agent_id).lift_limits
+        return 0 if lift is None else lift(agent_id)
 
     def _drop_lost(self, asked: Parts, warnings: list[str]) -> None:
         """Forget agents that are gone, so that they are created again. If the platform is down, keep the records."""
@@ -173,6 +177,7 @@ class Workers:
             warnings.append("The agent platform does not answer; whether all agents are still there is not known.")
             return
         for agent_id in lost:
+            self._platforms.forget(agent_id)
             self._equipment.forget(agent_id)
 
     def _taken(self, workflow_id: str, states: Collection[str]) -> dict[str, str]:
@@ -196,7 +201,7 @@ class Workers:
             found = looked_up[one.existing]
             if found is not None:
                 known[one.state] = found
-            elif one.template is None:
+            elif one.description is None:
                 raise AgentUnknown(
                     f"The agent '{one.existing}' of state '{clip(one.state)}' does not exist.",
                     "Correct agent_ref, or name a template in agent_template_ref.",
@@ -206,14 +211,18 @@ class Workers:
     def _existing(self, reference: TemplateReference) -> AgentFound | None:
         if reference.ident is not None:
             try:
-                return self._platform.retrieve_agent(reference.ident)
+                return self._platforms.provisioner_of(reference.ident).retrieve_agent(reference.ident)
             except AgentUnknown:
                 if reference.name is None:
                     return None
-        found = self._platform.find_agents(name=reference.name)
+        found = self._named(reference.name)
         if len(found) > 1:
             raise InvalidArgument(f"There are {len(found)} agents named '{reference}'.", "Name it by id in agent_ref.")
         return found[0] if found else None
+
+    def _named(self, name: str | None) -> list[AgentFound]:
+        """Return the agents of this name on all platforms."""
+        return [one for found in self._platforms.provisioners().values() for one in found.find_agents(name=name)]
 
     def _assigned(
         self, workflow_id: str, agents: Mapping[str, str], warnings: list[str]

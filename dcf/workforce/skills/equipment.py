@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, TypeVar
 
+from dcf.adapters.platforms import Platforms
 from dcf.errors import AgentUnknown, Conflict, DcfError, PlatformUnavailable, ToolUnavailable
 from dcf.jitter import JITTER
-from dcf.ports import AgentPlatform, ToolWish
+from dcf.ports import ToolWish
 from dcf.skills.manifest import Manifest
 from dcf.skills.policy import Policy, SkillPlan, left_out, plan
 from dcf.skills.servers import Registry
@@ -73,20 +74,20 @@ class Equipment:
 
     def __init__(
         self,
-        platform: AgentPlatform,
+        platforms: Platforms,
         documents: HoldingsDocuments,
         policy: Policy,
         registry: Registry,
         limits: Limits,
         label: str,
     ) -> None:
-        self._platform = platform
+        self._platforms = platforms
         self._documents = documents
         self._policy = policy
         self._registry = registry
         self._limits = limits
-        self._mirror = Mirror(platform, documents, label)
-        self._removal = Removal(platform, documents, policy, registry)
+        self._mirror = Mirror(platforms, documents, label)
+        self._removal = Removal(platforms, documents, policy, registry)
 
     def loaded(self, agent_id: str) -> list[Holding]:
         """Return the skills that the agent has, without those being loaded or unloaded."""
@@ -168,7 +169,7 @@ class Equipment:
     def _attach(self, agent_id: str, entry: Holding, planned: SkillPlan, attached: _Attached) -> Holding:
         """Give the agent the skill's texts and tools. `attached` records each step, so that a failure can be undone."""
         deadline = time.monotonic() + _BUDGET_S
-        before = attached.before = self._platform.retrieve_agent(agent_id).tool_ids
+        before = attached.before = self._platforms.equipper_of(agent_id).tools_of(agent_id)
         noted = self._documents.transact(
             agent_id, lambda all_, _: decisions.note_before(all_, entry.manifest_id, entry.token, before)
         )
@@ -188,14 +189,14 @@ class Equipment:
 
     def _add_text(self, agent_id: str, label: str, value: str, attached: _Attached) -> None:
         attached.texts[label] = None
-        attached.texts[label] = self._platform.add_block(agent_id, label, value)
+        attached.texts[label] = self._platforms.equipper_of(agent_id).add_text(agent_id, label, value)
 
     def _attach_tool(
         self, agent_id: str, wish: ToolWish, held: HeldTool, attached: _Attached, *, required: bool
     ) -> None:
         attached.tools[wish.name] = held
         try:
-            tool_id = self._platform.attach_tool(agent_id, wish)
+            tool_id = self._platforms.equipper_of(agent_id).attach_tool(agent_id, wish)
         except ToolUnavailable as error:
             del attached.tools[wish.name]
             if required:

@@ -6,8 +6,8 @@ writers, the last one leaves the newest contents.
 
 from dataclasses import replace
 
+from dcf.adapters.platforms import Platforms
 from dcf.errors import DcfError, PlatformUnavailable
-from dcf.ports import AgentPlatform
 from dcf.values.json_text import dump
 from dcf.workforce.skills.holdings import Holdings, SkillPhase
 from dcf.workforce.skills.holdings_documents import HoldingsDocuments
@@ -17,8 +17,8 @@ from dcf.workforce.skills.removal import unavailable_warning
 class Mirror:
     """Keeps one block of an agent equal to the record of its skills."""
 
-    def __init__(self, platform: AgentPlatform, documents: HoldingsDocuments, label: str) -> None:
-        self._platform = platform
+    def __init__(self, platforms: Platforms, documents: HoldingsDocuments, label: str) -> None:
+        self._platforms = platforms
         self._documents = documents
         self._label = label
 
@@ -33,7 +33,7 @@ class Mirror:
                 self._write(agent_id, holdings)
                 wrote = True
             if wrote:
-                self._platform.refresh(agent_id)
+                self._platforms.equipper_of(agent_id).apply(agent_id)
         except PlatformUnavailable as error:
             return (unavailable_warning(error),)
         except DcfError as error:
@@ -52,11 +52,11 @@ class Mirror:
             for name, one in holdings.skills.items()
             if one.phase is SkillPhase.LOADED
         }
-        mirror_id = holdings.mirror_id
+        mirror_id, equipper = holdings.mirror_id, self._platforms.equipper_of(agent_id)
         if shown:
-            mirror_id = self._platform.add_block(agent_id, self._label, dump(shown))
+            mirror_id = equipper.add_text(agent_id, self._label, dump(shown))
         elif mirror_id is not None:
-            self._platform.remove_block(agent_id, mirror_id)
+            equipper.remove_text(agent_id, mirror_id)
             mirror_id = None
         self._documents.transact(agent_id, lambda now, _: (_marked(now, holdings.revision, mirror_id), None))
 

@@ -1,7 +1,7 @@
 """Removes from an agent what one skill brought: for unloading, for undoing a load, and for repair after a crash."""
 
+from dcf.adapters.platforms import Platforms
 from dcf.errors import AgentUnknown, DcfError, Forbidden, PlatformUnavailable, ToolUnavailable
-from dcf.ports import AgentPlatform
 from dcf.skills.manifest import ToolNeed
 from dcf.skills.policy import Policy
 from dcf.skills.servers import Registry
@@ -14,10 +14,8 @@ from dcf.workforce.skills.holdings_documents import HoldingsDocuments
 class Removal:
     """Carries out a recorded removal, then deletes the record of the skill."""
 
-    def __init__(
-        self, platform: AgentPlatform, documents: HoldingsDocuments, policy: Policy, registry: Registry
-    ) -> None:
-        self._platform = platform
+    def __init__(self, platforms: Platforms, documents: HoldingsDocuments, policy: Policy, registry: Registry) -> None:
+        self._platforms = platforms
         self._documents = documents
         self._policy = policy
         self._registry = registry
@@ -50,19 +48,20 @@ class Removal:
                 self._detach(agent_id, entry.name, name, entry.tools[name], before)
             except (ToolUnavailable, Forbidden):
                 warnings.append(f"The tool '{clip(name)}' could not be looked up, so it may still be attached.")
+        equipper = self._platforms.equipper_of(agent_id)
         for label, block_id in reversed(list(entry.texts.items())):
             # A block without a known id is found by its label: adding the same label replaces it.
-            known = block_id if block_id is not None else self._platform.add_block(agent_id, label, "")
-            self._platform.remove_block(agent_id, known)
+            known = block_id if block_id is not None else equipper.add_text(agent_id, label, "")
+            equipper.remove_text(agent_id, known)
 
     def _detach(self, agent_id: str, skill: str, name: str, tool: HeldTool, before: tuple[str, ...]) -> None:
-        tool_id = tool.tool_id
+        tool_id, equipper = tool.tool_id, self._platforms.equipper_of(agent_id)
         if tool_id is None:
             need = ToolNeed(name=name, description="", definition=tool.definition)
-            tool_id = self._platform.attach_tool(agent_id, self._policy.wish(skill, need, self._registry))
+            tool_id = equipper.attach_tool(agent_id, self._policy.wish(skill, need, self._registry))
             if tool_id in before:
                 return
-        self._platform.detach_tool(agent_id, tool_id)
+        equipper.detach_tool(agent_id, tool_id)
 
 
 def unavailable_warning(error: PlatformUnavailable) -> str:
