@@ -7,6 +7,7 @@ from functools import partial
 
 from dcf.adapters.mailbox import Mailbox
 from dcf.adapters.platforms import Platforms
+from dcf.adapters.webhook.posting import Poster
 from dcf.core.vitals import Expected
 from dcf.files.tree import FileTree
 from dcf.platform_kinds import PlatformParts, default_kind, open_platforms
@@ -26,6 +27,7 @@ from dcf.runs.health import Health
 from dcf.runs.histories import Histories
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
+from dcf.runs.offers import Offers
 from dcf.runs.outside import Outside
 from dcf.runs.people import People
 from dcf.runs.retention import Retention
@@ -58,10 +60,12 @@ from dcf.store.refusal_notes import RefusalNotes
 from dcf.store.run_signs import RunSignsReader
 from dcf.store.server_time import ServerTime
 from dcf.store.vitals import VitalSigns
+from dcf.store.webhooks import Webhooks
 from dcf.workforce.assignment import Desk
 from dcf.workforce.composition import workforce
 from dcf.workforce.crew.closing import Closing
 from dcf.workforce.crew.workers import Workers
+from dcf.workforce.registration import Registration
 from dcf.workforce.skills.equipment import Equipment
 
 
@@ -74,10 +78,10 @@ class Application:
     begins runs, `schedules` begins them by the time, and `retrying` lets ended ones go on. `runs` reads their status,
     `run_list` lists them, `exports` explains and exports them, and
     `retention` keeps and deletes those that are over. `workers` creates and deletes the agents of runs on `platforms`,
-    `closing` closes a run together with them, `equipment` gives them skills from `library`, and `desk` tells them what
-    to do. `documents` and `files` are what tools may change outside runs; the `audit` trail records such changes, and
-    `refusals` what was refused. `sweep` repairs the indexes across runs. `usage` tells what API keys hold. `health`
-    tells how all of it is, and `activity` notes who calls.
+    `registration` knows those that are made elsewhere, `closing` closes a run together with them, `equipment` gives
+    them skills from `library`, and `desk` tells them what to do. `documents` and `files` are what tools may change
+    outside runs; the `audit` trail records such changes, and `refusals` what was refused. `sweep` repairs the indexes
+    across runs. `usage` tells what API keys hold. `health` tells how all of it is, and `activity` notes who calls.
     """
 
     settings: Settings
@@ -96,6 +100,7 @@ class Application:
     retention: Retention
     platforms: Platforms
     workers: Workers
+    registration: Registration
     closing: Closing
     equipment: Equipment
     desk: Desk
@@ -144,7 +149,15 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         facts, parts = inspect_server(connections), parts_of_runs(settings, connections)
         plane, inbox, records = parts.plane, Inbox(connections), AgentRecords(connections)
         mailbox = Mailbox(inbox, records)
-        found = PlatformParts(settings=settings, connections=connections, records=records, mailbox=mailbox)
+        offers = Offers(plane, (webhooks := Webhooks(connections)).get)
+        found = PlatformParts(
+            settings=settings,
+            connections=connections,
+            records=records,
+            mailbox=mailbox,
+            webhooks=webhooks,
+            offers=offers,
+        )
         platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
         activity = Activity(ActivityRecords(connections), breakers)
@@ -155,7 +168,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             control_plane=plane,
             lifecycle=Lifecycle(plane),
             outside=Outside(plane),
-            callbacks=Callbacks(plane),
+            callbacks=Callbacks(plane, offers),
             task_log=TaskLog(plane),
             people=People(plane, parts.history, HumanTasks(connections)),
             signals=SignalSending(plane),
@@ -166,6 +179,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             run_list=RunList(Catalog(connections)),
             platforms=platforms,
             workers=crew.workers,
+            registration=Registration(platforms, webhooks, Poster(settings.webhook_endpoints)),
             closing=Closing(plane, parts.views, crew.workers),
             equipment=crew.equipment,
             desk=crew.desk,

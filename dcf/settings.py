@@ -305,6 +305,7 @@ class Settings(PlatformSettings):
         "files_write",
         "skill_secrets",
         "skill_endpoints",
+        "webhook_endpoints",
         mode="before",
     )
     @classmethod

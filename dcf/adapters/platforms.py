@@ -132,6 +132,10 @@ class Platforms:
         )
         self._kept.pop(agent_id, None)
 
+    def recorded(self, agent_id: str) -> str | None:
+        """Return the kind of platform that the agent's record names; None for an agent without a record."""
+        return self._records.platforms_of((agent_id,)).get(agent_id)
+
     def forget(self, agent_id: str) -> None:
         """Delete the record of an agent that is gone from its platform."""
         if self.kind_of(agent_id) != MAILBOX:  # the mailbox's provisioner has deleted the record itself

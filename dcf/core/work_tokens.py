@@ -7,6 +7,7 @@ its acceptance was recorded; then the answer takes the lease first, if the state
 """
 
 import hashlib
+from collections.abc import Mapping
 from hmac import compare_digest
 from typing import Final
 
@@ -15,6 +16,7 @@ from dcf.core.lease import Acquire
 from dcf.core.model import RunStatus
 from dcf.core.operations import RunAnswer
 from dcf.core.outside_refusals import task_token_outdated, task_token_used
+from dcf.values.json_text import Json
 from dcf.values.records import record
 from dcf.values.refusal import Refusal
 from dcf.values.task_tokens import TaskToken, task_token
@@ -50,6 +52,19 @@ class WorkToken:
     def acquire(self, ttl_s: int) -> Acquire:
         """Return the request for the lease; it is granted only while the state is as it was offered."""
         return Acquire(state=self.state, owner=self.agent_id, token=self.lease_token, ttl_s=ttl_s, epoch=self.epoch)
+
+
+@record(frozen=True, slots=True, kw_only=True)
+class Offer:
+    """Work for one agent: what is to be done, and the task token by which it is ended or kept alive.
+
+    `is_handed_on`: the state waits for a callback once the agent has accepted, and `task_token` is the token of that.
+    """
+
+    work: Mapping[str, Json]
+    token: WorkToken
+    task_token: str
+    is_handed_on: bool = False
 
 
 def work_token(secret: str, workflow_id: str, state: str, epoch: int, agent_id: str) -> WorkToken:

@@ -6,7 +6,6 @@ token that follows from it, and an answer that comes before the lease was record
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from dcf.core.answers import Leased, Updated
@@ -20,6 +19,7 @@ from dcf.core.outside_refusals import task_token_unknown
 from dcf.core.progress import Update
 from dcf.core.provenance import mark_of_input
 from dcf.core.work_tokens import (
+    Offer,
     WorkToken,
     answered,
     in_words_of_tokens,
@@ -43,19 +43,6 @@ _NEWS = frozenset({NoticeKind.ASKED, NoticeKind.CANCELLED})
 """Events about a state that offer no work."""
 
 _ALIVE = "Send the next heartbeat before lease_expires_at, or end the work with success or failure."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Offer:
-    """Work for one agent: what is to be done, and the task token by which it is ended or kept alive.
-
-    `is_handed_on`: the state waits for a callback once the agent has accepted, and `task_token` is the token of that.
-    """
-
-    work: Mapping[str, Json]
-    token: WorkToken
-    task_token: str
-    is_handed_on: bool = False
 
 
 class Offers:

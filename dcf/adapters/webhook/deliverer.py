@@ -1,23 +1,29 @@
 """Delivers events to webhooks: looks up what is to be done, signs and sends it, and records that it was accepted.
 
 A receiver that does not answer is left alone for a while, longer each time; all processes keep to that. What failed
-stays in the outbox and is sent again under the same id. This module decides nothing about runs.
+stays in the outbox and is sent again under the same id. Several receivers are sent to at the same time, so that a slow
+one does not hold up the others for long. This module decides nothing about runs.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final, Protocol
 
 from dcf.adapters.webhook.bodies import body_of, headers_of
 from dcf.adapters.webhook.posting import Answered, Poster
+from dcf.core.work_tokens import Offer
 from dcf.errors import DcfError, PlatformUnavailable
-from dcf.ports import Delivery, Undelivered
+from dcf.ports import Delivery, Platform, Post, Undelivered
 from dcf.store.webhooks import Webhook, Webhooks
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 from dcf.values.webhook_signatures import message_id_of
+
+KIND: Final = "webhook"
 
 _LATER: Final = frozenset(
     {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.MISDIRECTED_REQUEST}
@@ -28,28 +34,21 @@ _REFUSED_S: Final = 30.0
 """Seconds until an event that a receiver refused is sent again; somebody may have mended it by then."""
 
 
-class Offered(Protocol):
-    """Work for an agent, and the task token that ends it."""
+_AT_ONCE: Final = 8
+"""Receivers that one page of events is sent to at the same time."""
 
-    @property
-    def work(self) -> Mapping[str, Json]:
-        """What is to be done."""
-        ...
-
-    @property
-    def task_token(self) -> str:
-        """What ends it."""
-        ...
+_PAGE_S: Final = 12.0
+"""Seconds after which no more of a page is begun: what takes longer than 30 s is taken over by another process."""
 
 
 class Offering(Protocol):
     """Where work comes from (`runs/offers.py`)."""
 
-    def of_event(self, agent: Webhook, event: Mapping[str, Json]) -> Offered | None:
+    def of_event(self, agent: Webhook, event: Mapping[str, Json]) -> Offer | None:
         """Return the work that an event is about; None if it brings none."""
         ...
 
-    def accept(self, agent: Webhook, offer: Offered) -> None:
+    def accept(self, agent: Webhook, offer: Offer) -> None:
         """Record that the agent has taken the work."""
         ...
 
@@ -57,7 +56,8 @@ class Offering(Protocol):
 class WebhookDeliverer:
     """Agents that are URLs."""
 
-    is_remote = True
+    is_remote = False
+    """Each agent is a server of its own and is left alone by itself: one that is down says nothing about the others."""
 
     def __init__(
         self,
@@ -94,7 +94,21 @@ class WebhookDeliverer:
             return Delivery(failure=Undelivered.REFUSED, error=error.message, retry_after_s=_REFUSED_S)
         return self._outcome(agent, answered, message_id, offer)
 
-    def _outcome(self, agent: Webhook, answered: Answered, message_id: str, offer: Offered | None) -> Delivery:
+    def deliver_all(self, posts: Sequence[Post]) -> list[Delivery]:
+        """Deliver several events, some at the same time; those whose turn has not come after a while are left owed."""
+        if len(posts) == 1:
+            return [self.deliver(posts[0].agent_id, posts[0].event_id, posts[0].event)]
+        until = time.monotonic() + _PAGE_S
+        with ThreadPoolExecutor(_AT_ONCE, "dcf-webhook") as threads:
+            under_way = [threads.submit(copy_context().run, self._in_time, post, until) for post in posts]
+            return [one.result() for one in under_way]
+
+    def _in_time(self, post: Post, until: float) -> Delivery:
+        if time.monotonic() > until:
+            return Delivery(failure=Undelivered.UNDER_WAY, error="Other webhooks were slow; this one comes next.")
+        return self.deliver(post.agent_id, post.event_id, post.event)
+
+    def _outcome(self, agent: Webhook, answered: Answered, message_id: str, offer: Offer | None) -> Delivery:
         status = answered.status
         if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
             self._webhooks.woke(agent.agent_id)
@@ -113,6 +127,11 @@ class WebhookDeliverer:
 
     def _rests(self, agent_id: str, error: str, asked_s: float | None = None) -> Delivery:
         return _unavailable(error, self._webhooks.let_rest(agent_id, error, asked_s).for_s)
+
+
+def webhook_platform(deliverer: WebhookDeliverer) -> Platform:
+    """Return webhooks as a platform: its agents are registered, and what they need comes with the work."""
+    return Platform(kind=KIND, deliverer=deliverer, deliver_all=deliverer.deliver_all)
 
 
 def _unavailable(error: str, retry_after_s: float) -> Delivery:
