@@ -68,7 +68,9 @@ class Registration:
         return [_registered(one, rest=self._webhooks.resting(one.agent_id)) for one in self._webhooks.all()]
 
     def forget(self, agent_id: str) -> bool:
-        """Remove what is known of a webhook: its keys and its task tokens serve no more. True if there was one."""
+        """Remove a webhook: it gets nothing more, its keys and its task tokens serve no more. True if there was one."""
+        if self._platforms.recorded(agent_id) == WEBHOOK:
+            self._platforms.forget(agent_id)
         return self._webhooks.remove(agent_id)
 
     def _refuse_other(self, agent_id: str) -> None:
