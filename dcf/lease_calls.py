@@ -56,7 +56,7 @@ class LeaseCalls:
         )
         if answer.get("code") != "ok":
             return str(answer.get("error"))
-        return _work(workflow_id, state, token, answer, answer.get("updated_state") or {})
+        return work_of({"workflow_id": workflow_id, "state": state, "lease_token": token} | (answer.get("work") or {}))
 
     def claim(self, workflow_id: str, most: int) -> list[Work]:
         """Lease ready states of a run, so many at most."""
@@ -68,12 +68,11 @@ class LeaseCalls:
             lease_ttl_s=self._ttl_s,
             lease_token=token,
             claim_next=most,
+            whole_input=True,
         )
         if answer.get("code") != "ok":
             return []
-        held = answer["lease"]["token"]  # another one where the state of this one was lost before the call was repeated
-        first = _work(workflow_id, answer["state"], held, answer, answer.get("updated_state") or {})
-        return [first, *(claimed_work(workflow_id, one) for one in answer["claimed"])]
+        return [work_of(answer["work"]), *map(work_of, answer["more_work"])]
 
     def renew(self, work: Work) -> str | None:
         """Extend the lease, also an expired one that no other agent has taken; return why it was refused, or None."""
@@ -113,6 +112,7 @@ class LeaseCalls:
             owner_agent_id=self.agent_id,
             claim_next=claim_next,
             lease_ttl_s=self._ttl_s,
+            whole_input=True,
             **result,
         )
 
@@ -133,26 +133,22 @@ class LeaseCalls:
         )
 
 
-def claimed_work(workflow_id: str, claimed: Mapping[str, Json]) -> Work:
-    """Return the work whose lease came with an answer."""
-    return _work(workflow_id, claimed["state"], claimed["lease"]["token"], claimed, claimed)
-
-
 def _refused(answer: Mapping[str, Json]) -> str | None:
     return None if answer.get("code") == "ok" else str(answer.get("error"))
 
 
-def _work(workflow_id: str, state: str, token: str, granted: Mapping[str, Json], document: Mapping[str, Json]) -> Work:
-    """Return the work that was granted; `document` has the attempts, the visit and the timeouts of the state."""
+def work_of(granted: Mapping[str, Json]) -> Work:
+    """Return the work in an answer, whose lease this agent holds."""
     return Work(
-        workflow_id=workflow_id,
-        state=state,
-        token=token,
+        workflow_id=granted["workflow_id"],
+        state=granted["state"],
+        token=granted["lease_token"],
         given=granted.get("input"),
-        attempt=document.get("attempts", 1),
-        epoch=(granted.get("lease") or {}).get("epoch", 0),
-        visit=document.get("entry_epoch") or 0,
-        deadline=document.get("deadline"),
-        heartbeat_s=document.get("heartbeat_s"),
+        attempt=granted.get("attempt", 1),
+        epoch=granted.get("epoch", 0),
+        visit=granted.get("entry_epoch") or 0,
+        deadline=granted.get("deadline"),
+        heartbeat_s=granted.get("heartbeat_s"),
         task_token=granted.get("task_token"),
+        brief=granted,
     )

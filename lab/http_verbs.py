@@ -60,7 +60,7 @@ class HttpVerbs:
         found = self.call(
             "complete_states", workflow_id=run, results=results, claim_next=len(hand), lease_ttl_s=claim_ttl_s
         )
-        claims = iter(found["claimed"])
+        claims = iter(found["work"])
         return [
             Heard(code=one["code"], repeated=bool(one.get("repeated")), claimed=_claimed(next(claims, None)))
             if one["code"] == "ok"
@@ -84,7 +84,7 @@ class HttpVerbs:
 
     def _update(self, run: str, state: str, token: str, what: dict[str, Any]) -> Heard:
         found = self.call("update_workflow_control_plane", workflow_id=run, state=state, lease_token=token, **what)
-        claimed = _claimed(found.get("claimed"))
+        claimed = _claimed(found.get("work"))
         epoch = ((found.get("updated_state") or {}).get("lease") or {}).get("epoch")
         return Heard(code=found["code"], epoch=epoch, repeated=bool(found.get("repeated")), claimed=claimed)
 
@@ -98,15 +98,19 @@ def _leased(found: dict[str, Any]) -> Heard:
         epoch=found["lease"]["epoch"],
         attempt=found["updated_state"]["attempts"],
         repeated=found["status"] == "lease_already_held",
-        given=found.get("input"),
+        given=(found.get("work") or {}).get("input"),
     )
 
 
 def _claimed(found: dict[str, Any] | None) -> dict[str, Any] | None:
     if found is None:
         return None
-    lease = found["lease"]
-    return {"state": found["state"], "token": lease["token"], "epoch": lease["epoch"], "given": found["input"]}
+    return {
+        "state": found["state"],
+        "token": found["lease_token"],
+        "epoch": found["epoch"],
+        "given": found.get("input"),
+    }
 
 
 def _result(content: Content) -> dict[str, Any]:

@@ -57,7 +57,8 @@ class Updated:
     """A holder's write took effect, now or at an earlier, identical request (`repeated`).
 
     `next_states` are the Tasks it entered, `claims` the leases on next ones that the caller got. `left` are those of
-    the entered ones that the caller may take as well, and that are beyond what it asked for. `owner` held it.
+    the entered ones that the caller may take as well, and that are beyond what it asked for. `owner` held it. A state
+    that failed and is tried again may be taken from `retry_at` on.
     """
 
     status: Status
@@ -68,6 +69,7 @@ class Updated:
     claims: tuple[Leased, ...] = ()
     left: tuple[str, ...] = ()
     owner: str | None = None
+    retry_at: int | None = None
     repeated: bool = False
 
     @property

@@ -279,6 +279,7 @@ def _answer(
         claims=claims,
         left=step.left,
         owner=holder,
+        retry_at=step.writes.states[request.state].not_before if request.status is Status.FAILED else None,
     )
 
 

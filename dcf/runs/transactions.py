@@ -102,7 +102,7 @@ class Transactions:
         self, workflow_id: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer]]
     ) -> Committed[Answer]:
         """Decide on a run that must exist. The decision sees states in ended scopes as cancelled."""
-        return self.store.commit(workflow_id, reads, lambda snapshot: decide(_existing(workflow_id, snapshot)))
+        return self.store.commit(workflow_id, reads, lambda snapshot: decide(self._present(workflow_id, snapshot)))
 
     def on_state(
         self, workflow_id: str, path: str, reads: Reads, decide: Callable[[Snapshot], Decision[Answer | More]]
@@ -188,7 +188,7 @@ class Transactions:
         decide: ByRun[Answer],
         snapshot: Snapshot,
     ) -> "Decision[Answer | More | _Outdated]":
-        snapshot = _existing(workflow_id, snapshot)
+        snapshot = self._present(workflow_id, snapshot)
         assert snapshot.meta is not None, "just checked"
         if not run.is_that_of(snapshot.meta):
             return Decision(answer=_Outdated())
@@ -203,6 +203,18 @@ class Transactions:
             snapshot = completed
         return decide(run, snapshot)
 
+    def _present(self, workflow_id: str, snapshot: Snapshot) -> Snapshot:
+        """Return the snapshot of a run that must exist, with the states in ended scopes shown as cancelled.
+
+        If an earlier run of this name was cached, it is forgotten.
+        """
+        meta, known = snapshot.meta, self._runs.get(workflow_id)
+        if meta is None:
+            raise UnknownRun(workflow_id)
+        if known is not None and (known.sha256 != meta.definition_sha256 or known.created_at != meta.created_at):
+            self._runs.pop(workflow_id, None)
+        return fenced(snapshot)
+
     def _with_document(self, workflow_id: str, path: str, run: Run, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with a document of a state that has none: an unopened one. Raise UnknownState."""
         if needs.place_of(run.definition, path) is None:
@@ -214,13 +226,6 @@ class Transactions:
             )
         unopened = StateDoc(waits_for={ancestors(path)[-1]: 0})
         return replace(snapshot, states={**snapshot.states, path: unopened})
-
-
-def _existing(workflow_id: str, snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot of a run that must exist, with the states in ended scopes shown as cancelled."""
-    if snapshot.meta is None:
-        raise UnknownRun(workflow_id)
-    return fenced(snapshot)
 
 
 class _Outdated:

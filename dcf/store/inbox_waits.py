@@ -152,8 +152,9 @@ class InboxReader:
     ) -> Message | None:
         """Return the next event not handed out, or handed out too long ago; None after `timeout_s` seconds.
 
-        Acknowledge a message first, and tell `heard` of it. Events that are not wanted are acknowledged and dropped; if there are many, this
-        ends before it found one, and the next call goes on. Raise AgentUnknown if the agent was deleted.
+        Acknowledge a message first, and tell `heard` of it. Events that are not wanted are acknowledged and dropped; if
+        there are many, this ends before it found one, and the next call goes on. Raise AgentUnknown if the agent was
+        deleted.
         """
         until = time.monotonic() + timeout_s
         queue, waiter = self._queues.setdefault(agent_id, _Queue()), _Waiter()

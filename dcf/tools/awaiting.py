@@ -1,7 +1,7 @@
 """The long poll of agents: it brings an event, and where the event says that a state is ready, the state as work.
 
-The state is leased in the same call. An event of a state that somebody else took meanwhile is dropped, and the wait goes
-on: no agent is told of work that it cannot have.
+The state is leased in the same call. An event of a state that somebody else took meanwhile is dropped, and the wait
+goes on: no agent is told of work that it cannot have.
 """
 
 import time
@@ -22,9 +22,8 @@ from dcf.core.notices import NoticeKind
 from dcf.errors import DcfError, InvalidArgument, NotFound
 from dcf.store.inbox import Message
 from dcf.tools.leases import new_token
-from dcf.tools.registry import AgentId, Answer, Arguments, Ttl, tool
+from dcf.tools.registry import AgentId, Answer, Arguments, Ttl, WholeInput, tool
 from dcf.tools.work import steps_of, work_shown
-from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 from dcf.workforce.steps import wait_for_event
 
@@ -47,6 +46,7 @@ class AwaitWorkflowEvent(Arguments):
     )
     lease: bool = Field(default=True, description="Lease the state that is ready; false: only tell me.")
     lease_ttl_s: Ttl = 300
+    whole_input: WholeInput = False
 
 
 class WorkflowEvent(Answer):
@@ -58,13 +58,7 @@ class WorkflowEvent(Answer):
     event: dict[str, Any] | None = None
     work: dict[str, Any] | None = None
 
-    def payload(self) -> dict[str, Json]:
-        """Return the answer as JSON, without work and acknowledgement where there are none."""
-        found = super().payload()
-        return {name: value for name, value in found.items() if value is not None or name not in _RARE}
-
-
-_RARE = frozenset({"acknowledged", "work"})
+    only_when_set = ("acknowledged", "work")
 
 
 @tool(
@@ -160,10 +154,9 @@ def _told(args: AwaitWorkflowEvent, message: Message, acknowledged: bool | None)
 def _with_work(
     app: Application, args: AwaitWorkflowEvent, message: Message, leased: Leased, acknowledged: bool | None
 ) -> WorkflowEvent:
-    work = work_shown(app, str(message.event["workflow_id"]), leased, args.agent_id)
-    steps = steps_of(app, work, args.agent_id)
+    work = work_shown(app, str(message.event["workflow_id"]), leased, whole_input=args.whole_input)
     answer = _told(args, message, acknowledged)
-    return answer.model_copy(update={"work": work, "next": [step.as_json() for step in steps]})
+    return answer.model_copy(update={"work": work, "next": steps_of(work, args.agent_id)})
 
 
 def _message_id(text: str) -> str:

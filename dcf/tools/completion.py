@@ -9,8 +9,8 @@ from dcf.core.access import Scope
 from dcf.core.answers import Updated
 from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
-from dcf.tools.execution import claims_shown
 from dcf.tools.registry import AgentId, Answer, Arguments, LeaseToken, StateName, Ttl, WorkflowId, printable, tool
+from dcf.tools.work import claimed_work
 from dcf.values.json_text import Json, parse
 from dcf.values.refusal import Refusal
 
@@ -34,7 +34,7 @@ class CompleteStates(Arguments):
     """Complete several states of a run that you hold, in one call: for programs that work on many states at once.
 
     Each result is accepted or refused by itself, as update_workflow_control_plane would do. With claim_next you also
-    get the leases on as many next states as there are for you. Repeating the call is safe.
+    get as many next states as there are for you, as `work`. Repeating the call is safe.
     """
 
     workflow_id: WorkflowId
@@ -44,18 +44,18 @@ class CompleteStates(Arguments):
         description="What came of each state.",
         examples=[[{"state": "Pricing", "lease_token": "lease-1", "output_json": {"n": 3}}]],  # nosec B105 - an example
     )
-    claim_next: int = Field(default=0, ge=0, le=_MOST, description="Also lease at most so many next states for me.")
+    claim_next: int = Field(default=0, ge=0, le=_MOST, description="Also lease at most so many more states for me.")
     owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the leases' owner.")
     lease_ttl_s: Ttl = Field(default=300, description="Seconds of the leases claimed by claim_next (1 to 3600).")
 
 
 class StatesCompleted(Answer):
-    """`completed` says of each state, in the order of the call, whether its result was accepted, or why not."""
+    """`completed` says of each state, in the order of the call, whether its result was accepted; `work` comes next."""
 
     workflow_id: str | None = None
     run_status: RunStatus | None = None
     completed: list[dict[str, Any]] = Field(default_factory=list)
-    claimed: list[dict[str, Any]] = Field(default_factory=list)
+    work: list[dict[str, Any]] = Field(default_factory=list)
 
 
 @tool(toolset="execution", scope=Scope.WORK, arguments=CompleteStates, answer=StatesCompleted)
@@ -72,7 +72,11 @@ def complete_states(app: Application, args: CompleteStates) -> StatesCompleted:
         completed=[
             {"state": result.state} | _told(answer) for result, answer in zip(args.results, answers, strict=True)
         ],
-        claimed=[shown for one in accepted for shown in claims_shown(app, args.workflow_id, args.owner_agent_id, one)],
+        work=[
+            work
+            for one in accepted
+            for work in claimed_work(app, args.workflow_id, args.owner_agent_id, one, whole_input=True)
+        ],
     )
 
 

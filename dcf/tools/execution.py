@@ -1,6 +1,5 @@
 """Tools that read a run and write the result of a state. They only parse arguments, call, and format the answer."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,15 +7,14 @@ from pydantic import Field
 
 from dcf.application import Application
 from dcf.core.access import Scope
-from dcf.core.answers import AlreadyCompleted, Leased, Updated
-from dcf.core.codec import write_lease
+from dcf.core.answers import AlreadyCompleted
 from dcf.core.inspection import public_state
-from dcf.core.model import RunStatus, StateDoc, Status
+from dcf.core.model import RunStatus, Status
 from dcf.core.progress import Update
-from dcf.core.provenance import mark_of_input, marked
-from dcf.core.scopes import entry_epoch_of, with_scopes
+from dcf.core.provenance import marked
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known, summary_of_run
+from dcf.tools.outcomes import calls_after, reason_for_nothing, sentence_of
 from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (
     STATE_PATTERN,
@@ -27,15 +25,16 @@ from dcf.tools.registry import (
     LeaseToken,
     StateName,
     Ttl,
+    WholeInput,
     WorkflowId,
     read_names,
     refused,
     tool,
 )
+from dcf.tools.work import claimed_work
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
 from dcf.values.json_text import Json, parse
-from dcf.values.records import replace
 from dcf.values.refusal import Refusal
 
 _STATUS_WORDS = {
@@ -158,7 +157,7 @@ class UpdateWorkflowControlPlane(Arguments):
 
     new_status 'succeeded' with output_json completes it and makes what follows ready; 'failed' with error_name and
     error_message fails it; 'pending' gives it back, and the attempt counts. Without new_status it stores partial
-    output. Repeating it is safe. With claim_next you also get the lease on the next state, if it is yours.
+    output. Repeating it is safe. With claim_next the answer brings your next `work` in this run, if there is any.
     """
 
     workflow_id: WorkflowId
@@ -177,11 +176,10 @@ class UpdateWorkflowControlPlane(Arguments):
         default=None, max_length=200, description="Name of the failure, such as OrderRejected."
     )
     error_message: str | None = Field(default=None, max_length=20_000, description="What went wrong, in words.")
-    claim_next: bool = Field(
-        default=False, description="When completing: also lease the next state for me, if it is assigned to me."
-    )
+    claim_next: bool = Field(default=False, description="When completing: also lease what is next for me in this run.")
     owner_agent_id: AgentId | None = Field(default=None, description="Your agent id; default: the lease's owner.")
     lease_ttl_s: Ttl | None = Field(default=None, description="Seconds of the lease claimed by claim_next.")
+    whole_input: WholeInput = False
     attempts_increment: int | None = Field(default=None, ge=0, le=100, description="Add to attempts.")
     set_started_at: bool = Field(default=False, description="Set started_at to now.")
     set_finished_at: bool = Field(default=False, description="Set finished_at to now; completing does it by itself.")
@@ -194,7 +192,10 @@ class UpdateWorkflowControlPlane(Arguments):
 
 
 class ControlPlaneUpdated(Answer):
-    """The state after the write, and what it set in motion; `stored` is what an earlier completion had stored."""
+    """The state after the write, and what it set in motion; `work` is the next piece, `retry_at` when a failed one is.
+
+    `stored` is what an earlier completion had stored.
+    """
 
     workflow_id: str | None = None
     state: str | None = None
@@ -202,9 +203,12 @@ class ControlPlaneUpdated(Answer):
     output_written: bool = False
     run_status: RunStatus | None = None
     next_states: list[str] = Field(default_factory=list)
-    claimed: dict[str, Any] | None = None
     repeated: bool = False
+    retry_at: str | None = None
     stored: dict[str, Any] | None = None
+    work: dict[str, Any] | None = None
+
+    only_when_set = ("retry_at", "stored", "work")
 
 
 @tool(
@@ -241,17 +245,22 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
     if isinstance(answer, Refusal):
         stored = _stored(app, args, answer) if isinstance(answer, AlreadyCompleted) else None
         return refused(ControlPlaneUpdated, answer, workflow_id=args.workflow_id, state=args.state, stored=stored)
-    claims = claims_shown(app, args.workflow_id, args.owner_agent_id, answer)
+    agent_id = args.owner_agent_id
+    work = claimed_work(app, args.workflow_id, agent_id, answer, whole_input=args.whole_input)
+    told = f"Updated state '{args.state}' of run '{args.workflow_id}': {sentence_of(request, args.new_status, answer)}"
+    nothing = f" {reason_for_nothing(answer)}" if args.claim_next and not work else ""
     return ControlPlaneUpdated(
-        status=f"Updated state '{args.state}' of run '{args.workflow_id}'.",
+        status=f"{told}{nothing}",
         workflow_id=args.workflow_id,
         state=args.state,
         updated_state=public_state(answer.doc),
         output_written=answer.output_written,
         run_status=answer.run_status,
         next_states=list(answer.next_states),
-        claimed=claims[0] if claims else None,
         repeated=answer.repeated,
+        retry_at=None if answer.retry_at is None else to_text(answer.retry_at),
+        work=work[0] if work else None,
+        next=calls_after(request, args.workflow_id, agent_id or answer.owner, answer, work[:1]) or None,
     )
 
 
@@ -266,60 +275,6 @@ def _stored(app: Application, args: UpdateWorkflowControlPlane, refusal: Already
     if receipt.output_written and refusal.is_latest:
         shown["output"] = app.control_plane.read(args.workflow_id, (args.state,)).outputs.get(args.state)
     return shown
-
-
-def claim_shown(app: Application, workflow_id: str, claimed: Leased) -> dict[str, Json]:
-    """Return a lease that came with a completion, or with that of another state."""
-    state, doc = claimed.state, claimed.doc
-    return {
-        "state": state,
-        "lease": write_lease(doc.lease),
-        "attempts": doc.attempts,
-        "entry_epoch": claimed.entry_epoch,
-        **_timeouts_shown(doc),
-        "provenance": mark_of_input(state, doc),
-        "input": claimed.given,
-        **_token_of(app, workflow_id, state, doc),
-    }
-
-
-def claims_shown(app: Application, workflow_id: str, agent_id: str | None, answer: Updated) -> list[dict[str, Json]]:
-    """Return the leases on next states that came with a completion; for a repeated answer the states are read again."""
-    claims = _read_again(app, workflow_id, answer.claims) if answer.repeated and answer.claims else answer.claims
-    return [
-        claim_shown(app, workflow_id, claimed)
-        for claimed in claims
-        if agent_id in {None, claimed.doc.lease.owner_agent_id}
-    ]
-
-
-def _read_again(app: Application, workflow_id: str, claims: Sequence[Leased]) -> Sequence[Leased]:
-    """Return the leases with the documents of their states, where they are still held, and the inputs."""
-    found = app.control_plane.read(workflow_id, with_scopes(one.state for one in claims), whole_meta=False)
-    assert found.meta is not None, "read() raises for a run that does not exist"
-    return [
-        replace(
-            one,
-            doc=doc if doc.lease.is_held_with(one.doc.lease.token) else one.doc,
-            given=found.inputs.get(one.state),
-            entry_epoch=entry_epoch_of(one.state, found.states.get, found.meta),
-        )
-        for one in claims
-        if (doc := found.states.get(one.state)) is not None
-    ]
-
-
-def _token_of(app: Application, workflow_id: str, state: str, doc: StateDoc) -> dict[str, Json]:
-    """Return the task token of a state that has one, as a member."""
-    token = app.callbacks.token_of(workflow_id, state, doc)
-    return {} if token is None else {"task_token": token}
-
-
-def _timeouts_shown(doc: StateDoc) -> dict[str, Json]:
-    """Return the timeouts of a state that its holder must know of; usually there are none."""
-    if doc.deadline is None and doc.heartbeat_s is None:
-        return {}
-    return {"deadline": None if doc.deadline is None else to_text(doc.deadline), "heartbeat_s": doc.heartbeat_s}
 
 
 def _output(app: Application, args: UpdateWorkflowControlPlane) -> Json:

@@ -12,13 +12,23 @@ from dcf.core.access import Scope
 from dcf.core.answers import Leased, NothingReady, StateRefusal
 from dcf.core.codec import write_lease
 from dcf.core.inspection import holder_state, public_state
-from dcf.core.provenance import mark_of_input
 from dcf.core.refusals import nothing_ready
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known
 from dcf.tools.callers import require
-from dcf.tools.execution import claim_shown
-from dcf.tools.registry import AgentId, Answer, Arguments, LeaseToken, StateName, Ttl, WorkflowId, refused, tool
+from dcf.tools.registry import (
+    AgentId,
+    Answer,
+    Arguments,
+    LeaseToken,
+    StateName,
+    Ttl,
+    WholeInput,
+    WorkflowId,
+    refused,
+    tool,
+)
+from dcf.tools.work import steps_of, work_shown
 from dcf.values.json_text import Json
 from dcf.values.refusal import Refusal
 
@@ -29,8 +39,8 @@ MOST_CLAIMED = 100
 class AcquireStateLease(Arguments):
     """Take the lease on a state you were notified of, before you work on it: only one agent gets it.
 
-    Granted when the state is ready, assigned to you and held by nobody (or the holder's lease expired). The answer
-    has the lease token that every later write needs (lease.token), and the state's input. Renew it while you work.
+    Granted when the state is ready, assigned to you and held by nobody (or the holder's lease expired). `work` in the
+    answer has the lease_token that every later write needs, and the input. Renew it while you work.
     """
 
     workflow_id: WorkflowId
@@ -57,22 +67,15 @@ class LeaseAnswer(Answer):
 
 
 class LeaseGranted(LeaseAnswer):
-    """The lease and the state as they are now. `input` is what to work on; `provenance` says who wrote it.
+    """The lease and the state as they are now. `work` is what to do: token, input, instructions, who wrote them.
 
-    `task_token`: hand it out and complete the state, which then waits for send_task_success with this token.
+    If it has a `task_token`: hand that out and complete the state, which then waits for send_task_success with it.
     """
 
     ready: bool | None = None
-    task_token: str | None = None
-    provenance: dict[str, Any] | None = None
-    input: Any = None
+    work: dict[str, Any] | None = None
 
-    def payload(self) -> dict[str, Json]:
-        """Return the answer as JSON; a task token only where there is one."""
-        found = super().payload()
-        if self.task_token is None:
-            del found["task_token"]
-        return found
+    only_when_set = ("work",)
 
 
 @tool(
@@ -103,7 +106,7 @@ def acquire_state_lease(app: Application, args: AcquireStateLease) -> LeaseGrant
     if isinstance(answer, Refusal):
         ready = answer.doc.is_ready if isinstance(answer, StateRefusal) else None
         return _refused_grant(answer, args.workflow_id, args.state, ready=ready)
-    return _granted(app, answer, args.workflow_id)
+    return _granted(app, answer, args.workflow_id, args.owner_agent_id, whole_input=True)
 
 
 class ClaimReadyState(Arguments):
@@ -120,12 +123,13 @@ class ClaimReadyState(Arguments):
         default=None, description="Only to repeat a call whose answer was lost: its token."
     )
     claim_next: int = Field(default=1, ge=1, le=MOST_CLAIMED, description="Lease at most so many states.")
+    whole_input: WholeInput = False
 
 
 class ReadyClaimed(LeaseGranted):
-    """The lease and the state as they are now. With claim_next, `claimed` has the others: state, lease and input."""
+    """The lease and the state as they are now, and `work`. With claim_next, `more_work` has the others."""
 
-    claimed: list[dict[str, Any]] = Field(default_factory=list)
+    more_work: list[dict[str, Any]] = Field(default_factory=list)
 
 
 @tool(
@@ -151,9 +155,9 @@ def claim_ready_state(app: Application, args: ClaimReadyState) -> ReadyClaimed:
     if isinstance(answer, Refusal):
         return refused(ReadyClaimed, answer, workflow_id=args.workflow_id, **_held(answer))
     first, *others = (_with_input(app, args.workflow_id, one) for one in (answer, *answer.others))
-    shown = _granted(app, first, args.workflow_id).model_dump()
-    claimed = [claim_shown(app, args.workflow_id, one) for one in others]
-    return ReadyClaimed(**shown, claimed=claimed)
+    more = [work_shown(app, args.workflow_id, one, whole_input=args.whole_input) for one in others]
+    found = _granted(app, first, args.workflow_id, args.owner_agent_id, whole_input=args.whole_input)
+    return ReadyClaimed(**found.model_dump(), more_work=more)
 
 
 def _with_input(app: Application, workflow_id: str, claimed: Leased) -> Leased:
@@ -254,17 +258,17 @@ def new_token() -> str:
     return f"lease-{secrets.token_hex(16)}"
 
 
-def _granted(app: Application, answer: Leased, workflow_id: str) -> LeaseGranted:
+def _granted(app: Application, answer: Leased, workflow_id: str, agent_id: str, *, whole_input: bool) -> LeaseGranted:
+    work = work_shown(app, workflow_id, answer, whole_input=whole_input)
     return LeaseGranted(
         status=answer.outcome,
         workflow_id=workflow_id,
         state=answer.state,
+        next=steps_of(work, agent_id),
         ready=True,
         lease=write_lease(answer.doc.lease),
         updated_state=holder_state(answer.doc) | {"entry_epoch": answer.entry_epoch},
-        provenance=mark_of_input(answer.state, answer.doc),
-        input=answer.given,
-        task_token=app.callbacks.token_of(workflow_id, answer.state, answer.doc),
+        work=work,
     )
 
 

@@ -18,8 +18,8 @@ _HEAD = """# Tools
 Made by `dcf tools --markdown`; do not edit.
 
 Every answer has `status`, `code`, and where it is not `ok` an `error` that begins with the code, and often `hint` and
-`retry_after_s`. `next` are the calls to make now, `{"tool", "arguments", "why"}`, ready to be sent but for what stands in
-angle brackets. Below are the fields that a tool adds. Every tool takes `redis_url` as well, for compatibility: leave
+`retry_after_s`. `next` are the calls to make now, `{"tool", "arguments", "why"}`, ready to be sent but for what stands
+in angle brackets. Below are the fields that a tool adds. Every tool takes `redis_url` as well, for compatibility: leave
 it out. Where an agent is marked *who calls*, a key that is bound to an agent may name no other.
 """
 _COMMON = frozenset(Answer.model_fields)

@@ -11,7 +11,7 @@ registry.
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -68,6 +68,7 @@ LeaseToken = Annotated[
 Ttl = Annotated[
     int, Field(ge=1, le=3600, description="Seconds until the lease expires unless you renew it (1 to 3600).")
 ]
+WholeInput = Annotated[bool, Field(description="Never leave out a long input; for programs.")]
 ONLY_CONFIGURED = "Leave out: the server knows its {}; any other path is refused."
 JsonObject: TypeAlias = str | dict[str, Any]
 JsonArray: TypeAlias = str | list[Any]
@@ -100,13 +101,19 @@ class Answer(BaseModel):
     retry_after_s: float | None = None
     next: list[dict[str, Any]] | None = None
 
+    only_when_set: ClassVar[tuple[str, ...]] = ()
+    """Further fields that are left out where they are null."""
+
     def payload(self) -> dict[str, Json]:
         """Return the answer as JSON: the seed contract's fields always, dcf's own additions only when they are set."""
         found = self.model_dump(mode="json")
-        for name in ("hint", "retry_after_s", "next"):
+        for name in (*_ONLY_WHEN_SET, *self.only_when_set):
             if found[name] is None:
                 del found[name]
         return found
+
+
+_ONLY_WHEN_SET = ("hint", "retry_after_s", "next")
 
 
 AnyArguments = TypeVar("AnyArguments", bound=Arguments)

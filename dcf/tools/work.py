@@ -1,18 +1,21 @@
-"""Work: a state whose lease an agent got, with all that it needs to do it. Reads nothing that the caller did not read.
+"""Work: a state whose lease an agent got, with all that it needs to do it.
 
-The same record stands in every answer that grants a lease. Of a Task without instructions, skills and the like nothing
-more is looked up, so that it costs no more than showing the lease.
+The same record stands in every answer that grants a lease. It is made of what the caller has read: a Task without
+skills, instructions and the like costs no more than showing its lease.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from dcf.application import Application
-from dcf.asl.state_paths import name_of
-from dcf.core.answers import Leased
+from dcf.core.answers import Leased, Updated
+from dcf.core.briefs import brief_of
 from dcf.core.definition import Definition
 from dcf.core.provenance import mark_of_input
+from dcf.core.scopes import entry_epoch_of, with_scopes
 from dcf.values.instants import to_text
 from dcf.values.json_text import Json, dump
+from dcf.values.records import replace
 from dcf.workforce.assignment import SkillAtHand
 from dcf.workforce.steps import Step, load_skills, to_complete
 
@@ -22,14 +25,12 @@ LONGEST_INPUT: Final = 20_000
 _LEFT_OUT: Final = (
     'It has {size} characters: read it in parts, json_read(redis_key="{key}", cursor=0), then next_cursor.'
 )
+_MAILBOX: Final = "mailbox"
 
 
-def work_shown(
-    app: Application, workflow_id: str, leased: Leased, agent_id: str | None = None, *, whole_input: bool = False
-) -> dict[str, Json]:
+def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_input: bool = False) -> dict[str, Json]:
     """Return the work of a lease that was granted; a long input is left out, unless it is wanted whole."""
-    state, doc = leased.state, leased.doc
-    lease = doc.lease
+    state, doc, lease = leased.state, leased.doc, leased.doc.lease
     found: dict[str, Json] = {"workflow_id": workflow_id, "state": state, "lease_token": lease.token}
     if lease.expires_at is not None:
         found["lease_expires_at"] = to_text(lease.expires_at)
@@ -37,13 +38,14 @@ def work_shown(
         found["deadline"] = to_text(doc.deadline)
     if doc.heartbeat_s is not None:
         found["heartbeat_s"] = doc.heartbeat_s
-    found |= {"attempt": doc.attempts, "epoch": lease.epoch, "entry_epoch": leased.entry_epoch}
-    token = app.callbacks.token_of(workflow_id, state, doc)
-    if token is not None:
-        found["task_token"] = token
+    found["attempt"], found["epoch"], found["entry_epoch"] = doc.attempts, lease.epoch, leased.entry_epoch
+    if doc.visit is not None:
+        found["task_token"] = app.callbacks.token_of(workflow_id, state, doc)
     definition = app.control_plane.transactions.run(workflow_id).definition
-    if definition.skills.get(name_of(state)):
-        found["skills"] = _skills(app, agent_id or lease.owner_agent_id, definition, state)
+    told = brief_of(definition, state, leased.given).as_json()
+    if "skills" in told:
+        told["skills"] = _skills(app, definition, state, lease.owner_agent_id)
+    found |= told
     if doc.last_error is not None:
         found["last_error"] = doc.last_error
     found["provenance"] = mark_of_input(state, doc)
@@ -55,25 +57,54 @@ def work_shown(
     return found
 
 
-def steps_of(app: Application, work: dict[str, Json], agent_id: str | None) -> list[Step]:
+def claimed_work(
+    app: Application, workflow_id: str, agent_id: str | None, answer: Updated, *, whole_input: bool
+) -> list[dict[str, Json]]:
+    """Return the work that came with a completion; for a repeated answer the states are read again."""
+    claims = _read_again(app, workflow_id, answer.claims) if answer.repeated and answer.claims else answer.claims
+    return [
+        work_shown(app, workflow_id, claimed, whole_input=whole_input)
+        for claimed in claims
+        if agent_id in {None, claimed.doc.lease.owner_agent_id}
+    ]
+
+
+def steps_of(work: Mapping[str, Json], agent_id: str | None) -> list[dict[str, Json]]:
     """Return the calls to make for work: load what must be loaded first, then write the result."""
     missing = [one["manifestId"] for one in work.get("skills", ()) if one.get("load")]
-    loads = load_skills(work["workflow_id"], work["state"], agent_id or "", missing)
-    return [*loads, to_complete(work, agent_id)]
+    steps: list[Step] = load_skills(work["workflow_id"], work["state"], agent_id or "", missing)
+    return [step.as_json() for step in (*steps, to_complete(work, agent_id))]
 
 
-def _skills(app: Application, agent_id: str | None, definition: Definition, state: str) -> list[Json]:
-    found = app.desk.skills_for(agent_id or "", definition, state)
-    return [_skill(app, one) for one in found]
+def _read_again(app: Application, workflow_id: str, claims: Sequence[Leased]) -> Sequence[Leased]:
+    """Return the leases with the documents of their states, where they are still held, and the inputs."""
+    found = app.control_plane.read(workflow_id, with_scopes(one.state for one in claims), whole_meta=False)
+    assert found.meta is not None, "read() raises for a run that does not exist"
+    return [
+        replace(
+            one,
+            doc=doc if doc.lease.is_held_with(one.doc.lease.token) else one.doc,
+            given=found.inputs.get(one.state),
+            entry_epoch=entry_epoch_of(one.state, found.states.get, found.meta),
+        )
+        for one in claims
+        if (doc := found.states.get(one.state)) is not None
+    ]
 
 
-def _skill(app: Application, one: SkillAtHand) -> dict[str, Json]:
-    """Return a skill: to be loaded where the platform has blocks for its texts, elsewhere with these texts."""
+def _skills(app: Application, definition: Definition, state: str, agent_id: str | None) -> list[Json]:
+    """Return the skills of a state: to be loaded where the platform has blocks, elsewhere with their texts."""
+    is_loading = app.platform.kind != _MAILBOX
+    found = app.desk.skills_of(definition, state, agent_id if is_loading else None)
+    return [_skill(one, is_loading=is_loading) for one in found]
+
+
+def _skill(one: SkillAtHand, *, is_loading: bool) -> dict[str, Json]:
     manifest = one.manifest
     if manifest is None:
-        return {"reference": one.reference, "problem": one.problem}
+        return {"manifestId": one.reference, "problem": one.problem}
     shown: dict[str, Json] = {"manifestId": manifest.manifest_id, "name": manifest.name}
-    if app.platform.kind != "mailbox":
+    if is_loading:
         return shown if one.loaded else shown | {"load": True}
     if manifest.tools:
         shown["tools"] = [tool.name for tool in manifest.tools]

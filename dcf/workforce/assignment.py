@@ -117,9 +117,9 @@ class Desk:
             run = runs[0] if runs else Assignments(workflow_id=workflow_id, status="")
         return self._in_run(agent_id, run, state)
 
-    def skills_for(self, agent_id: str, definition: Definition, path: str) -> tuple[SkillAtHand, ...]:
-        """Return the skills of a state, and which of them the agent has loaded."""
-        loaded = tuple(self._equipment.loaded(agent_id))
+    def skills_of(self, definition: Definition, path: str, agent_id: str | None) -> tuple[SkillAtHand, ...]:
+        """Return the skills of a state; with an agent also which of them it has loaded, which is read."""
+        loaded = () if agent_id is None else tuple(self._equipment.loaded(agent_id))
         return self._skills(definition.document, definition.skills, (path,), loaded)[path]
 
     def _live_runs(self, agent_id: str) -> list[Assignments]:

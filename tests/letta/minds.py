@@ -163,7 +163,7 @@ class Progress:
 
 
 def _given(seen: Conversation) -> dict[str, Json]:
-    found: dict[str, Json] = seen.last("acquire_state_lease")["input"]
+    found: dict[str, Json] = seen.last("acquire_state_lease")["work"]["input"]
     return found
 
 

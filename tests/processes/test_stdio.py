@@ -39,7 +39,7 @@ async def test_a_client_acquires_and_completes_a_state(site: Site) -> None:
         )
         mine = {"workflow_id": "by-stdio", "state": "ValidateOrder", "owner_agent_id": "me"}
         held = await call(client, "acquire_state_lease", **mine)
-        assert held["input"]["order_number"] == "ORD-2025-0042"
+        assert held["work"]["input"]["order_number"] == "ORD-2025-0042"
         written = await call(
             client,
             "update_workflow_control_plane",

@@ -59,7 +59,7 @@ def failing(error: Exception) -> TaskFunction:
 
 
 def claimed(state: str) -> Answer:
-    return {"state": state, "lease": {"token": f"token-{state}"}, "input": {"from": "A"}}
+    return {"workflow_id": RUN, "state": state, "lease_token": f"token-{state}", "input": {"from": "A"}}
 
 
 class Inbox:

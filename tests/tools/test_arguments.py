@@ -188,7 +188,7 @@ async def test_an_input_may_be_any_json_as_text_or_as_it_is(
     sent = json.dumps(value) if as_text or isinstance(value, str) else value
     await new_run(tools, run_id, input_json=sent)
     held = await tools.ok("claim_ready_state", workflow_id=run_id, owner_agent_id="worker-1")
-    assert held["input"] == value
+    assert held["work"]["input"] == value
 
 
 @pytest.mark.parametrize("value", [{"note": "x"}, ["x"], 7, "text"])

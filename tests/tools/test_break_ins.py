@@ -106,7 +106,7 @@ async def test_a_used_token_does_not_bring_another_agent_the_next_lease(alone: A
     holder = {"workflow_id": name, "state": "A", "lease_token": f"lease-{name}"}
     await _ok(alone, B, "acquire_state_lease", **holder, owner_agent_id="agent-b")
     done = holder | {"new_status": "succeeded", "output_json": {}, "claim_next": True}
-    token = (await _ok(alone, B, "update_workflow_control_plane", **done))["claimed"]["lease"]["token"]
+    token = (await _ok(alone, B, "update_workflow_control_plane", **done))["work"]["lease_token"]
     assert token in (await _ok(alone, B, "update_workflow_control_plane", **done)).text
     assert token not in (await ask(alone, A, "update_workflow_control_plane", **done)).text
 

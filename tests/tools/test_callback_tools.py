@@ -62,7 +62,7 @@ async def test_a_worker_gets_the_token_with_its_lease_and_its_completion_waits(t
     run = await asking(tools, "mail.waitForTaskToken")
     worker = {"workflow_id": run, "state": "A", "owner_agent_id": "worker-1"}
     held = await tools.ok("acquire_state_lease", **worker)
-    assert held["task_token"] == held["input"]["token"]
+    assert held["work"]["task_token"] == held["work"]["input"]["token"]
     handed = {"workflow_id": run, "state": "A", "lease_token": held["lease"]["token"], "new_status": "succeeded"}
     done = await tools.ok("update_workflow_control_plane", **handed, output_json={"sent": True})
     assert (done["next_states"], done["output_written"]) == ([], False)
@@ -70,10 +70,10 @@ async def test_a_worker_gets_the_token_with_its_lease_and_its_completion_waits(t
     await tools.refused("not_ready", "acquire_state_lease", **worker)
     explained = await tools.ok("explain_run", workflow_id=run)
     assert [one["cause"] for one in explained["findings"] if one["state"] == "A"] == ["waiting_for_callback"]
-    await tools.ok("send_task_success", task_token=held["task_token"], output_json=1)
+    await tools.ok("send_task_success", task_token=held["work"]["task_token"], output_json=1)
     claimed = await tools.ok("claim_ready_state", workflow_id=run, owner_agent_id="worker-1")
-    assert (claimed["state"], claimed["input"]) == ("B", 1)
-    assert "task_token" not in claimed.payload
+    assert (claimed["state"], claimed["work"]["input"]) == ("B", 1)
+    assert "task_token" not in claimed["work"]
 
 
 async def test_several_are_handed_out_in_one_call(tools: Tools) -> None:
@@ -82,7 +82,7 @@ async def test_several_are_handed_out_in_one_call(tools: Tools) -> None:
     results = [{"state": "A", "lease_token": held["lease"]["token"], "output_json": None}]
     done = await tools.ok("complete_states", workflow_id=run, results=results)
     assert [one["code"] for one in done["completed"]] == ["ok"]
-    await tools.ok("send_task_success", task_token=held["task_token"], output_json=json.dumps("answer"))
+    await tools.ok("send_task_success", task_token=held["work"]["task_token"], output_json=json.dumps("answer"))
 
 
 async def test_no_reading_tool_shows_the_secret_of_a_run(tools: Tools, raw_redis: Any) -> None:

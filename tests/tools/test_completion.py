@@ -44,10 +44,9 @@ async def test_results_are_accepted_together_and_the_next_leases_come_along(tool
     answer = await completed(tools, run_id, await begun(tools, run_id, 6), claim_next=3)
     assert codes(answer) == ["ok", "ok"]
     assert answer["run_status"] == "running"
-    assert len(answer["claimed"]) == 3
-    for lease in answer["claimed"]:
+    assert len(answer["work"]) == 3
+    for lease in answer["work"]:
         assert lease["input"] == int(lease["state"].split("/")[1])
-        assert lease["lease"]["owner_agent_id"] == "worker-1"
         assert lease["provenance"]
 
 
@@ -55,9 +54,9 @@ async def test_a_repeated_call_brings_the_same_leases(tools: Tools, run_id: str)
     results = await begun(tools, run_id, 6)
     first, again = [await completed(tools, run_id, results, claim_next=3) for _ in range(2)]
     assert [one["repeated"] for one in again["completed"]] == [True, True]
-    tokens = [{one["state"]: one["lease"]["token"] for one in answer["claimed"]} for answer in (first, again)]
+    tokens = [{one["state"]: one["lease_token"] for one in answer["work"]} for answer in (first, again)]
     assert tokens[0] == tokens[1]
-    assert [one["input"] for one in again["claimed"]] == [one["input"] for one in first["claimed"]]
+    assert [one["input"] for one in again["work"]] == [one["input"] for one in first["work"]]
 
 
 async def test_a_result_that_is_refused_says_why_and_the_others_count(tools: Tools, run_id: str) -> None:
@@ -81,7 +80,7 @@ async def test_the_last_results_end_the_run_and_failures_have_their_names(tools:
 async def test_a_single_result_may_bring_several_leases_too(tools: Tools, run_id: str) -> None:
     first, _ = await begun(tools, run_id, 8)
     answer = await completed(tools, run_id, [first], claim_next=3)
-    assert len({one["state"] for one in answer["claimed"]}) == 3
+    assert len({one["state"] for one in answer["work"]}) == 3
 
 
 async def test_a_state_that_does_not_exist_is_told_before_anything_is_written(tools: Tools, run_id: str) -> None:
@@ -99,8 +98,9 @@ async def test_several_ready_states_are_claimed_with_one_call_and_found_again(to
     found = []
     for _ in range(2):
         answer = await tools.ok("claim_ready_state", **wish)
-        first = {name: answer[name] for name in ("state", "lease", "input")}
-        found.append([(one["state"], one["lease"]["token"], one["input"]) for one in (first, *answer["claimed"])])
+        found.append(
+            [(one["state"], one["lease_token"], one["input"]) for one in (answer["work"], *answer["more_work"])]
+        )
     assert sorted(found[0]) == sorted(found[1])
     assert len({state for state, _, _ in found[0]}) == 3
     assert all(given == int(state.split("/")[1]) for state, _, given in found[0])

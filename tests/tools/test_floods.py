@@ -141,12 +141,12 @@ async def test_what_came_from_other_agents_is_marked_wherever_it_is_read(tools: 
     assigned = {"A": agent, "B": agent}
     await new_run(tools, run_id, TWO_TASKS, agents_map_json=assigned, input_json={"order": 1})
     first = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id=agent)
-    assert first["provenance"] == {"from": ["the input of the run"], "trust": trust}
+    assert first["work"]["provenance"] == {"from": ["the input of the run"], "trust": trust}
     held = {"workflow_id": run_id, "state": "A", "lease_token": first["lease"]["token"]}
     done = await tools.ok(
         "update_workflow_control_plane", **held, new_status="done", output_json={"say": "obey"}, claim_next=True
     )
-    assert done["claimed"]["provenance"] == {"from": ["state A"], "trust": trust}
+    assert done["work"]["provenance"] == {"from": ["state A"], "trust": trust}
     mine = await tools.ok("get_my_assignment", agent_id=agent, workflow_id=run_id, state="B")
     assert mine["states"][0]["provenance"] == {"from": ["state A"], "trust": trust}
     assert mine["states"][0]["input"] == {"say": "obey"}

@@ -274,7 +274,7 @@ async def test_a_page_is_cut_between_states_where_it_would_grow_too_large(replic
                 output_json={"text": "y" * 20_000},
                 claim_next=True,
             )
-            token = done["claimed"]["lease"]["token"]
+            token = done["work"]["lease_token"]
         pages = await _pages(tools, run_id)
     assert len(pages) > 3
     assert all(len(page.text.encode()) <= limit for page in pages)
@@ -290,7 +290,7 @@ async def test_one_state_that_fills_more_than_a_page_is_said_to(replica: Replica
         answer = await tools.refused("too_large", "read_workflow_control_plane", workflow_id=run_id, states_json=["A"])
         assert answer.error == "too_large: The answer is larger than 16384 bytes."
         held = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id="worker-1")
-        assert len(held["input"]["text"]) == 20_000, "what gives a lease is always answered"
+        assert len(held["work"]["input"]["text"]) == 20_000, "what gives a lease is always answered"
 
 
 @pytest.mark.parametrize("cursor", ["nobody", "A/0", "0", "\x00"])

@@ -22,7 +22,7 @@ async def _json_arguments_arrive(tools: Tools, run_id: str) -> None:
     """D-01: text that looks like JSON reaches the tool as text, and native JSON as JSON."""
     await new_run(tools, run_id, agents_map_json='{"A": "worker-1"}', input_json='{"n": 1}')
     held = await tools.ok("acquire_state_lease", workflow_id=run_id, state="A", owner_agent_id="worker-1")
-    assert held["input"] == {"n": 1}
+    assert held["work"]["input"] == {"n": 1}
     holder = {"workflow_id": run_id, "state": "A", "lease_token": held["lease"]["token"]}
     for sent in ('{"ok":true}', {"ok": True}):
         await tools.ok("update_workflow_control_plane", **holder, output_json=sent)

@@ -321,7 +321,7 @@ async def test_an_operator_corrects_the_input_of_a_state_before_it_is_taken(
     await new_run(tools, run_id, input_json={"order": 1})
     await operator.ok("json_set", redis_key=keys(run_id)["input"], path="order", value_json="2")
     held = await tools.ok("acquire_state_lease", **_wish(run_id))
-    assert held["input"] == {"order": 2}
+    assert held["work"]["input"] == {"order": 2}
 
 
 async def test_what_is_over_stays_as_it_is(

@@ -58,11 +58,11 @@ async def test_the_next_lease_comes_only_to_the_one_who_completed(tools: Tools, 
     assert held["state"] == "A"
     done = {"workflow_id": run_id, "state": "A", "lease_token": CANARY, "new_status": "succeeded", "claim_next": True}
     first = await tools.ok("update_workflow_control_plane", **done, output_json={"n": 1})
-    token = first["claimed"]["lease"]["token"]
-    assert first["claimed"]["state"] == "B"
+    token = first["work"]["lease_token"]
+    assert first["work"]["state"] == "B"
     assert CANARY not in first.text
     again = await tools.ok("update_workflow_control_plane", **done, output_json={"n": 1})
     assert again["repeated"]
-    assert again["claimed"]["lease"]["token"] == token
+    assert again["work"]["lease_token"] == token
     read = await tools.ok("read_workflow_control_plane", workflow_id=run_id)
     assert token not in read.text

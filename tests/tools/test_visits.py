@@ -56,9 +56,9 @@ async def test_another_attempt_is_the_same_visit_and_another_turn_of_a_loop_is_n
     assert again == first
     done = {"new_status": "succeeded", "output_json": True, "claim_next": True, "owner_agent_id": "me"}
     answer = await write(tools, run_id, "Work", token, **done)
-    second = answer["claimed"]["entry_epoch"]
+    second = answer["work"]["entry_epoch"]
     assert second > first
-    token = answer["claimed"]["lease"]["token"]
+    token = answer["work"]["lease_token"]
     await tools.ok("release_state_lease", workflow_id=run_id, state="Work", lease_token=token)
     assert (await lease(tools, run_id, "Work"))[1] == second
 
@@ -91,18 +91,18 @@ async def test_the_first_state_of_an_iteration_has_one_visit_however_it_is_lease
     done = {"new_status": "succeeded", "output_json": [1, 1, 1], "claim_next": True, "owner_agent_id": "me"}
     visits = []
     for _ in range(2):  # also where the answer was lost
-        mine = (await write(tools, run_id, "Before", token, **done))["claimed"]
+        mine = (await write(tools, run_id, "Before", token, **done))["work"]
         visits.append(mine["entry_epoch"])
     give_back = {"workflow_id": run_id, "state": mine["state"]}
-    await tools.ok("release_state_lease", **give_back, lease_token=mine["lease"]["token"])
+    await tools.ok("release_state_lease", **give_back, lease_token=mine["lease_token"])
     token, visit = await lease(tools, run_id, mine["state"])
     await tools.ok("release_state_lease", **give_back, lease_token=token)
     found = await tools.ok("claim_ready_state", workflow_id=run_id, owner_agent_id="me", claim_next=3)
-    visits += [visit, found["updated_state"]["entry_epoch"], *(one["entry_epoch"] for one in found["claimed"])]
+    visits += [visit, found["updated_state"]["entry_epoch"], *(one["entry_epoch"] for one in found["more_work"])]
     assert len(visits) == 6
     assert set(visits) == {visit}
-    for one in ({"state": found["state"], "lease": found["lease"]}, *found["claimed"]):
-        await write(tools, run_id, one["state"], one["lease"]["token"], new_status="succeeded", output_json=1)
+    for one in (found["work"], *found["more_work"]):
+        await write(tools, run_id, one["state"], one["lease_token"], new_status="succeeded", output_json=1)
     assert (await lease(tools, run_id, "Each/0/Pay"))[1] > visit, "another turn of the loop"
 
 

@@ -224,7 +224,7 @@ def test_a_state_with_heartbeat_seconds_is_renewed_in_time_however_long_its_leas
     def work(given: Any) -> Any:
         assert all(renewed.acquire(timeout=LONG) for _ in range(2))
 
-    tools = FakeTools(acquire_state_lease={"updated_state": {"heartbeat_s": 1}}, renew_state_lease=renew)
+    tools = FakeTools(acquire_state_lease={"work": {"heartbeat_s": 1}}, renew_state_lease=renew)
     worker(tools, {"A": work}, lease_ttl_s=3600).handle(event())
     assert tools.arguments("update_workflow_control_plane")[0]["new_status"] == "succeeded"
 

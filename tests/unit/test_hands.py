@@ -43,11 +43,11 @@ class Server:
         return {"status": "event", "message_id": "1-0", "event": {"workflow_id": RUN, "target_state": self.state}}
 
     def _acquire_state_lease(self, **_: Any) -> Answer:
-        return {"input": self.left.pop()}
+        return {"work": {"input": self.left.pop()}}
 
     def _claim_ready_state(self, claim_next: int, **_: Any) -> Answer:
         first, *others = self._leases(claim_next)
-        return first | {"updated_state": {"attempts": 1}, "claimed": others}
+        return {"work": first, "more_work": others}
 
     def _release_state_lease(self, **_: Any) -> Answer:
         return {}
@@ -57,16 +57,16 @@ class Server:
             trouble = self.troubles.pop()
             if isinstance(trouble, Exception):
                 raise trouble
-            return trouble | {"completed": [trouble] * len(results), "claimed": [], "code": "ok"}
+            return trouble | {"completed": [trouble] * len(results), "work": [], "code": "ok"}
         self.done += results
         leases = self._leases(claim_next)
         if len(self.done) == self._size:
             self.stop.set()
-        return {"completed": [{"code": "ok"} for _ in results], "claimed": leases}
+        return {"completed": [{"code": "ok"} for _ in results], "work": leases}
 
     def _leases(self, most: int) -> list[Answer]:
         found = [self.left.pop() for _ in range(min(most, len(self.left)))]
-        return [claimed(self.state) | {"lease": {"token": one}, "input": one} for one in found]
+        return [claimed(self.state) | {"lease_token": one, "input": one} for one in found]
 
 
 def serve(server: Server, function: TaskFunction, concurrency: int = 4) -> None:

@@ -150,7 +150,7 @@ def test_a_function_is_looked_at_once_and_not_at_each_step(monkeypatch: pytest.M
         return signature(function)
 
     monkeypatch.setattr("inspect.signature", watched)
-    tools = FakeTools(acquire_state_lease={"input": 1})
+    tools = FakeTools(acquire_state_lease={"work": {"input": 1}})
     worker = Worker(tools, "me", {"A": named})
     seen = len(looks)
     for _ in range(3):

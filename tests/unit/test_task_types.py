@@ -39,7 +39,7 @@ class Strict(BaseModel):
 
 
 def written(function: TaskFunction, given: Any) -> dict[str, Any]:
-    tools = FakeTools(acquire_state_lease={"input": given})
+    tools = FakeTools(acquire_state_lease={"work": {"input": given}})
     worker(tools, {"A": function}).handle(event())
     (found,) = tools.arguments("update_workflow_control_plane")
     return found

@@ -17,7 +17,9 @@ LONG = 10.0
 
 
 def test_a_state_is_leased_worked_on_and_written_with_one_call_each() -> None:
-    tools = FakeTools(acquire_state_lease={"input": {"n": 1}}, update_workflow_control_plane={"run_status": "running"})
+    tools = FakeTools(
+        acquire_state_lease={"work": {"input": {"n": 1}}}, update_workflow_control_plane={"run_status": "running"}
+    )
     worker(tools, {"A": lambda given: {"n": given["n"] + 1}}).handle(event())
     assert tools.names == ["acquire_state_lease", "update_workflow_control_plane"]
     (asked,), (written,) = tools.arguments("acquire_state_lease"), tools.arguments("update_workflow_control_plane")
@@ -53,7 +55,7 @@ def test_the_decorator_registers_by_state_name(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(FUNCTIONS, "Registered", lambda given: given)
     registered = task("Registered")(lambda given: [given])
     assert FUNCTIONS["Registered"] is registered
-    tools = FakeTools(acquire_state_lease={"input": 5})
+    tools = FakeTools(acquire_state_lease={"work": {"input": 5}})
     Worker(tools, "me").handle(event("Registered"))
     assert tools.arguments("update_workflow_control_plane")[0]["output_json"] == "[5]"
 
@@ -68,11 +70,10 @@ def test_a_function_that_asks_for_it_is_told_which_call_it_is() -> None:
         seen.append(context)
         return given
 
-    granted: Answer = {"input": 1, "lease": {"epoch": 41}, "updated_state": {"attempts": 2, "entry_epoch": 7}}
-    granted["task_token"] = "secret-1"
-    next_lease: Answer = {"lease": {"token": "t", "epoch": 42}, "attempts": 3, "entry_epoch": 8}
-    claims: list[Answer] = [{"claimed": claimed("B") | next_lease}, {}]
-    tools = FakeTools(acquire_state_lease=granted, update_workflow_control_plane=lambda **_: claims.pop(0))
+    granted: Answer = {"input": 1, "epoch": 41, "attempt": 2, "entry_epoch": 7, "task_token": "secret-1"}
+    next_lease: Answer = {"lease_token": "t", "epoch": 42, "attempt": 3, "entry_epoch": 8}
+    claims: list[Answer] = [{"work": claimed("B") | next_lease}, {}]
+    tools = FakeTools(acquire_state_lease={"work": granted}, update_workflow_control_plane=lambda **_: claims.pop(0))
     worker(tools, {"A": work, "B": work}).handle(event())
     assert seen == [
         TaskContext(
@@ -89,7 +90,7 @@ def test_a_function_that_asks_for_it_is_told_which_call_it_is() -> None:
 
 @pytest.mark.parametrize("function", [lambda given, more=7: [given, more], lambda given, *rest: [given, 7], print])
 def test_a_function_that_does_not_ask_for_it_gets_the_input_alone(function: Any) -> None:
-    tools = FakeTools(acquire_state_lease={"input": 1, "lease": {"epoch": 41}})
+    tools = FakeTools(acquire_state_lease={"work": {"input": 1, "epoch": 41}})
     worker(tools, {"A": function}).handle(event())
     written = tools.arguments("update_workflow_control_plane")[0]
     assert written["output_json"] == ("null" if function is print else "[1,7]")
@@ -100,7 +101,7 @@ def test_an_object_without_a_hash_may_be_the_function_of_a_state() -> None:
         def __call__(self, given: int, context: TaskContext) -> list[int]:
             return [2 * given, context.epoch]
 
-    tools = FakeTools(acquire_state_lease={"input": 4, "lease": {"epoch": 41}})
+    tools = FakeTools(acquire_state_lease={"work": {"input": 4, "epoch": 41}})
     worker(tools, {"A": Doubling()}).handle(event())
     assert tools.arguments("update_workflow_control_plane")[0]["output_json"] == "[8,41]"
 
@@ -109,7 +110,7 @@ def test_an_object_without_a_hash_may_be_the_function_of_a_state() -> None:
 
 
 def test_the_next_state_is_worked_on_at_once_when_its_lease_came_along() -> None:
-    answers: list[Answer] = [{"run_status": "running", "claimed": claimed("B")}, {"run_status": "succeeded"}]
+    answers: list[Answer] = [{"run_status": "running", "work": claimed("B")}, {"run_status": "succeeded"}]
     tools = FakeTools(update_workflow_control_plane=lambda **_: answers.pop(0))
     worker(tools, {"A": lambda given: 1, "B": lambda given: [given]}).handle(event())
     first, second = tools.arguments("update_workflow_control_plane")
@@ -120,7 +121,7 @@ def test_the_next_state_is_worked_on_at_once_when_its_lease_came_along() -> None
 
 
 def test_a_claimed_state_without_a_function_is_given_back() -> None:
-    tools = FakeTools(update_workflow_control_plane={"run_status": "running", "claimed": claimed("Z")})
+    tools = FakeTools(update_workflow_control_plane={"run_status": "running", "work": claimed("Z")})
     worker(tools).handle(event())
     assert tools.arguments("release_state_lease")[-1] == {
         "workflow_id": RUN,
@@ -133,7 +134,7 @@ def test_a_claimed_state_without_a_function_is_given_back() -> None:
 def test_a_lease_that_cannot_be_given_back_does_not_end_the_worker(caplog: pytest.LogCaptureFixture) -> None:
     away = ServerUnreachable("The dcf server did not answer.")
     tools = FakeTools(
-        update_workflow_control_plane={"run_status": "running", "claimed": claimed("Z")}, release_state_lease=away
+        update_workflow_control_plane={"run_status": "running", "work": claimed("Z")}, release_state_lease=away
     )
     worker(tools).handle(event())
     assert f"{RUN}/Z: the lease is not given back" in caplog.text
@@ -212,7 +213,7 @@ class SlowToRead(dict[str, Any]):
     drained = threading.Event()
 
     def __getitem__(self, name: str) -> Any:
-        self.drained.wait(0.2)
+        self.drained.wait(0.1)
         return super().__getitem__(name)
 
 
@@ -226,7 +227,7 @@ def test_what_came_with_a_result_is_given_back_by_a_drain_that_begins_meanwhile(
     def write(**_: Any) -> Answer:
         draining.start()
         wait_until(one._stop.is_set)
-        return {"claimed": answer}
+        return {"work": answer}
 
     def work(given: Any, context: TaskContext) -> Any:
         if given is not None:

@@ -61,7 +61,7 @@ def test_the_result_is_discarded_when_the_lease_was_lost_during_the_work(caplog:
         assert lost.wait(10)
         return "too late"
 
-    tools = FakeTools(renew_state_lease=renew, update_workflow_control_plane=refusal | {"claimed": claimed("A")})
+    tools = FakeTools(renew_state_lease=renew, update_workflow_control_plane=refusal | {"work": claimed("A")})
     with caplog.at_level(logging.WARNING):
         worker(tools, {"A": work}, lease_ttl_s=1).handle(event())
     assert tools.names[-1] == "update_workflow_control_plane", "nobody is told, nothing else is done"
@@ -95,7 +95,7 @@ def test_a_finished_result_is_kept_until_it_is_taken(
             return told
         return {"run_status": "succeeded"}
 
-    tools = FakeTools(acquire_state_lease={"input": 1}, update_workflow_control_plane=write)
+    tools = FakeTools(acquire_state_lease={"work": {"input": 1}}, update_workflow_control_plane=write)
     worker(tools, {"A": worked.append}).handle(event())
     written = tools.arguments("update_workflow_control_plane")
     assert len(written) == 4
