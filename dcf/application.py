@@ -25,6 +25,7 @@ from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
 from dcf.runs.health import Health
 from dcf.runs.histories import Histories
+from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.offers import Offers
@@ -161,8 +162,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
         activity = Activity(ActivityRecords(connections), breakers)
-        notifications = _notifications(parts, platforms, mailbox)
-        deliveries = resources.enter_context(_open_deliveries(plane, notifications))
+        notifications, lanes = _notifications(parts, platforms, mailbox)
+        deliveries = resources.enter_context(_open_deliveries(plane, notifications, lanes))
         yield Application(
             settings=settings,
             control_plane=plane,
@@ -206,11 +207,12 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         )
 
 
-def _notifications(parts: PartsOfRuns, platforms: Platforms, people: Deliverer) -> Notifications:
-    to_run, together = parts.children.handle, platforms.deliver_all
-    found = Notifications(parts.plane, parts.outbox, parts.told, platforms, together, people, to_run=to_run)
+def _notifications(parts: PartsOfRuns, platforms: Platforms, people: Deliverer) -> tuple[Notifications, Lanes]:
+    lanes, told, together = Lanes(platforms.remote_kinds_of), parts.told, platforms.deliver_all
+    to_run = parts.children.handle
+    found = Notifications(parts.plane, parts.outbox, told, platforms, together, people, to_run=to_run, lanes=lanes)
     parts.retention.before_deletion(found.take_leave)
-    return found
+    return found, lanes
 
 
 def _clock(
@@ -260,9 +262,9 @@ def _health(settings: Settings, connections: Connections, *, is_remote: bool) ->
 
 
 @contextmanager
-def _open_deliveries(plane: ControlPlane, notifications: Notifications) -> Iterator[DeliveryThreads]:
+def _open_deliveries(plane: ControlPlane, notifications: Notifications, lanes: Lanes) -> Iterator[DeliveryThreads]:
     """Return threads that deliver what runs owe: at once after a commit of this process, and when the clock says so."""
-    deliveries = DeliveryThreads(notifications.deliver_all)
+    deliveries = DeliveryThreads(notifications.deliver_all, further=lanes)
     plane.hand_over_to(deliveries.hand_over)
     try:
         yield deliveries

@@ -20,7 +20,8 @@ KEPT_S: Final = 5.0
 """Seconds for which it is kept which platform an agent has."""
 
 _MOST_KEPT: Final = 10_000
-_ELSEWHERE_RETRY_S: Final = 5.0
+_ELSEWHERE_RETRY_S: Final = 2.0
+"""Seconds after which an event for an agent whose platform is not here is offered again, to any process."""
 
 
 class Platforms:
@@ -80,6 +81,11 @@ class Platforms:
             self._kept |= {one: (kind, now + KEPT_S) for one, kind in read.items()}
             found |= read
         return found
+
+    def remote_kinds_of(self, agent_ids: Sequence[str]) -> dict[str, str]:
+        """Return the kinds of those agents' platforms that are remote, of the platforms that this process has."""
+        remote = {kind for kind, one in self._by_kind.items() if one.deliverer.is_remote}
+        return {one: kind for one, kind in self.kinds_of(agent_ids).items() if kind in remote} if remote else {}
 
     def kind_of(self, agent_id: str) -> str:
         """Return the kind of the agent's platform, which this process may lack."""

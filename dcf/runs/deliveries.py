@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextvars import Context, copy_context
 from queue import SimpleQueue
-from typing import Final
+from typing import Final, Protocol
 
 from dcf.errors import DcfError
 
@@ -23,6 +23,18 @@ _GRACE_S: Final = 3.0
 """Seconds for which the end of the process waits for deliveries that are under way."""
 
 
+class Further(Protocol):
+    """Where deliveries are handed on, which is waited for and closed with the threads."""
+
+    def wait(self, timeout_s: float) -> int:
+        """Wait until everything is done, at most so long. Return how many notifications were handled."""
+        ...
+
+    def close(self) -> None:
+        """Take no more, and wait briefly."""
+        ...
+
+
 class DeliveryThreads:
     """Calls `deliver` with the runs that owe notifications: on its threads, or at once if it has none.
 
@@ -30,8 +42,10 @@ class DeliveryThreads:
     is delivered once more afterwards, since it may owe more by now. The history names who handed it over.
     """
 
-    def __init__(self, deliver: Callable[[str], int], threads: int = THREADS) -> None:
+    def __init__(self, deliver: Callable[[str], int], threads: int = THREADS, further: "Further | None" = None) -> None:
+        """Deliver on so many threads; `further` is where deliveries may hand something on."""
         self._deliver = deliver
+        self._further = further
         self._most = threads
         self._threads: list[threading.Thread] = []
         self._queue: SimpleQueue[tuple[str, Context] | None] = SimpleQueue()
@@ -58,10 +72,11 @@ class DeliveryThreads:
 
         Each notification is counted in one call only.
         """
+        until = time.monotonic() + timeout_s
         with self._changed:
             self._changed.wait_for(lambda: not self._queued and not self._under_way, timeout_s)
             done, self._done = self._done, 0
-        return done
+        return done + (0 if self._further is None else self._further.wait(max(0.0, until - time.monotonic())))
 
     def close(self) -> None:
         """Take no more runs, and wait briefly for deliveries under way; those that take longer are abandoned."""
@@ -72,6 +87,8 @@ class DeliveryThreads:
         until = time.monotonic() + _GRACE_S
         for thread in self._threads:
             thread.join(max(0.0, until - time.monotonic()))
+        if self._further is not None:
+            self._further.close()
 
     def _enqueue(self, workflow_id: str, context: Context) -> None:
         self._queued.add(workflow_id)

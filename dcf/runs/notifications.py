@@ -19,7 +19,8 @@ from dcf.errors import DcfError, NotFound, StoreUnavailable, StoreUnsuitable, Un
 from dcf.ports import Deliverer, Delivery, Post, Undelivered
 from dcf.runs.announcements import entry_of, event_id_of, event_of, is_outdated, recipients
 from dcf.runs.control_plane import ControlPlane
-from dcf.runs.telling import Target, outcome_of
+from dcf.runs.lanes import Lanes
+from dcf.runs.telling import Target, outcome_of, target_of
 from dcf.store.authors import current_author
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import NOTHING_TOLD, Outbox, OutboxEntry, TellingOutcome
@@ -37,7 +38,10 @@ _PAGE: Final = 100
 _PAGE_OF_REMOTE: Final = 10
 """Entries taken at once for a remote platform: few, since each may take seconds, and others take over slow ones."""
 
-_ANOTHER_MAY: Final = frozenset({Undelivered.BUSY, Undelivered.UNKNOWN_AGENT})
+_NO_ROOM_S: Final = 1.0
+"""Seconds after which an entry for which a lane has no room is taken up again, by any process."""
+
+_ANOTHER_MAY: Final = frozenset({Undelivered.BUSY, Undelivered.UNKNOWN_AGENT, Undelivered.NO_PLATFORM})
 """Failures that concern one agent only, so that the next member of the pool is tried."""
 
 DeliverAll: TypeAlias = Callable[[Sequence[Post]], Sequence[Delivery]]
@@ -60,11 +64,14 @@ class Notifications:
         people: Deliverer | None = None,
         *,
         to_run: ToRun,
+        lanes: Lanes | None = None,
     ) -> None:
         """Deliver through the platform; with `together` a page at a time, where that is one step for it.
 
-        Persons are no agents of a remote platform: what it does not know as one is told through `people`.
+        With `lanes` agents on remote platforms are told there, each platform by itself. Persons are no agents of a
+        remote platform: what it does not know as one is told through `people`.
         """
+        self._lanes = lanes
         self._people = people
         self._plane = plane
         self._to_run = to_run
@@ -131,10 +138,28 @@ class Notifications:
         done, is_more = 0, True
         while is_more:
             entries = self._outbox.take(workflow_id, self._name, self._page)
-            done += len(self._settle_all(workflow_id, entries, None))
+            done += self._hand_on(workflow_id, entries)
             is_more = len(entries) == self._page
         stalled = self._outbox.take_over(workflow_id, self._name, STALLED_S, self._page)
-        return done + len(self._settle_all(workflow_id, stalled, None))
+        return done + self._hand_on(workflow_id, stalled)
+
+    def _hand_on(self, workflow_id: str, entries: list[OutboxEntry]) -> int:
+        """Deliver entries, those to remote platforms in their lanes. Return how many were handled until now."""
+        entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
+        if self._lanes is None or not entries:
+            return len(self._settle_all(workflow_id, entries, None))
+        snapshot, done = self._of_entries(workflow_id, entries), 0
+        by_lane = self._by_lane(workflow_id, entries, snapshot)
+        here = by_lane.pop(None)
+        for kind, group in by_lane.items():
+            handled, no_room = self._lanes.put(str(kind), workflow_id, group, self._settle_one)
+            done += handled
+            for entry in no_room:
+                self._outbox.postpone(workflow_id, entry, self._name, STALLED_S - _NO_ROOM_S)
+        return done + len(self._settle_current(workflow_id, here, snapshot, None))
+
+    def _settle_one(self, workflow_id: str, entry: OutboxEntry) -> int:
+        return len(self._settle_all(workflow_id, [entry], None))
 
     def take_leave(self, workflow_id: str) -> None:
         """Deliver what a run owes that is about to be deleted.
@@ -149,16 +174,38 @@ class Notifications:
         entries = [entry for entry in entries if not self._is_for_run(workflow_id, entry)]
         if not entries:
             return []
+        return self._settle_current(workflow_id, entries, self._of_entries(workflow_id, entries), payload)
+
+    def _of_entries(self, workflow_id: str, entries: Sequence[OutboxEntry]) -> Snapshot:
         about = {entry.state or entry.about for entry in entries}
-        snapshot = self._read(workflow_id, tuple(state for state in about if state is not None))
+        return self._read(workflow_id, tuple(state for state in about if state is not None))
+
+    def _by_lane(
+        self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot
+    ) -> dict[str | None, list[OutboxEntry]]:
+        """Return the entries by the lane of the agent that is first to be asked; those for None need no lane."""
+        first = [next(iter(recipients(workflow_id, entry, snapshot)), None) for entry in entries]
+        found: dict[str | None, list[OutboxEntry]] = {None: []}
+        for entry, lane in zip(entries, self._lanes_of(first), strict=True):
+            found.setdefault(lane, []).append(entry)
+        return found
+
+    def _lanes_of(self, agents: Sequence[str | None]) -> Sequence[str | None]:
+        return [None] * len(agents) if self._lanes is None else self._lanes.sort(agents)
+
+    def _settle_current(
+        self, workflow_id: str, entries: Sequence[OutboxEntry], snapshot: Snapshot, payload: Json
+    ) -> list[Target]:
+        """Remove what is outdated, and deliver the rest: to inboxes together, to remote platforms one by one."""
         outdated, current = list[OutboxEntry](), list[OutboxEntry]()
         for entry in entries:
             (outdated if is_outdated(entry, snapshot) else current).append(entry)
         self._outbox.settle(workflow_id, [(entry, NOTHING_TOLD) for entry in outdated])
-        if self._together is not None:
-            return self._settle_together(workflow_id, current, snapshot, payload)
-        return [
-            target for entry in current for target in self._settle_together(workflow_id, [entry], snapshot, payload)
+        by_lane = self._by_lane(workflow_id, current, snapshot)
+        alone = [entry for kind, group in by_lane.items() if kind or not self._together for entry in group]
+        here = self._settle_together(workflow_id, by_lane[None], snapshot, payload) if self._together else []
+        return here + [
+            target for entry in alone for target in self._settle_together(workflow_id, [entry], snapshot, payload)
         ]
 
     def are_current(self, events: Sequence[Mapping[str, Json]]) -> list[bool]:
@@ -303,18 +350,22 @@ class Notifications:
 
         `first` is what came of asking the first one, if it was asked.
         """
-        failed: list[tuple[str, Delivery]] = []
+        failed, away = list[tuple[str, Delivery]](), set[str | None]()
         for post in self._posts(workflow_id, entry, snapshot, payload):
+            if away and self._lanes_of((post.agent_id,))[0] in away:
+                continue
             delivery, first = first or self._deliver(entry, post), None
             if delivery.failure is None:
-                return _target(entry, post.agent_id, delivery, failed)
+                return target_of(entry, post.agent_id, delivery, failed)
             failed.append((post.agent_id, delivery))
-            if delivery.failure not in _ANOTHER_MAY:
+            if delivery.failure is Undelivered.PLATFORM_UNAVAILABLE:
+                away.update(self._lanes_of((post.agent_id,)))  # a member of the pool elsewhere may take it
+            elif delivery.failure not in _ANOTHER_MAY:
                 break
         if not failed:
             return Target(state=entry.state, agent_id=None, reason=entry.reason)
         hopeful = (one for one in failed if one[1].failure is not Undelivered.UNKNOWN_AGENT)
-        return _target(entry, *next(hopeful, failed[0]), failed)
+        return target_of(entry, *next(hopeful, failed[0]), failed)
 
     def _deliver(self, entry: OutboxEntry, post: Post) -> Delivery:
         found = self._platform.deliver(post.agent_id, post.event_id, post.event)
@@ -332,17 +383,6 @@ class Notifications:
         if target.failed:
             before = self._records.read(workflow_id, (about,)).get(about, NEVER_TOLD).failed
         return outcome_of(entry, target, snapshot.now, before)
-
-
-def _target(entry: OutboxEntry, agent_id: str, delivery: Delivery, failed: list[tuple[str, Delivery]]) -> Target:
-    return Target(
-        state=entry.state,
-        agent_id=agent_id,
-        reason=entry.reason,
-        sent=delivery.failure is None,
-        delivery=delivery,
-        failed=tuple(failed),
-    )
 
 
 def _is_of_a_scope(state: str | None, source: str | None) -> bool:

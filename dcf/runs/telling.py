@@ -27,6 +27,18 @@ class Target:
     failed: tuple[tuple[str, Delivery], ...] = ()
 
 
+def target_of(entry: OutboxEntry, agent_id: str, delivery: Delivery, failed: list[tuple[str, Delivery]]) -> Target:
+    """Return the outcome of an entry of which this delivery is the result, and `failed` what failed before it."""
+    return Target(
+        state=entry.state,
+        agent_id=agent_id,
+        reason=entry.reason,
+        sent=delivery.failure is None,
+        delivery=delivery,
+        failed=tuple(failed),
+    )
+
+
 def outcome_of(entry: OutboxEntry, target: Target, now: int, before: FailedAnnouncement | None) -> TellingOutcome:
     """Return what to record: that the agent was told, or why not; each reason is recorded once per visit.
 
@@ -53,8 +65,8 @@ def outcome_of(entry: OutboxEntry, target: Target, now: int, before: FailedAnnou
 
 
 def _is_worth_telling(delivery: Delivery) -> bool:
-    """Return True if the failure belongs in the history. An agent that is busy does not."""
-    return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY}
+    """Return True if the failure belongs in the history: not that an agent is busy, or told by another process."""
+    return delivery.failure not in {Undelivered.BUSY, Undelivered.UNDER_WAY, Undelivered.NO_PLATFORM}
 
 
 def _reason(agent_id: str, delivery: Delivery) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dcf.adapters.mailbox import Mailbox
+from dcf.adapters.platforms import Platforms
 from dcf.core.access import LOCAL
 from dcf.core.answers import Created, Finalized, Leased, NothingReady, Released, Updated
 from dcf.core.catalog import Facet
@@ -28,6 +29,7 @@ from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
 from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.histories import Histories
+from dcf.runs.lanes import Lanes
 from dcf.runs.lifecycle import Lifecycle
 from dcf.runs.notifications import Notifications
 from dcf.runs.outside import Outside
@@ -68,9 +70,11 @@ class Relay(Notifications):
     """What one process has to tell agents with: a deliverer, and a clock beside it."""
 
     def __init__(self, world: "World", platform: Deliverer, threads: int) -> None:
-        together = platform.deliver_all if isinstance(platform, Mailbox) else None
-        super().__init__(world.plane, world.outbox, world.told, platform, together, to_run=world.children.handle)
-        self.deliveries = DeliveryThreads(self.deliver_all, threads)
+        together = platform.deliver_all if isinstance(platform, Mailbox | Platforms) else None
+        lanes = Lanes(platform.remote_kinds_of, threads) if isinstance(platform, Platforms) else None
+        to_run = world.children.handle
+        super().__init__(world.plane, world.outbox, world.told, platform, together, to_run=to_run, lanes=lanes)
+        self.deliveries = DeliveryThreads(self.deliver_all, threads, lanes)
         time = ServerTime(world.connections)
         lists = (world.index, world.due, world.outbox)
         self.clock = RunClock(world.plane, *lists, world.retention, self.deliveries, time, schedules=world.schedules)
