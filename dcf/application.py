@@ -242,7 +242,7 @@ def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections) -
 
 def _guarded(here: Sequence[Platform], parts: PlatformParts) -> tuple[Platforms, dict[str, Breaker]]:
     """Put a circuit breaker before each remote platform, so that deliveries wait for none that does not answer."""
-    breakers = {one.kind: Breaker() for one in here if one.deliverer.is_remote}
+    breakers = {one.kind: Breaker() for one in here if one.deliverer.is_remote and one.has_one_server}
     guarded = [one if (breaker := breakers.get(one.kind)) is None else _behind(breaker, one) for one in here]
     return Platforms(guarded, parts.records, default_kind(parts.settings)), breakers
 

@@ -150,8 +150,8 @@ class Platforms:
 
     @property
     def is_remote(self) -> bool:
-        """True if some deliveries call a server."""
-        return any(one.deliverer.is_remote for one in self._by_kind.values())
+        """True if some agents are behind one server, which may be down with all of them."""
+        return any(one.deliverer.is_remote and one.has_one_server for one in self._by_kind.values())
 
     def deliver(self, agent_id: str, event_id: str, event: Mapping[str, Json]) -> Delivery:
         """Deliver the event to the agent's platform, if this process has it."""

@@ -177,7 +177,7 @@ def test_a_receiver_that_fails_gets_the_event_again_under_the_same_id_and_no_att
     run = site.run(ONE)
     site.receiver.answers(500, 502, 429)
     for _ in range(3):
-        assert site.deliver(run) == [Undelivered.PLATFORM_UNAVAILABLE]
+        assert site.deliver(run) == [Undelivered.AGENT_UNAVAILABLE]
         assert site.world.doc(run, "A").attempts == 0
     assert site.deliver(run) == [None]
     assert len({event.id for event in site.events()}) == 1
@@ -193,7 +193,7 @@ def test_a_receiver_that_fails_is_left_alone_for_as_long_as_it_asks_or_longer_ea
     assert rest is not None
     assert 100 < rest.for_s <= 120
     delivery = site.deliverer().deliver("hook", "run:A:1:state_ready", {})
-    assert (delivery.failure, len(site.receiver.came)) == (Undelivered.PLATFORM_UNAVAILABLE, 1)
+    assert (delivery.failure, len(site.receiver.came)) == (Undelivered.AGENT_UNAVAILABLE, 1)
     lengths = [site.webhooks.let_rest("hook", "down").for_s for _ in range(10)]
     assert lengths == sorted(lengths)
     assert lengths[-1] == 300
@@ -357,3 +357,18 @@ def test_no_secret_is_shown_by_a_record_or_stands_in_the_documents_of_a_run(site
     shown = repr(site.hook) + json.dumps([event.data for event in site.world.events(run)])
     shown += "".join(str(raw) for raw in site.world.raw_docs(run).values())
     assert not [one for one in hidden if one in shown]
+
+
+def test_while_one_receiver_is_away_another_member_of_the_pool_gets_the_work(site: Site) -> None:
+    with receiver() as other:
+        site.webhooks.add("other-hook", other.url, lease_ttl_s=600, created_by="test")
+        site.relay = site.world.relay(
+            WebhookDeliverer(site.webhooks, site.offers, Poster((site.receiver.url, other.url)), ANSWERS)
+        )
+        site.webhooks.let_rest("hook", "It is away.", 600)
+        run = site.world.create(ONE, agents={"A": ("hook", "other-hook")})
+        site.world.plane.kick_off(run, "initial")
+        site.relay.deliver(run)
+        assert site.world.doc(run, "A").lease.owner_agent_id == "other-hook"
+        assert len(other.came) == 1
+        assert site.receiver.came == []

@@ -1,14 +1,11 @@
 """Delivers events to webhooks: looks up what is to be done, signs and sends it, and records that it was accepted.
 
 A receiver that does not answer is left alone for a while, longer each time; all processes keep to that. What failed
-stays in the outbox and is sent again under the same id. Several receivers are sent to at the same time, so that a slow
-one does not hold up the others for long. This module decides nothing about runs.
+stays in the outbox and is sent again under the same id. This module decides nothing about runs.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextvars import copy_context
+from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final, Protocol
@@ -17,7 +14,7 @@ from dcf.adapters.webhook.bodies import body_of, headers_of
 from dcf.adapters.webhook.posting import Answered, Poster
 from dcf.core.work_tokens import Offer
 from dcf.errors import DcfError, PlatformUnavailable
-from dcf.ports import Delivery, Platform, Post, Undelivered
+from dcf.ports import Delivery, Platform, Undelivered
 from dcf.store.webhooks import Webhook, Webhooks
 from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
@@ -32,13 +29,6 @@ _LATER: Final = frozenset(
 
 _REFUSED_S: Final = 30.0
 """Seconds until an event that a receiver refused is sent again; somebody may have mended it by then."""
-
-
-_AT_ONCE: Final = 8
-"""Receivers that one page of events is sent to at the same time."""
-
-_PAGE_S: Final = 12.0
-"""Seconds after which no more of a page is begun: what takes longer than 30 s is taken over by another process."""
 
 
 class Offering(Protocol):
@@ -56,8 +46,7 @@ class Offering(Protocol):
 class WebhookDeliverer:
     """Agents that are URLs."""
 
-    is_remote = False
-    """Each agent is a server of its own and is left alone by itself: one that is down says nothing about the others."""
+    is_remote = True
 
     def __init__(
         self,
@@ -94,20 +83,6 @@ class WebhookDeliverer:
             return Delivery(failure=Undelivered.REFUSED, error=error.message, retry_after_s=_REFUSED_S)
         return self._outcome(agent, answered, message_id, offer)
 
-    def deliver_all(self, posts: Sequence[Post]) -> list[Delivery]:
-        """Deliver several events, some at the same time; those whose turn has not come after a while are left owed."""
-        if len(posts) == 1:
-            return [self.deliver(posts[0].agent_id, posts[0].event_id, posts[0].event)]
-        until = time.monotonic() + _PAGE_S
-        with ThreadPoolExecutor(_AT_ONCE, "dcf-webhook") as threads:
-            under_way = [threads.submit(copy_context().run, self._in_time, post, until) for post in posts]
-            return [one.result() for one in under_way]
-
-    def _in_time(self, post: Post, until: float) -> Delivery:
-        if time.monotonic() > until:
-            return Delivery(failure=Undelivered.UNDER_WAY, error="Other webhooks were slow; this one comes next.")
-        return self.deliver(post.agent_id, post.event_id, post.event)
-
     def _outcome(self, agent: Webhook, answered: Answered, message_id: str, offer: Offer | None) -> Delivery:
         status = answered.status
         if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
@@ -131,11 +106,11 @@ class WebhookDeliverer:
 
 def webhook_platform(deliverer: WebhookDeliverer) -> Platform:
     """Return webhooks as a platform: its agents are registered, and what they need comes with the work."""
-    return Platform(kind=KIND, deliverer=deliverer, deliver_all=deliverer.deliver_all)
+    return Platform(kind=KIND, deliverer=deliverer, has_one_server=False)
 
 
 def _unavailable(error: str, retry_after_s: float) -> Delivery:
-    return Delivery(failure=Undelivered.PLATFORM_UNAVAILABLE, error=error, retry_after_s=retry_after_s)
+    return Delivery(failure=Undelivered.AGENT_UNAVAILABLE, error=error, retry_after_s=retry_after_s)
 
 
 def _seconds(retry_after: str | None, now: float) -> float | None:
