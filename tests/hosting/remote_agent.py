@@ -23,7 +23,7 @@ from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
 
-class Scripted(AgentExecutor):
+class Scripted(AgentExecutor):  # type: ignore[misc]  # its SDK is not here
     """Does what the input of the work says."""
 
     def __init__(self, folder: Path) -> None:
