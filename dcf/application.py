@@ -20,7 +20,7 @@ from dcf.runs.clock import RunClock
 from dcf.runs.composition import PartsOfRuns, parts_of_runs
 from dcf.runs.control_plane import ControlPlane
 from dcf.runs.deliveries import DeliveryThreads
-from dcf.runs.diagnosis import Diagnosis
+from dcf.runs.diagnosis import Diagnosis, KindsOf
 from dcf.runs.editing import JsonDocuments
 from dcf.runs.export import Exports
 from dcf.runs.health import Health
@@ -191,10 +191,10 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             retention=parts.retention,
             clock=_clock(parts, deliveries, activity, connections),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
-            health=_health(settings, connections, is_remote=platforms.is_remote),
+            health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,
             history=parts.history,
-            exports=_exports(settings, parts, connections),
+            exports=_exports(settings, parts, connections, platforms.kinds_of),
             keys=parts.keys,
             usage=QuotaUsage(connections),
             audit=(audit := AuditTrail(connections)),
@@ -230,13 +230,13 @@ def _json_documents(settings: Settings, connections: Connections, plane: Control
     return JsonDocuments(edits, plane, settings.json_prefixes, settings.json_max_bytes)
 
 
-def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections) -> Exports:
+def _exports(settings: Settings, parts: PartsOfRuns, connections: Connections, kinds_of: KindsOf) -> Exports:
     return Exports(
         plane=parts.plane,
         store=parts.run_store,
         views=parts.views,
         histories=Histories(parts.plane, parts.history),
-        diagnosis=Diagnosis(parts.plane, RunSignsReader(connections), settings.pulse_interval_s),
+        diagnosis=Diagnosis(parts.plane, RunSignsReader(connections), settings.pulse_interval_s, kinds_of),
     )
 
 
@@ -251,12 +251,12 @@ def _behind(breaker: Breaker, platform: Platform) -> Platform:
     return replace(platform, deliverer=GuardedDeliverer(platform.deliverer, breaker))
 
 
-def _health(settings: Settings, connections: Connections, *, is_remote: bool) -> Health:
+def _health(settings: Settings, connections: Connections, *, remote: tuple[str, ...]) -> Health:
     expected = Expected(
         fsync=settings.appendfsync if settings.redis_url is None else None,
         wait_replicas=settings.wait_replicas,
         pulse_interval_s=settings.pulse_interval_s,
-        is_remote=is_remote,
+        platforms=remote,
     )
     return Health(VitalSigns(connections, wait_replicas=settings.wait_replicas), expected)
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from dcf.errors import AgentUnknown, InvalidArgument, ToolUnavailable
 from dcf.ports import MAILBOX, AgentFound, AgentWish, Delivery, Platform, Post, ToolWish, Undelivered
+from dcf.skills.connections import connection_of
 from dcf.store.agents import AgentRecord, AgentRecords, created_text
 from dcf.store.inbox import MOST_UNREAD, Inbox, Letter, Posted
 from dcf.values.json_text import Json, dump
@@ -91,7 +92,7 @@ class Mailbox:
                 f"The tool '{clip(wish.name)}' is Python source, which mailbox agents cannot be given.",
                 "Offer it as a tool of an MCP server.",
             )
-        server = None if wish.server is None else _shown(wish.server)
+        server = None if wish.server is None else connection_of(wish.server)
         tool_id = _tool_id(wish.name, wish.definition, server)
         note = {
             "name": wish.name,
@@ -170,11 +171,6 @@ def _unknown(agent_id: str) -> AgentUnknown:
 
 def _block_id(label: str) -> str:
     return f"block-{_digest(label)}"
-
-
-def _shown(server: Mapping[str, Json]) -> dict[str, Json]:
-    """Return where a server is, without secrets: only a platform that calls the server itself may have those."""
-    return {"name": server["name"], "transport": server["transport"], "url": server.get("shown_url", server.get("url"))}
 
 
 def _tool_id(name: str, definition: Mapping[str, Json], server: Mapping[str, Json] | None) -> str:

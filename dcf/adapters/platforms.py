@@ -107,6 +107,12 @@ class Platforms:
         """Return what gives the agent texts and tools: its platform, or its record, which it reads."""
         return _own(self.of(agent_id).equipper, self._mailbox.equipper)
 
+    def equips(self, agent_id: str) -> bool:
+        """Return True if the agent's platform gives it texts and tools; else it is told them, and reads its record."""
+        kind = self.kind_of(agent_id)
+        platform = self._by_kind.get(kind)
+        return kind != MAILBOX and platform is not None and platform.equipper is not None
+
     def maker(self, kind: str | None) -> tuple[str, Provisioner]:
         """Return the kind, and what makes agents of it. Raise InvalidArgument if nothing does."""
         platform = self.get(kind)

@@ -114,7 +114,7 @@ def judge(vitals: Vitals, expected: Expected) -> tuple[HealthFinding, ...]:
         *_replicas(vitals, expected.wait_replicas),
         *_clock(vitals.clock, vitals.now, expected.pulse_interval_s),
         _agents(vitals),
-        _platform(vitals, is_remote=expected.is_remote),
+        *_platforms(vitals, expected.platforms),
         _schedules(vitals.schedules, vitals.now, expected.pulse_interval_s),
         _lists(vitals.swept, vitals.now),
     )
@@ -264,19 +264,30 @@ def _agents(vitals: Vitals) -> HealthFinding:
     return HealthFinding(Topic.AGENTS, Level.WARNING, f"{sentence}, and {_runs(vitals.clock)} under way.", remedy)
 
 
-def _platform(vitals: Vitals, *, is_remote: bool) -> HealthFinding:
-    found = vitals.platform
-    if found is not None:
-        return HealthFinding(
+def _platforms(vitals: Vitals, kinds: tuple[str, ...]) -> Iterator[HealthFinding]:
+    """Yield a finding on each platform that this process has, or that any process says does not answer."""
+    silent = {one.kind: one for one in vitals.troubled}
+    for kind in dict.fromkeys((*kinds, *silent)):
+        found = silent.get(kind)
+        if found is None:
+            sentence = f"No call of the agent platform {kind} went unanswered lately."
+            yield HealthFinding(Topic.PLATFORM, Level.OK, sentence)
+            continue
+        yield HealthFinding(
             Topic.PLATFORM,
             Level.WARNING,
-            f"The agent platform does not answer since {to_text(found.since)[:19]}Z, {found.failures} times in a row:"
-            f" {found.error}",
-            "Check that it is up and that LETTA_BASE_URL names it; what is owed is delivered when it answers.",
+            f"The agent platform {kind} does not answer since {to_text(found.since)[:19]}Z, {found.failures} times in a"
+            f" row: {found.error}",
+            _REACH.get(kind, "Check that it is up; what is owed is delivered when it answers."),
         )
-    if is_remote:
-        return HealthFinding(Topic.PLATFORM, Level.OK, "No call of the agent platform went unanswered lately.")
-    return HealthFinding(Topic.PLATFORM, Level.OK, "Agents are inboxes in Redis; there is no platform beside it.")
+    if not kinds and not silent:
+        yield HealthFinding(Topic.PLATFORM, Level.OK, "Agents are inboxes in Redis; there is no platform beside it.")
+
+
+_REACH: Final = {
+    "letta": "Check that it is up and that LETTA_BASE_URL names it; what is owed is delivered when it answers."
+}
+"""What to do about a platform that does not answer."""
 
 
 def _schedules(found: ScheduleFacts, now: int, interval_s: float) -> HealthFinding:

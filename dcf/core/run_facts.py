@@ -19,6 +19,8 @@ PATIENCE: Final = 10 * SECOND
 NAMED: Final = 5
 """States and agents that a finding names."""
 
+_MAILBOX: Final = "mailbox"
+
 
 @record(frozen=True, slots=True, kw_only=True)
 class Telling:
@@ -43,8 +45,8 @@ class Facts:
     `states` has the open states that were read and the Parallel and Map states around them, which `around` names;
     `unread` counts further open ones. `due` is when the clock must look at a state. `seen` says when agents last called
     a tool. `looked_at` is when any clock looked last, `patience` how long a clock may take. `refusal` says why a small
-    write was refused, `unreadable` what is wrong with the stored workflow. `awaited` names the signals that states
-    wait for.
+    write was refused, `unreadable` what is wrong with the stored workflow. `platforms` are the kinds of agents'
+    platforms, and `troubled` those that do not answer. `awaited` names the signals that states wait for.
     """
 
     workflow_id: str
@@ -59,7 +61,8 @@ class Facts:
     looked_at: int | None = None
     patience: int = PATIENCE
     refusal: Trouble | None = None
-    platform: PlatformTrouble | None = None
+    platforms: Mapping[str, str] = field(default_factory=dict)
+    troubled: Mapping[str, PlatformTrouble] = field(default_factory=dict)
     unreadable: str | None = None
     awaited: Mapping[str, str] = field(default_factory=dict)
     unread: int = 0
@@ -73,6 +76,11 @@ class Facts:
     def paused_at(self) -> int | None:
         """When the run was paused; None if it is not."""
         return from_text(self.document.get("paused_at"))
+
+    def shown(self, agent_id: str) -> str:
+        """Return the agent for a sentence, with its platform if that is none of inboxes."""
+        kind = self.platforms.get(agent_id, _MAILBOX)
+        return agent_id if kind == _MAILBOX else f"{agent_id} (on {kind})"
 
     def told(self, path: str) -> Telling:
         """Return how the agents of this state were told."""

@@ -170,19 +170,24 @@ def _trouble_to_take(path: str, doc: StateDoc, facts: Facts) -> _Untaken:
         why = "nobody is assigned, so that nobody is told"
         return _Untaken(cause=Cause.NOBODY_ASSIGNED, why=why, remedy=remedies.assign(run, path), evidence=evidence)
     evidence |= {"seen": {agent: text(facts.seen.get(agent)) for agent in agents[:NAMED]}}
+    kinds = {agent: facts.platforms[agent] for agent in agents[:NAMED] if agent in facts.platforms}
+    silent = [facts.troubled[kind] for kind in dict.fromkeys(kinds.values()) if kind in facts.troubled]
+    evidence |= {"platforms": kinds} if kinds else {}
+    evidence |= {"platform_errors": {one.kind: one.error for one in silent}} if silent else {}
     if told.failure is not None:
         error = told.error or told.failure
         evidence |= {"failure": told.failure, "error": error, "failed_at": text(told.failed_at)}
-        why = f"{told.failed_agent_id or agents[0]} could not be told: {error.rstrip('.')}"
+        why = f"{facts.shown(told.failed_agent_id or agents[0])} could not be told: {error.rstrip('.')}"
+        why += "".join(f"; {one.kind} does not answer since {moment(one.since)}" for one in silent)
         remedy = remedies.make_agents(run) if told.failure == "unknown_agent" else remedies.mend_delivery(run, path)
         return _Untaken(cause=Cause.DELIVERY_FAILED, why=why, remedy=remedy, evidence=evidence)
     if not times:
-        why = f"{listed(agents[:NAMED])} {'was' if len(agents) == 1 else 'were'} not told"
+        why = f"{listed(map(facts.shown, agents[:NAMED]))} {'was' if len(agents) == 1 else 'were'} not told"
         if doc.lease.token is not None and facts.is_clock_silent:
             why += ", which a clock does, and no clock looks"
         return _Untaken(cause=Cause.NOT_NOTIFIED, why=why, remedy=remedies.notify(run, path), evidence=evidence)
     evidence |= {"told_agent_id": told.agent_id, "told_at": text(told.at)}
-    known = [f"{agent} was {sighting(facts.seen.get(agent))}" for agent in agents[:NAMED]]
+    known = [f"{facts.shown(agent)} was {sighting(facts.seen.get(agent))}" for agent in agents[:NAMED]]
     last = "" if told.at is None else f", last at {moment(told.at)}"
     why = f"{told.agent_id or agents[0]} was told {_often(times)}{last}, and did not take it; {', '.join(known)}"
     return _Untaken(cause=Cause.NOT_TAKEN, why=why, remedy=remedies.run_worker(run, path, agents[0]), evidence=evidence)

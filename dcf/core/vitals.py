@@ -90,8 +90,9 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlatformTrouble:
-    """The agent platform does not answer: since when, how many calls in a row, the latest error in words."""
+    """An agent platform that does not answer: since when, how many calls in a row, the latest error in words."""
 
+    kind: str
     since: int
     failures: int
     error: str
@@ -139,7 +140,8 @@ class Vitals:
     """Everything that was read.
 
     `refusal` says why a small write was refused. `confirmed` is how many replicas confirmed it within a moment (None if
-    none is waited for). `seen` has the agents seen last, latest first, and `seen_count` counts all that are remembered.
+    none is waited for). `troubled` are the platforms that do not answer. `seen` has the agents seen last, latest first,
+    and `seen_count` counts all that are remembered.
     """
 
     now: int
@@ -153,7 +155,7 @@ class Vitals:
     clock: ClockFacts
     seen: tuple[Sighting, ...] = ()
     seen_count: int = 0
-    platform: PlatformTrouble | None = None
+    troubled: tuple[PlatformTrouble, ...] = ()
     swept: SweepResult | None = None
     schedules: ScheduleFacts = ScheduleFacts()
 
@@ -162,10 +164,10 @@ class Vitals:
 class Expected:
     """What the settings of this process ask for. `fsync` is None for a Redis that dcf does not start itself.
 
-    `is_remote`: agents live on a platform, not in inboxes in Redis.
+    `platforms` are the kinds of those platforms of agents that are not inboxes in Redis.
     """
 
     fsync: str | None
     wait_replicas: int
     pulse_interval_s: float
-    is_remote: bool
+    platforms: tuple[str, ...] = ()

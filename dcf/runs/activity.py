@@ -1,4 +1,4 @@
-"""Notes which agents call this process and whether the agent platform answers it, and writes that down now and then.
+"""Notes which agents call this process and which agent platforms do not answer it, and writes that down now and then.
 
 A call of a tool only adds a name to a set in memory. The clock's thread writes the names every few seconds, so that a
 health report of any process tells who works. Nothing is decided by it.
@@ -33,7 +33,7 @@ class Activity:
         self._monotonic = monotonic
         self._seen: set[str] = set()
         self._next = 0.0
-        self._is_told = False
+        self._told: set[str] = set()
 
     def saw(self, agent_id: str) -> None:
         """Note that the agent called a tool. Thread-safe, and sends nothing."""
@@ -49,17 +49,19 @@ class Activity:
         try:
             if seen:
                 self._records.saw(tuple(seen))
-            self._write_platform()
+            self._write_platforms()
         except StoreUnavailable:
             raise
         except DcfError as error:  # these records are for people; the clock goes on without them
             _log.warning("activity: %s: %s", error.code, error.message)
 
-    def _write_platform(self) -> None:
-        troubles = (breaker.trouble() for breaker in self._breakers.values())
-        trouble = next((one for one in troubles if one is not None), None)
-        if trouble is not None:
-            self._records.platform_fails(for_s=trouble.for_s, failures=trouble.failures, error=trouble.error)
-        elif self._is_told:
-            self._records.platform_answers()
-        self._is_told = trouble is not None
+    def _write_platforms(self) -> None:
+        for kind, breaker in self._breakers.items():
+            trouble = breaker.trouble()
+            if trouble is not None:
+                self._told.add(kind)
+                error = trouble.error
+                self._records.platform_fails(kind, for_s=trouble.for_s, failures=trouble.failures, error=error)
+            elif kind in self._told:
+                self._records.platform_answers(kind)
+                self._told.discard(kind)

@@ -5,8 +5,9 @@ trips to Redis, however many states a run has; one more where states wait for si
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from dcf.asl.machine import Machine
 from dcf.asl.state_paths import ancestors, join
@@ -63,10 +64,18 @@ class Explanation:
         }
 
 
+KindsOf: TypeAlias = Callable[[Sequence[str]], Mapping[str, str]]
+"""Returns the kinds of the platforms of agents."""
+
+
 class Diagnosis:
     """Explains runs; a clock is expected to look every `pulse_interval_s` seconds."""
 
-    def __init__(self, plane: ControlPlane, signs: RunSignsReader, pulse_interval_s: float) -> None:
+    def __init__(
+        self, plane: ControlPlane, signs: RunSignsReader, pulse_interval_s: float, kinds_of: KindsOf | None = None
+    ) -> None:
+        """Read the signs; `kinds_of` tells the kinds of agents' platforms, where there are others than inboxes."""
+        self._kinds_of: KindsOf = kinds_of or (lambda _: {})
         self._plane = plane
         self._signs = signs
         self._patience = max(PATIENCE, int(_INTERVALS * pulse_interval_s * SECOND))
@@ -119,7 +128,7 @@ class Diagnosis:
             patience=self._patience,
             due={} if isinstance(definition, str) else _known(signs.due, definition),
             refusal=signs.refusal,
-            platform=signs.platform,
+            troubled={one.kind: one for one in signs.troubled},
             unreadable=definition if isinstance(definition, str) else None,
             unread=signs.unread,
         )
@@ -135,7 +144,7 @@ class Diagnosis:
 
     def _with_states(self, workflow_id: str, facts: Facts, asked: str | None) -> Facts:
         """Return the facts with what is open, and the state that was asked for if it has ended."""
-        assigned = (agent for path in facts.due for agent in facts.meta.assigned(path))
+        assigned = [*dict.fromkeys(agent for path in facts.due for agent in facts.meta.assigned(path))]
         wanted = with_scopes(facts.due if asked is None else (*facts.due, asked))
         found = self._signs.states(workflow_id, wanted, assigned)
         states = {
@@ -153,6 +162,7 @@ class Diagnosis:
             around=around,
             telling=told,
             seen=found.seen,
+            platforms=self._kinds_of(assigned),
             awaited=self._awaited(workflow_id, states),
         )
 

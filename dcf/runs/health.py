@@ -4,6 +4,7 @@ They all read it here, so that they agree. It reads facts, lets `core.health` ju
 """
 
 import logging
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 
 from dcf import __version__
@@ -19,10 +20,11 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthReport:
-    """What was found, and the facts behind it (None: Redis does not answer)."""
+    """What was found, the facts behind it (None: Redis does not answer), and the platforms that this process has."""
 
     findings: tuple[HealthFinding, ...]
     vitals: Vitals | None = None
+    platforms: tuple[str, ...] = ()
 
     @property
     def level(self) -> Level:
@@ -55,7 +57,7 @@ class HealthReport:
         """Return everything, for operators."""
         found: dict[str, Json] = {"dcf": __version__, "ok": self.is_ready, "level": self.level.value, **self._counts()}
         found["checks"] = [finding.as_json() for finding in self.findings]
-        return found | ({} if self.vitals is None else _facts(self.vitals))
+        return found | ({} if self.vitals is None else _facts(self.vitals, self.platforms))
 
     def _counts(self) -> dict[str, Json]:
         levels = [finding.level for finding in self.findings]
@@ -75,7 +77,7 @@ class Health:
             vitals = self._signs.read()
         except (StoreUnavailable, StoreUnsuitable) as error:
             return silent(Trouble.of(error))
-        return HealthReport(findings=judge(vitals, self._expected), vitals=vitals)
+        return HealthReport(findings=judge(vitals, self._expected), vitals=vitals, platforms=self._expected.platforms)
 
     def checked(self) -> HealthReport:
         """Return the report; a defect of dcf makes it a finding and stands in the log."""
@@ -91,7 +93,7 @@ def silent(trouble: Trouble) -> HealthReport:
     return HealthReport(findings=unreachable(trouble))
 
 
-def _facts(vitals: Vitals) -> dict[str, Json]:
+def _facts(vitals: Vitals, expected: tuple[str, ...]) -> dict[str, Json]:
     durability, clock = vitals.durability, vitals.clock
     overdue = clock.overdue
     return {
@@ -122,8 +124,15 @@ def _facts(vitals: Vitals) -> dict[str, Json]:
             for one in vitals.seen
         ],
         "agents_seen": vitals.seen_count,
-        "platform": None
-        if vitals.platform is None
-        else asdict(vitals.platform) | {"since": to_text(vitals.platform.since)},
+        "platforms": [*_platforms(vitals, expected)],
         "lists": None if vitals.swept is None else vitals.swept.as_json() | {"at": to_text(vitals.swept.at)},
     }
+
+
+def _platforms(vitals: Vitals, kinds: tuple[str, ...]) -> Iterator[Json]:
+    """Yield how each platform is; while its circuit breaker is open, one call is let through now and then."""
+    silent = {one.kind: one for one in vitals.troubled}
+    for kind in dict.fromkeys((*kinds, *silent)):
+        found = silent.get(kind)
+        told = {} if found is None else asdict(found) | {"since": to_text(found.since)}
+        yield {"kind": kind, "answers": found is None, "breaker_open": found is not None, **told}

@@ -41,7 +41,8 @@ class Registry:
     def server(self, server_id: str) -> dict[str, Json]:
         """Return a server as `{"name", "transport", "url" | "command", "args", "headers"}`; raise ToolUnavailable.
 
-        If the URL contains environment values after its host, `shown_url` is the URL without them.
+        What may be shown of what has values of the environment is `shown_url`, if they are after the host,
+        `shown_command` and `shown_args`. `shown_headers` are those written with variables; others may be secrets.
         """
         entry = self._entries().get(server_id)
         if not isinstance(entry, dict):
@@ -73,7 +74,9 @@ class Registry:
         command, args = entry.get("command"), entry.get("args", [])
         if not isinstance(command, str) or not command or not _are_strings(args):
             raise _unusable(server_id, "names no command")
-        return {"command": self._filled(server_id, command), "args": [self._filled(server_id, one) for one in args]}
+        filled = {"command": self._filled(server_id, command), "args": [self._filled(server_id, one) for one in args]}
+        written: dict[str, Json] = {"command": command, "args": list(args)}
+        return filled | {f"shown_{name}": text for name, text in written.items() if text != filled[name]}
 
     def _remote(self, server_id: str, entry: Mapping[str, Json]) -> dict[str, Json]:
         endpoint, path = entry.get("endpoint") or entry.get("url"), entry.get("path")
@@ -97,6 +100,7 @@ class Registry:
             {"url": url}
             | ({} if shown == url else {"shown_url": shown})
             | ({"headers": {name: self._filled(server_id, text) for name, text in headers.items()}} if headers else {})
+            | ({"shown_headers": told} if (told := _with_variables(headers)) else {})
         )
 
     def _shown(self, url: str, written: str) -> str:
@@ -120,6 +124,11 @@ class Registry:
 
 
 _CORRECT: Final = "Correct registry.json (SKILL_REGISTRY_PATH), then repeat the call."
+
+
+def _with_variables(headers: Mapping[str, str]) -> dict[str, Json]:
+    """Return the headers whose values come from the environment, as they are written."""
+    return {name: text for name, text in headers.items() if _VARIABLE.search(text)}
 
 
 def _unusable(server_id: str, why: str) -> ToolUnavailable:

@@ -1,4 +1,4 @@
-"""Remembers which agents were seen when, and that the agent platform does not answer: for health reports only.
+"""Remembers which agents were seen when, and which agent platforms do not answer: for health reports only.
 
 Nothing is decided by these records. They are written every few seconds at most, never by a call of a tool.
 """
@@ -16,7 +16,8 @@ MOST_SEEN: Final = 1000
 """Agents that are remembered; the ones not seen for longest are forgotten first."""
 
 _SEEN_LIFE_S: Final = 7 * 24 * 3600
-_TROUBLE_LIFE_S: Final = 120
+TROUBLE_LIFE_S: Final = 120
+"""Seconds for which it counts that a platform does not answer."""
 
 
 class ActivityRecords:
@@ -33,13 +34,13 @@ class ActivityRecords:
         forget: list[Command] = [("ZREM", keys.SEEN, *spare)] if spare else []
         self._connections.send(*forget, ("ZADD", keys.SEEN, *entries), ("EXPIRE", keys.SEEN, _SEEN_LIFE_S))
 
-    def platform_fails(self, *, for_s: float, failures: int, error: str) -> None:
-        """Record that the platform has not answered for so long; the record expires unless it is written again."""
+    def platform_fails(self, kind: str, *, for_s: float, failures: int, error: str) -> None:
+        """Record that a platform has not answered for so long; it counts for two minutes unless it is written again."""
         (clock,) = self._connections.send(("TIME",))
-        since = micros(clock) - int(for_s * SECOND)
-        found = dump({"since": since, "failures": failures, "error": error})
-        self._connections.send(("SET", keys.PLATFORM, found, "EX", _TROUBLE_LIFE_S))
+        now = micros(clock)
+        found = {"kind": kind, "at": now, "since": now - int(for_s * SECOND), "failures": failures, "error": error}
+        self._connections.send(("HSET", keys.PLATFORMS, kind, dump(found)), ("EXPIRE", keys.PLATFORMS, TROUBLE_LIFE_S))
 
-    def platform_answers(self) -> None:
+    def platform_answers(self, kind: str) -> None:
         """Remove the record that it does not."""
-        self._connections.send(("DEL", keys.PLATFORM))
+        self._connections.send(("HDEL", keys.PLATFORMS, kind))

@@ -27,8 +27,8 @@
 | `cp:idx:asked:<list>` | sorted set | opening a human task (before the run's keys), ending it: open ones by person, group and run (`people_keys`) | until the task is over, or a sweep finds it so |
 | `cp:idx:turn:<agent>` | string | a delivery, as long as it takes | 90 s |
 | `cp:idx:sent:<agent>:<thing>` | string | delivery, to recognise a repetition: by run and state in an inbox, by event elsewhere | a day |
-| `cp:idx:agent:<agent>` | JSON | the mailbox platform: the agent's name, tags, blocks and tools | until it is deleted |
-| `cp:idx:agents:tag:<tag>`, `:name:<name>` | sorted set | the mailbox platform (before the record): agents by creation time | with their agents |
+| `cp:idx:agent:<agent>` | JSON | making or registering an agent: its name and tags, its platform and how it is reached there, and of one that reads its record, blocks and tools | until it is deleted |
+| `cp:idx:agents:tag:<tag>`, `:name:<name>` | sorted set | the same (before the record): agents by creation time | with their agents |
 | `cp:idx:edit:{<key>}:<request>` | string | changing a document by hand (in its slot), to recognise a repetition | an hour |
 | `cp:idx:skills:<agent>` | JSON | loading and unloading: what skills the agent has, and what each of them brought | until it has none |
 | `cp:idx:workers:<id>` | JSON | creating and deleting the agents of a run: who was made for which state | with the run's retention, or a month |
@@ -50,7 +50,7 @@
 | `cp:idx:time` | string | clocks, each time they look: the latest time of the server that any has seen | for ever |
 | `cp:idx:probe` | string | health reports: the small write that shows whether Redis takes writes | a minute |
 | `cp:idx:seen` | sorted set | servers, every few seconds: agents by when they last called a tool | the last 1000, a week after the last call |
-| `cp:idx:platform` | string | processes whose circuit breaker is open: since when, and the latest error | two minutes after the last |
+| `cp:idx:platforms` | hash | processes whose circuit breaker is open, by kind of platform: since when, and the latest error | two minutes after the last |
 | `cp:idx:swept` | string | the sweep of the indexes, at its end: what it found | for ever |
 | `cp:idx:audit` | stream | tools and commands that change something outside runs, before and after; refused calls, failed log-ins | as its indexes say |
 | `cp:idx:audit:<author>` | sorted set | the same: entries of one key, of operators, of the refusals of a key, of log-ins | the last 10 000 of a key, 100 000 of operators, 1 000 refusals of a key, 10 000 log-ins |
@@ -86,7 +86,7 @@ NEWS = "cp:idx:news"
 SERVER_TIME = "cp:idx:time"
 PROBE = "cp:idx:probe"
 SEEN = "cp:idx:seen"
-PLATFORM = "cp:idx:platform"
+PLATFORMS = "cp:idx:platforms"
 SWEPT = "cp:idx:swept"
 
 

@@ -11,12 +11,12 @@ from dcf.core.decision import Reads, Snapshot
 from dcf.core.vitals import PlatformTrouble, Trouble
 from dcf.store import keys
 from dcf.store.connection import Connections
+from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import keys_of
 from dcf.store.reading import Reading
 from dcf.store.told import Told, read_told, told_fields
-from dcf.store.vitals import checked_sign, platform_trouble, refusal_of, write_probe
-from dcf.values.json_text import load
+from dcf.store.vitals import checked_sign, platform_troubles, refusal_of, write_probe
 from dcf.values.records import record
 
 MOST: Final = 1_000
@@ -33,7 +33,7 @@ class RunSigns:
     has_definition: bool
     looked_at: int | None
     refusal: Trouble | None
-    platform: PlatformTrouble | None
+    troubled: tuple[PlatformTrouble, ...]
 
 
 @record(frozen=True, slots=True, kw_only=True)
@@ -62,11 +62,12 @@ class RunSignsReader:
             ("ZCARD", run.timers),
             ("EXISTS", run.definition),
             ("GET", keys.SERVER_TIME),
-            ("GET", keys.PLATFORM),
+            ("TIME",),
+            ("HVALS", keys.PLATFORMS),
         )
         for reply in replies:
             checked_sign(reply)
-        listed, count, defined, looked_at, platform = replies[len(asked) :]
+        listed, count, defined, looked_at, time, platforms = replies[len(asked) :]
         return RunSigns(
             snapshot=reading.snapshot(replies[: len(asked)]),
             due={
@@ -76,7 +77,7 @@ class RunSignsReader:
             has_definition=bool(defined),
             looked_at=None if looked_at is None else int(looked_at),
             refusal=refusal_of(written),
-            platform=None if platform is None else platform_trouble(load(platform)),
+            troubled=platform_troubles(platforms, micros(time)),
         )
 
     def states(self, workflow_id: str, paths: tuple[str, ...], agents: Iterable[str]) -> StateSigns:

@@ -24,11 +24,12 @@ from dcf.core.vitals import (
     Vitals,
 )
 from dcf.store import faults, keys, schedule_keys
+from dcf.store.activity import TROUBLE_LIFE_S
 from dcf.store.connection import Command, Connections, Reply
 from dcf.store.documents import micros
 from dcf.store.key_parts import decode_state
 from dcf.store.keys import RunKeys
-from dcf.values.instants import from_text
+from dcf.values.instants import SECOND, from_text
 from dcf.values.json_text import Json, load
 
 MOST_RUNS: Final = 500
@@ -74,7 +75,7 @@ class VitalSigns:
             ("ZRANGE", keys.LIVE, 0, MOST_RUNS - 1),
             ("ZCARD", keys.SEEN),
             ("ZREVRANGE", keys.SEEN, 0, MOST_SEEN - 1, "WITHSCORES"),
-            ("GET", keys.PLATFORM),
+            ("HVALS", keys.PLATFORMS),
             ("GET", keys.SWEPT),
             *_OF_SCHEDULES,
         )
@@ -83,7 +84,7 @@ class VitalSigns:
         info = _fields(infos)
         looked_at, live, listed = map(checked_sign, rest[:3])
         told = [None if _is_error(reply) else reply for reply in rest[3:]]
-        seen_count, seen, platform, swept, *schedules = told
+        seen_count, seen, platforms, swept, *schedules = told
         now = micros(checked_sign(clock))
         return Vitals(
             now=now,
@@ -101,7 +102,7 @@ class VitalSigns:
             clock=self._clock(looked_at, live, [name.decode() for name in listed], now),
             seen=tuple(_sightings(seen or [])),
             seen_count=seen_count or 0,
-            platform=None if platform is None else platform_trouble(load(platform)),
+            troubled=platform_troubles(platforms or (), now),
             swept=None if swept is None else _swept(load(swept)),
             schedules=_schedules(schedules, now),
         )
@@ -194,9 +195,14 @@ def _sightings(found: list[bytes]) -> Iterator[Sighting]:
         yield Sighting(agent_id=agent_id.decode(), at=int(float(at)))
 
 
-def platform_trouble(found: Mapping[str, Json]) -> PlatformTrouble:
-    """Return the record of a platform that does not answer."""
-    return PlatformTrouble(since=found["since"], failures=found["failures"], error=found["error"])
+def platform_troubles(found: Iterable[bytes], now: int) -> tuple[PlatformTrouble, ...]:
+    """Return which platforms do not answer, by what processes wrote lately."""
+    records: list[Mapping[str, Json]] = sorted(map(load, found), key=lambda one: str(one["kind"]))
+    return tuple(
+        PlatformTrouble(kind=one["kind"], since=one["since"], failures=one["failures"], error=one["error"])
+        for one in records
+        if one["at"] > now - TROUBLE_LIFE_S * SECOND
+    )
 
 
 def _swept(found: Mapping[str, Json]) -> SweepResult:

@@ -10,6 +10,7 @@ from dcf.application import Application
 from dcf.core.access import Scope
 from dcf.data import find_file
 from dcf.errors import DcfError
+from dcf.skills.connections import as_instructions
 from dcf.skills.listing import Skillset, list_catalog, list_directory
 from dcf.skills.manifest import SCHEMA_NAME, Judgement, judge
 from dcf.tools.callers import require_part
@@ -187,7 +188,13 @@ class LoadSkill(Arguments):
 
 
 class SkillLoaded(Answer):
-    """What the agent got; `already_loaded` when it had the skill before this call."""
+    """What the agent got; `already_loaded` when it had the skill before this call.
+
+    An agent that is not given texts and tools where it lives reads them here: follow `directives`, know `texts`, and
+    call the tools at `mcp_servers` over a connection of your own.
+    """
+
+    only_when_set = ("directives", "texts", "mcp_servers")
 
     ok: bool = False
     exit_code: int = _OTHER
@@ -195,6 +202,9 @@ class SkillLoaded(Answer):
     agent_id: str | None = None
     already_loaded: bool = False
     added: dict[str, list[str]] = Field(default_factory=lambda: _ids(None, [], []))
+    directives: str | None = None
+    texts: list[str] | None = None
+    mcp_servers: list[dict[str, Any]] | None = None
     warnings: list[str] = Field(default_factory=list)
     problems: list[dict[str, str]] = Field(default_factory=list)
 
@@ -215,6 +225,7 @@ def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
             require_part(app, args.workflow_id, args.state)
     manifest = app.library.resolve(args.skill_json)
     loaded = app.equipment.load(args.agent_id, manifest)
+    is_equipped = app.platforms.equips(args.agent_id)
     comes_later = not (loaded.already or app.platforms.equipper_of(args.agent_id).tools_at_once)
     if comes_later and args.workflow_id is not None and args.state is not None:
         app.control_plane.hasten(args.workflow_id, args.state)
@@ -229,6 +240,7 @@ def load_skill(app: Application, args: LoadSkill) -> SkillLoaded:
         already_loaded=loaded.already,
         added=_ids(held.directives_id, held.tool_ids, held.data_ids),
         warnings=list(loaded.warnings),
+        **({} if is_equipped else as_instructions(manifest, loaded.plan)),
     )
 
 

@@ -25,7 +25,6 @@ LONGEST_INPUT: Final = 20_000
 _LEFT_OUT: Final = (
     'It has {size} characters: read it in parts, json_read(redis_key="{key}", cursor=0), then next_cursor.'
 )
-_MAILBOX: Final = "mailbox"
 
 
 def work_shown(app: Application, workflow_id: str, leased: Leased, *, whole_input: bool = False) -> dict[str, Json]:
@@ -94,12 +93,12 @@ def _read_again(app: Application, workflow_id: str, claims: Sequence[Leased]) ->
 
 def _skills(app: Application, definition: Definition, state: str, agent_id: str | None) -> list[Json]:
     """Return the skills of a state: to be loaded where the platform has blocks, elsewhere with their texts."""
-    is_loading = app.platform.kind != _MAILBOX
+    is_loading = agent_id is not None and app.platforms.equips(agent_id)
     found = app.desk.skills_of(definition, state, agent_id if is_loading else None)
-    return [_skill(one, is_loading=is_loading) for one in found]
+    return [_skill(app, one, is_loading=is_loading) for one in found]
 
 
-def _skill(one: SkillAtHand, *, is_loading: bool) -> dict[str, Json]:
+def _skill(app: Application, one: SkillAtHand, *, is_loading: bool) -> dict[str, Json]:
     manifest = one.manifest
     if manifest is None:
         return {"manifestId": one.reference, "problem": one.problem}
@@ -108,7 +107,4 @@ def _skill(one: SkillAtHand, *, is_loading: bool) -> dict[str, Json]:
         return shown if one.loaded else shown | {"load": True}
     if manifest.tools:
         shown["tools"] = [tool.name for tool in manifest.tools]
-    shown["directives"] = manifest.directives
-    if manifest.data:
-        shown["texts"] = [need.text for need in manifest.data]
-    return shown
+    return shown | app.equipment.told(manifest)

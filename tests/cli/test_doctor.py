@@ -91,7 +91,7 @@ def test_what_is_found_fits_eighty_columns_and_names_the_agents_seen(dcf: Dcf, o
     records = ActivityRecords(own.connections)
     records.saw([f"agent-{'x' * 50}-{number:02}" for number in range(12)])
     hostile = "\x1b[31mred\u202e " + "very long " * 40
-    records.platform_fails(for_s=60, failures=7, error=hostile)
+    records.platform_fails("letta", for_s=60, failures=7, error=hostile)
     result = dcf("doctor", REDIS_URL=url(own))
     assert all(len(line) <= 80 for line in result.stdout.splitlines())
     assert "\x1b" not in result.stdout

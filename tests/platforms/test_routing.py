@@ -12,7 +12,10 @@ from dcf.adapters.platforms import KEPT_S, Platforms
 from dcf.core.findings import Cause
 from dcf.errors import PlatformUnavailable
 from dcf.ports import MAILBOX, Deliverer, Platform
+from dcf.runs.diagnosis import Diagnosis
 from dcf.runs.lanes import MOST_WAITING
+from dcf.store.activity import ActivityRecords
+from dcf.store.run_signs import RunSignsReader
 from tests.runs.test_telling import failures, offer_again
 from tests.support.elsewhere import AWAY, Elsewhere
 from tests.support.machines import chain, workflow
@@ -165,6 +168,24 @@ def test_an_agent_whose_platform_is_not_here_is_told_by_a_process_that_has_it(wo
     assert world.owed(run) == 0
     with pytest.raises(PlatformUnavailable, match="'one'"):
         without.equipper_of(agent)
+
+
+def test_why_a_run_stands_names_the_platform_of_its_agent_and_what_is_wrong_with_it(world: World) -> None:
+    away = Elsewhere()
+    platforms = here(world, away=away)
+    agent = living(platforms, "away")
+    away.answers[agent] = AWAY
+    ActivityRecords(world.connections).platform_fails("away", for_s=60, failures=3, error="No route.")
+    run = world.create(chain("A"), agents={"A": agent})
+    world.plane.kick_off(run, "initial")
+    world.relay(platforms).pulse()
+    diagnosis = Diagnosis(world.plane, RunSignsReader(world.connections), 1.0, platforms.kinds_of)
+    (found,) = diagnosis.explain(run).findings
+    assert f"{agent} (on away) could not be told: The platform cannot be reached" in found.sentence
+    assert "; away does not answer since" in found.sentence
+    assert found.evidence["platforms"] == {agent: "away"}
+    assert found.evidence["platform_errors"] == {"away": "No route."}
+    ActivityRecords(world.connections).platform_answers("away")
 
 
 @pytest.mark.parametrize("order", [("away", "inbox"), ("lost", "inbox")])

@@ -36,7 +36,7 @@ from tests.support.servers import free_port, redis_server, running
 from tests.support.waiting import wait_until
 from tests.support.world import World
 
-INBOXES = Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0, is_remote=False)
+INBOXES = Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0)
 
 
 @pytest.fixture
@@ -425,23 +425,44 @@ def test_an_open_breaker_is_told_by_every_process_until_the_platform_answers(sit
     for _ in range(2):
         guard.deliver("a", "e", {})
     look(site, activity)
-    assert finding(site, Topic.PLATFORM, is_remote=True).level is Level.OK
+    assert finding(site, Topic.PLATFORM, platforms=("letta",)).level is Level.OK
     guard.deliver("a", "e", {})
     time.now += 60
     look(site, activity)
-    found = finding(site, Topic.PLATFORM, is_remote=True)
+    found = finding(site, Topic.PLATFORM, platforms=("letta",))
     assert found.level is Level.WARNING
     assert found.sentence.endswith("Z, 3 times in a row: Letta did not answer within 30 s.")
     told = report(site).as_json()
-    assert told["platform"]["failures"] == 3
-    assert told["platform"]["since"] < told["checked_at"]
+    (platform_told,) = told["platforms"]
+    assert (platform_told["kind"], platform_told["failures"], platform_told["breaker_open"]) == ("letta", 3, True)
+    assert platform_told["since"] < told["checked_at"]
     assert report(site).is_ready
-    assert 0 < site.ask("TTL", keys.PLATFORM) <= 120, "a process that died says nothing for long"
+    assert 0 < site.ask("TTL", keys.PLATFORMS) <= 120, "a process that died says nothing for long"
     platform.answer = Delivery(message_id="m")
     guard.deliver("a", "e", {})
     time.now += EVERY_S
     look(site, activity)
-    assert finding(site, Topic.PLATFORM, is_remote=True).level is Level.OK
+    assert finding(site, Topic.PLATFORM, platforms=("letta",)).level is Level.OK
+
+
+def test_each_platform_has_its_own_breaker_and_its_own_finding(site: World) -> None:
+    time, records = Time(), ActivityRecords(site.connections)
+    breakers = {"letta": Breaker(time), "webhook": Breaker(time)}
+    activity = Activity(records, breakers, monotonic=time)
+    guard = GuardedDeliverer(Silent(), breakers["letta"])
+    for _ in range(3):
+        guard.deliver("a", "e", {})
+    time.now += EVERY_S
+    look(site, activity)
+    found = findings(site, Topic.PLATFORM, platforms=("letta", "webhook"))
+    assert [(one.level, one.sentence[:26]) for one in found] == [
+        (Level.WARNING, "The agent platform letta d"),
+        (Level.OK, "No call of the agent platf"),
+    ]
+    told = report(site, platforms=("webhook",)).as_json()["platforms"]
+    assert [(one["kind"], one["answers"]) for one in told] == [("webhook", True), ("letta", False)]
+    assert breakers["webhook"].admit() == 0.0
+    assert report(site).summary()["checks"]["platform"] == "warning", "also where there is no such platform"
 
 
 # Lists

@@ -12,13 +12,23 @@ from functools import partial
 from typing import Final, TypeVar
 
 from dcf.adapters.platforms import Platforms
-from dcf.errors import AgentUnknown, Conflict, DcfError, PlatformUnavailable, ToolUnavailable
+from dcf.errors import (
+    AgentUnknown,
+    Conflict,
+    DcfError,
+    Forbidden,
+    InvalidArgument,
+    PlatformUnavailable,
+    ToolUnavailable,
+)
 from dcf.jitter import JITTER
 from dcf.ports import ToolWish
+from dcf.skills.connections import as_instructions
 from dcf.skills.manifest import Manifest
 from dcf.skills.policy import Policy, SkillPlan, left_out, plan
 from dcf.skills.servers import Registry
 from dcf.values.digest import definition_sha256
+from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 from dcf.workforce.skills import holdings as decisions
 from dcf.workforce.skills.holdings import Busy, HeldTool, Holding, Repair, Reserved, Settled, SkillPhase
@@ -36,9 +46,10 @@ _BUDGET_S: Final = 90.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """A skill that the agent has. `already` is True if it had it before this call."""
+    """A skill that the agent has, and what it brings. `already` is True if it had it before this call."""
 
     holding: Holding
+    plan: SkillPlan
     already: bool
     warnings: tuple[str, ...] = ()
 
@@ -93,6 +104,21 @@ class Equipment:
         """Return the skills that the agent has, without those being loaded or unloaded."""
         return [one for one in self._documents.read(agent_id).skills.values() if one.phase is SkillPhase.LOADED]
 
+    def plan(self, manifest: Manifest) -> SkillPlan:
+        """Return what the skill brings. Raise Forbidden or ToolUnavailable as `load` does; nothing is changed."""
+        limits = self._limits
+        return plan(manifest, self._policy, self._registry, max_chars=limits.max_chars, max_pieces=limits.max_pieces)
+
+    def told(self, manifest: Manifest) -> dict[str, Json]:
+        """Return the skill as an agent reads it that cannot be given texts and tools; `problem` is why not all of it.
+
+        That is its directives, the texts of its data, and the MCP servers of its tools, without secrets.
+        """
+        try:
+            return as_instructions(manifest, self.plan(manifest))
+        except (Forbidden, ToolUnavailable, InvalidArgument) as error:
+            return {"directives": manifest.directives, "problem": f"{error.code}: {error.message}"}
+
     def load(self, agent_id: str, manifest: Manifest) -> Loaded:
         """Load a skill into the agent.
 
@@ -100,7 +126,7 @@ class Equipment:
         attached (the agent is as before), AgentUnknown, Conflict, or PlatformUnavailable (what was done is undone now,
         or by the next call for this agent).
         """
-        planned = self._plan(manifest)
+        planned = self.plan(manifest)
         token = f"load-{secrets.token_hex(8)}"
         wish = _wish(manifest, planned, token)
         optional = frozenset(tool.name for tool, _ in planned.tools if not tool.required)
@@ -108,7 +134,9 @@ class Equipment:
         if isinstance(found, Settled):
             assert found.holding is not None, "only a loaded skill settles a reservation"
             warnings = self._mirror.show(agent_id)
-            return Loaded(holding=found.holding, already=True, warnings=(*found.holding.warnings, *warnings))
+            return Loaded(
+                holding=found.holding, plan=planned, already=True, warnings=(*found.holding.warnings, *warnings)
+            )
         attached = _Attached(warnings=[*planned.warnings, *map(_hidden_tool, found.left_out)])
         try:
             done = self._attach(agent_id, found.holding, planned, attached)
@@ -118,7 +146,9 @@ class Equipment:
             raise
         if not confirmed:
             raise _interrupted(manifest.manifest_id)
-        return Loaded(holding=done, already=False, warnings=(*attached.warnings, *self._mirror.show(agent_id)))
+        return Loaded(
+            holding=done, plan=planned, already=False, warnings=(*attached.warnings, *self._mirror.show(agent_id))
+        )
 
     def unload(self, agent_id: str, reference: str) -> Unloaded:
         """Unload a skill. Tools that other skills use, or that the agent had before any skill, stay."""
@@ -132,10 +162,6 @@ class Equipment:
     def forget(self, agent_id: str) -> None:
         """Delete the record of an agent that was deleted."""
         self._documents.forget(agent_id)
-
-    def _plan(self, manifest: Manifest) -> SkillPlan:
-        limits = self._limits
-        return plan(manifest, self._policy, self._registry, max_chars=limits.max_chars, max_pieces=limits.max_pieces)
 
     def _reserved(
         self, agent_id: str, decide: Callable[[decisions.Holdings, int], tuple[decisions.Holdings, Answer]]

@@ -20,7 +20,7 @@ from dcf.core.vitals import (
 from dcf.values.instants import SECOND
 
 NOW = 1_800_000_000 * SECOND
-EXPECTED = Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0, is_remote=False)
+EXPECTED = Expected(fsync=None, wait_replicas=0, pulse_interval_s=1.0)
 DURABLE = Durability(
     log=True, fsync="always", snapshots="", log_written=True, log_rewritten=True, snapshot_written=True
 )

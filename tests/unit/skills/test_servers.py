@@ -125,8 +125,22 @@ def registry(tmp_path: Path, document: Any, environment: dict[str, str] | None =
             {"transport": "stdio", "command": "run", "args": ["-x"]},
         ),
         (
+            {"transport": "stdio", "command": "run", "args": ["--key", "${KEY}"]},
+            {
+                "transport": "stdio",
+                "command": "run",
+                "args": ["--key", "s3"],
+                "shown_args": ["--key", "${KEY}"],
+            },
+        ),
+        (
             {"endpoint": "http://stub/mcp", "headers": {"X-Key": "Bearer ${KEY}"}},
-            {"transport": "streamable_http", "url": "http://stub/mcp", "headers": {"X-Key": "Bearer s3"}},
+            {
+                "transport": "streamable_http",
+                "url": "http://stub/mcp",
+                "headers": {"X-Key": "Bearer s3"},
+                "shown_headers": {"X-Key": "Bearer ${KEY}"},
+            },
         ),
         (
             {"endpoint": "http://${HOST}/${KEY}/mcp?k=${KEY}"},
