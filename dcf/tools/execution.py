@@ -31,6 +31,7 @@ from dcf.tools.registry import (
     refused,
     tool,
 )
+from dcf.tools.suggestions import closest
 from dcf.tools.work import claimed_work
 from dcf.values.instants import to_text
 from dcf.values.json_paths import MISSING
@@ -50,6 +51,12 @@ _STATUS_WORDS = {
     "skipped": Status.SKIPPED,
     "cancelled": Status.CANCELLED,
 }
+
+
+_MEANT = dict.fromkeys(("complete", "completed", "finish", "finished", "ok"), "succeeded") | dict.fromkeys(
+    ("abort", "aborted", "failure"), "failed"
+)
+"""Words that are not taken for a status, since nothing says that they are, and what is probably meant."""
 
 
 class ReadWorkflowControlPlane(Arguments):
@@ -286,5 +293,8 @@ def _status(word: str | None) -> Status | None:
         return None
     status = _STATUS_WORDS.get(word.strip().lower())
     if status is None:
-        raise InvalidArgument("new_status must be succeeded, failed, running or pending.")
+        said = word.strip().lower()
+        meant = _MEANT.get(said) or closest(said, _STATUS_WORDS)
+        hint = None if meant is None else f"Did you mean '{_STATUS_WORDS[meant]}'? Nothing was changed."
+        raise InvalidArgument("new_status must be succeeded, failed, running or pending.", hint)
     return status
