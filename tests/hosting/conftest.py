@@ -1,5 +1,6 @@
 """A real Redis with dcf beside it in this process, and hosts that tests describe in a few lines."""
 
+import itertools
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from dcf.tools.direct import DirectTools, control_plane_here
 from tests.support.restricted import RestrictedRedis, restricted_redis
 
 LEASE_S = 2
+NUMBERS = itertools.count(1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,15 +31,16 @@ class Hosted:
     client: Client
     folder: Path
     failures: list[BaseException]
+    agent: str
 
-    def start(self, *states: dict[str, Any], given: Any = None, agent: str = "me") -> str:
+    def start(self, *states: dict[str, Any], given: Any = None) -> str:
         """Start a run of Tasks in a row, called A, B and so on."""
         names = [chr(ord("A") + at) for at in range(len(states))]
         tasks = {
             name: {"Type": "Task", **state, **({"Next": following} if following else {"End": True})}
             for name, state, following in zip(names, states, [*names[1:], None], strict=True)
         }
-        run = self.client.start({"asl": {"StartAt": "A", "States": tasks}}, given, agents=agent)
+        run = self.client.start({"asl": {"StartAt": "A", "States": tasks}}, given, agents=self.agent)
         return run.workflow_id
 
     def result(self, *states: dict[str, Any], given: Any = None) -> Any:
@@ -72,12 +75,16 @@ def host_client(host_redis: RestrictedRedis) -> Iterator[Client]:
 
 @pytest.fixture
 def hosting(host_tools: DirectTools, host_client: Client, tmp_path: Path) -> Hosting:
-    """Serves the agents of a file, with the handlers of `handlers.py` beside it, until the block ends."""
+    """Serves the agents of a file, with the handlers of `handlers.py` beside it, until the block ends.
+
+    The agent `me` gets a name of its own, so that it meets no event of an earlier test.
+    """
+    name = f"me-{next(NUMBERS)}"
 
     @contextmanager
     def serve(agents: str, handlers: str = "") -> Iterator[Hosted]:
         (tmp_path / "handlers.py").write_text(handlers)
-        (tmp_path / "agents.toml").write_text(agents)
+        (tmp_path / "agents.toml").write_text(agents.replace("agents.me", f"agents.{name}"))
         file = read_agents_file(tmp_path / "agents.toml")
         options = HostOptions(lease_ttl_s=LEASE_S, wait_s=0.5, pause_s=0.01)
         host = AgentHost(host_tools, file, lambda: shelf_of(Settings()), options)
@@ -85,7 +92,7 @@ def hosting(host_tools: DirectTools, host_client: Client, tmp_path: Path) -> Hos
         try:
             host.begin()
             host.serve(failures.append)
-            yield Hosted(host=host, client=host_client, folder=tmp_path, failures=failures)
+            yield Hosted(host=host, client=host_client, folder=tmp_path, failures=failures, agent=name)
         finally:
             host.drain(0)
             host.close()

@@ -37,7 +37,7 @@ def test_a_handler_gets_the_work_and_returns_the_output(hosting: Hosting, proces
     key = found.pop("key")
     assert key.startswith("dcf-")
     assert found == {
-        "input": {"name": "Ada"}, "instructions": "Greet Ada.", "errors": ["Rude"], "state": "A", "agent": "me",
+        "input": {"name": "Ada"}, "instructions": "Greet Ada.", "errors": ["Rude"], "state": "A", "agent": hosted.agent,
         "model": "m-1",
     }  # fmt: skip
 
@@ -175,7 +175,7 @@ def test_an_agent_has_as_many_turns_at_a_time_as_it_is_allowed(hosting: Hosting,
     states = {"Each": {"Type": "Map", "ItemProcessor": each, "End": True}}
     more = f"concurrency = {concurrency}"
     with hosting(agents("together", "false", more), TOGETHER) as hosted:
-        run = hosted.client.start({"asl": {"StartAt": "Each", "States": states}}, [1] * 6, agents="me")
+        run = hosted.client.start({"asl": {"StartAt": "Each", "States": states}}, [1] * 6, agents=hosted.agent)
         assert max(hosted.client.result(run.workflow_id)) == concurrency
 
 
@@ -196,7 +196,7 @@ def test_agents_that_are_started_alike_share_a_process(hosting: Hosting) -> None
     both = "".join(f'[agents.{name}]\nhandler = "handlers.py:who"\nprocess = true\n' for name in ("me", "you"))
     with hosting(both, handlers) as hosted:
         machine = {"StartAt": "A", "States": {"A": {"Type": "Task", "Next": "B"}, "B": {"Type": "Task", "End": True}}}
-        run = hosted.client.start({"asl": machine}, [], agents={"A": "me", "B": "you"})
+        run = hosted.client.start({"asl": machine}, [], agents={"A": hosted.agent, "B": "you"})
         first, second = hosted.client.result(run.workflow_id)
         assert first == second != os.getpid()
         assert hosted.host.processes() == [first]
