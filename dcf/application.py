@@ -64,9 +64,10 @@ from dcf.store.server_time import ServerTime
 from dcf.store.vitals import VitalSigns
 from dcf.store.webhooks import Webhooks
 from dcf.workforce.assignment import Desk
-from dcf.workforce.composition import workforce
+from dcf.workforce.composition import Workforce, workforce
 from dcf.workforce.crew.closing import Closing
 from dcf.workforce.crew.workers import Workers
+from dcf.workforce.offered_skills import OfferedSkills
 from dcf.workforce.registration import Registration
 from dcf.workforce.skills.equipment import Equipment
 
@@ -151,27 +152,17 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
     with ExitStack() as resources:
         facts, parts = inspect_server(connections), parts_of_runs(settings, connections)
         plane, inbox, records = parts.plane, Inbox(connections), AgentRecords(connections)
-        mailbox = Mailbox(inbox, records)
-        offers = Offers(plane, (webhooks := Webhooks(connections)).get)
-        found = PlatformParts(
-            settings=settings,
-            connections=connections,
-            records=records,
-            mailbox=mailbox,
-            webhooks=webhooks,
-            offers=offers,
-        )
+        found = _platform_parts(settings, connections, plane, Mailbox(inbox, records), records)
         platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
-        activity = Activity(ActivityRecords(connections), breakers)
-        notifications, lanes = _notifications(parts, platforms, mailbox)
+        notifications, lanes = _notifications(parts, platforms, found.mailbox)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications, lanes))
         yield Application(
             settings=settings,
             control_plane=plane,
             lifecycle=Lifecycle(plane),
             outside=Outside(plane),
-            callbacks=Callbacks(plane, offers),
+            callbacks=Callbacks(plane, _with_skills(found.offers, crew)),
             task_log=TaskLog(plane),
             people=People(plane, parts.history, HumanTasks(connections)),
             signals=SignalSending(plane),
@@ -182,7 +173,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             run_list=RunList(Catalog(connections)),
             platforms=platforms,
             workers=crew.workers,
-            registration=Registration(platforms, webhooks, Poster(settings.webhook_endpoints)),
+            registration=Registration(platforms, found.webhooks, Poster(settings.webhook_endpoints)),
             closing=Closing(plane, parts.views, crew.workers),
             equipment=crew.equipment,
             desk=crew.desk,
@@ -191,7 +182,9 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
             retention=parts.retention,
-            clock=_clock(parts, deliveries, activity, connections),
+            clock=_clock(
+                parts, deliveries, (activity := Activity(ActivityRecords(connections), breakers)), connections
+            ),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
             health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,
@@ -208,6 +201,26 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             server=facts,
             redis_url=url,
         )
+
+
+def _platform_parts(
+    settings: Settings, connections: Connections, plane: ControlPlane, mailbox: Mailbox, records: AgentRecords
+) -> PlatformParts:
+    webhooks = Webhooks(connections)
+    return PlatformParts(
+        settings=settings,
+        connections=connections,
+        records=records,
+        mailbox=mailbox,
+        webhooks=webhooks,
+        offers=Offers(plane, webhooks.get),
+    )
+
+
+def _with_skills(offers: Offers, crew: Workforce) -> Offers:
+    """Return the offers; from now on they tell skills with all their texts."""
+    offers.skills_by(OfferedSkills(crew.desk, crew.equipment))
+    return offers
 
 
 def _notifications(parts: PartsOfRuns, platforms: Platforms, people: Deliverer) -> tuple[Notifications, Lanes]:

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from dcf.core.answers import Leased, Updated
 from dcf.core.briefs import brief_of
+from dcf.core.definition import Definition
 from dcf.core.inspection import is_ready
 from dcf.core.lease import Renew
 from dcf.core.model import Status
@@ -51,6 +52,11 @@ class Offers:
     def __init__(self, plane: ControlPlane, agent_of: Callable[[str], Webhook | None]) -> None:
         self._plane = plane
         self._agent_of = agent_of
+        self._skills: Callable[[Definition, str], list[Json]] | None = None
+
+    def skills_by(self, tell: Callable[[Definition, str], list[Json]]) -> None:
+        """From now on tell the skills of a state by this; without it only their references."""
+        self._skills = tell
 
     def of_event(self, agent: Webhook, event: Mapping[str, Json]) -> Offer | None:
         """Return the work that an event is about; None if it brings none."""
@@ -86,7 +92,11 @@ class Offers:
         }
         given = snapshot.inputs.get(state)
         shown = {name: value for name, value in work.items() if value is not None}
-        shown |= brief_of(self._plane.run(workflow_id).definition, path, given).as_json()
+        definition = self._plane.run(workflow_id).definition
+        brief = brief_of(definition, path, given)
+        shown |= brief.as_json()
+        if brief.skills and self._skills is not None:
+            shown["skills"] = self._skills(definition, path)
         shown |= {"provenance": mark_of_input(path, doc), "input": given}
         return Offer(work=shown, token=token, task_token=handed or token.text, is_handed_on=handed is not None)
 

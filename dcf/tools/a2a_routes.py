@@ -88,7 +88,7 @@ def a2a_routes(
     return [Route(CARD, card, methods=["GET"]), Route(PATH, endpoint, methods=["POST"])]
 
 
-class _Failed(Exception):
+class _ToolFailed(Exception):
     """An answer of a tool that is no success."""
 
     def __init__(self, payload: Mapping[str, Json]) -> None:
@@ -149,7 +149,7 @@ class _A2AEndpoint:
             if method not in methods:
                 return _error(identity, _METHOD_UNKNOWN, "There is no such method.")
             result = await methods[method](params, caller)
-        except _Failed as failed:
+        except _ToolFailed as failed:
             told = failed.payload
             return _error(identity, _CODES.get(told["code"], _INTERNAL), told["error"], told)
         except DcfError as error:
@@ -204,7 +204,7 @@ class _A2AEndpoint:
     async def _call(self, tool: str, caller: Caller, **arguments: Json) -> Mapping[str, Json]:
         reply = await call(TOOLS[tool], self._application, arguments, caller, self._meter)
         if reply.payload["code"] != "ok":
-            raise _Failed(reply.payload)
+            raise _ToolFailed(reply.payload)
         return reply.payload
 
 

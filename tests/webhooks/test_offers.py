@@ -372,3 +372,13 @@ def test_while_one_receiver_is_away_another_member_of_the_pool_gets_the_work(sit
         assert site.world.doc(run, "A").lease.owner_agent_id == "other-hook"
         assert len(other.came) == 1
         assert site.receiver.came == []
+
+
+def test_skills_come_with_all_their_texts(site: Site) -> None:
+    site.offers.skills_by(lambda _, path: [{"manifestId": "m", "directives": f"How to do {path}."}])
+    bound = task(Skills=["skill://check.order@1.0.0"])
+    run = site.run(workflow({"A": bound}))
+    site.deliver(run)
+    work = site.events()[0].work
+    assert work is not None
+    assert work["skills"] == [{"manifestId": "m", "directives": "How to do A."}]
