@@ -155,8 +155,8 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
         found = _platform_parts(settings, connections, plane, Mailbox(inbox, records), records)
         platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
-        notifications, lanes = _notifications(parts, platforms, found.mailbox)
-        deliveries = resources.enter_context(_open_deliveries(plane, notifications, lanes))
+        activity = Activity(ActivityRecords(connections), breakers)
+        notifications, deliveries = resources.enter_context(_open_deliveries(parts, platforms, found.mailbox))
         yield Application(
             settings=settings,
             control_plane=plane,
@@ -182,9 +182,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             files=FileTree(settings.files_read, settings.files_write, settings.files_max_bytes),
             notifications=notifications,
             retention=parts.retention,
-            clock=_clock(
-                parts, deliveries, (activity := Activity(ActivityRecords(connections), breakers)), connections
-            ),
+            clock=_clock(parts, deliveries, activity, connections),
             sweep=Sweep(Listings(connections, prefixes=settings.json_prefixes), Expiring(connections)),
             health=_health(settings, connections, remote=tuple(breakers)),
             activity=activity,
@@ -278,11 +276,14 @@ def _health(settings: Settings, connections: Connections, *, remote: tuple[str, 
 
 
 @contextmanager
-def _open_deliveries(plane: ControlPlane, notifications: Notifications, lanes: Lanes) -> Iterator[DeliveryThreads]:
+def _open_deliveries(
+    parts: PartsOfRuns, platforms: Platforms, mailbox: Mailbox
+) -> Iterator[tuple[Notifications, DeliveryThreads]]:
     """Return threads that deliver what runs owe: at once after a commit of this process, and when the clock says so."""
+    notifications, lanes = _notifications(parts, platforms, mailbox)
     deliveries = DeliveryThreads(notifications.deliver_all, further=lanes)
-    plane.hand_over_to(deliveries.hand_over)
+    parts.plane.hand_over_to(deliveries.hand_over)
     try:
-        yield deliveries
+        yield notifications, deliveries
     finally:
         deliveries.close()
