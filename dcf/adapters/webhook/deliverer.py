@@ -6,8 +6,6 @@ stays in the outbox and is sent again under the same id. This module decides not
 
 import time
 from collections.abc import Callable, Mapping
-from email.utils import parsedate_to_datetime
-from http import HTTPStatus
 from typing import Final, Protocol
 
 from dcf.adapters.webhook.bodies import body_of, headers_of
@@ -22,9 +20,14 @@ from dcf.values.webhook_signatures import message_id_of
 
 KIND: Final = "webhook"
 
-_LATER: Final = frozenset(
-    {HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_EARLY, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.MISDIRECTED_REQUEST}
-)
+_ACCEPTED: Final = 200
+_REDIRECT: Final = 300
+_CLIENT_ERROR: Final = 400
+_GONE: Final = 410
+_SERVER_ERROR: Final = 500
+"""Statuses of HTTP that mean something here; the `http` package takes as long to import as it is useful for."""
+
+_LATER: Final = frozenset({408, 421, 425, 429})
 """Answers below 500 that may be others later."""
 
 _REFUSED_S: Final = 30.0
@@ -85,18 +88,18 @@ class WebhookDeliverer:
 
     def _outcome(self, agent: Webhook, answered: Answered, message_id: str, offer: Offer | None) -> Delivery:
         status = answered.status
-        if HTTPStatus.OK <= status < HTTPStatus.MULTIPLE_CHOICES:
+        if _ACCEPTED <= status < _REDIRECT:
             self._webhooks.woke(agent.agent_id)
             if offer is not None:
                 self._offers.accept(agent, offer)
             return Delivery(message_id=message_id)
-        if status == HTTPStatus.GONE:
+        if status == _GONE:
             error = f"The webhook '{clip(agent.agent_id)}' answers that it is gone (410)."
             return Delivery(failure=Undelivered.UNKNOWN_AGENT, error=error)
-        if status in _LATER or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        if status in _LATER or status >= _SERVER_ERROR:
             error = f"The webhook '{clip(agent.agent_id)}' answered {status}."
             return self._rests(agent.agent_id, error, _seconds(answered.retry_after, self._clock()))
-        what = "a redirect, which is not followed" if status < HTTPStatus.BAD_REQUEST else "a refusal"
+        what = "a redirect, which is not followed" if status < _CLIENT_ERROR else "a refusal"
         error = f"The webhook '{clip(agent.agent_id)}' answered {status}, {what}."
         return Delivery(failure=Undelivered.REFUSED, error=error, retry_after_s=_REFUSED_S)
 
@@ -119,6 +122,8 @@ def _seconds(retry_after: str | None, now: float) -> float | None:
         return None
     if retry_after.strip().isdecimal():
         return float(retry_after.strip()[:9])
+    from email.utils import parsedate_to_datetime  # noqa: PLC0415 - few receivers name a date
+
     try:
         return max(0.0, parsedate_to_datetime(retry_after).timestamp() - now)
     except ValueError:

@@ -5,20 +5,21 @@ connection is made, and the connection goes to one of just these: what a name me
 Proxies of the environment are not used, since they would look the name up again.
 """
 
-import http.client
 import socket
-import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from dcf.errors import Forbidden, PlatformUnavailable
 from dcf.skills.endpoints import Endpoint, is_never_allowed, is_public, read_endpoint
 from dcf.values.text_pieces import clip
+
+if TYPE_CHECKING:
+    import ssl
 
 CONNECT_S: Final = 5.0
 """Seconds that the connection may take."""
@@ -53,7 +54,7 @@ class Poster:
         listed: tuple[str, ...] = (),
         *,
         lookup: Lookup = look_up,
-        tls: ssl.SSLContext | None = None,
+        tls: "ssl.SSLContext | None" = None,
         connect_s: float = CONNECT_S,
         total_s: float = TOTAL_S,
     ) -> None:
@@ -64,7 +65,9 @@ class Poster:
         self._total_s = total_s
 
     @cached_property
-    def _tls(self) -> ssl.SSLContext:
+    def _tls(self) -> "ssl.SSLContext":
+        import ssl  # noqa: PLC0415 - every command imports this module, and few post
+
         return self._given_tls or ssl.create_default_context()
 
     def check(self, url: str) -> Endpoint:
@@ -80,6 +83,9 @@ class Poster:
 
     def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Answered:
         """Send and return the answer. Raise PlatformUnavailable if there is none, Forbidden for what is not allowed."""
+        import http.client  # noqa: PLC0415 - as above
+        import ssl  # noqa: PLC0415
+
         endpoint = self.check(url)
         try:
             with self._connected(endpoint) as connection:
@@ -142,6 +148,8 @@ def _connect(addresses: Sequence[str], port: int, connect_s: float) -> socket.so
 def _exchange(
     endpoint: Endpoint, connection: socket.socket, url: str, headers: Mapping[str, str], body: bytes
 ) -> Answered:
+    import http.client  # noqa: PLC0415 - as above
+
     client = http.client.HTTPConnection(endpoint.host, endpoint.port)
     client.sock = connection  # so that it opens none of its own
     parts = urlsplit(url)
@@ -157,6 +165,8 @@ def _ends_after(connection: socket.socket, seconds: float) -> Iterator[None]:
 
     A connection that was cut off raises TimeoutError, whatever its reader makes of it.
     """
+    import http.client  # noqa: PLC0415 - as above
+
     ended = threading.Event()
 
     def cut() -> None:
