@@ -11,7 +11,7 @@ retries and timeouts pass in virtual time: a test of a workflow that takes a wee
 """
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -240,6 +240,15 @@ class _Cast:
         """Keep a line."""
         self.lines.append(LogLine(state=work.state, message=message, fields=dict(fields)))
         return None
+
+    def leave_note(self, work: Work, text: str) -> dict[str, Json]:
+        """Keep a note as a line."""
+        self.lines.append(LogLine(state=work.state, message=text, fields={}))
+        return {"code": "ok"}
+
+    def ask_question(self, work: Work, question: str, choices: Sequence[str]) -> dict[str, Json]:  # noqa: ARG002
+        """Refuse a question: nobody is there to answer it."""
+        return {"code": "refused", "error": "In a test nobody answers questions."}
 
 
 def _raise(error: BaseException, _: Json) -> None:

@@ -28,6 +28,9 @@ AGENTS_MAP: Final = (
 )
 
 
+_REFERENCES: Final = frozenset({"agent_ref", "agent_template_ref"})
+
+
 def open_tasks(definition: Definition, meta: Mapping[str, Json]) -> list[str]:
     """Return the Tasks that nobody is assigned to."""
     return [name for name in definition.skills if not meta["agents"].get(name)]
@@ -83,5 +86,5 @@ def _from_templates(definition: Definition, tasks: Sequence[str]) -> list[str]:
     return [
         name
         for name, state in every_state(definition.machine)
-        if name in tasks and isinstance(state, Task) and "agent_template_ref" in (state.agent_binding or {})
+        if name in tasks and isinstance(state, Task) and not _REFERENCES.isdisjoint(state.agent_binding or {})
     ]

@@ -70,7 +70,7 @@ def validate_given(
         warnings=(*verdict.warnings, *(() if warning is None else (warning,))),
         defaulted=(*_head_told(given, name), *_agents_told(document, tasks, agents)),
         open_tasks=open_tasks,
-        has_templates=any(_asks_for_template(task) for name, task in tasks.items() if name not in agents),
+        has_templates=any(_asks_for_template(document, task) for name, task in tasks.items() if name not in agents),
     )
     return _as_given(verdict) if is_bare(given) else verdict
 
@@ -106,9 +106,12 @@ def _lacks_agent(task: Mapping[str, Json]) -> bool:
     return isinstance(binding, dict) and _REFERENCES.isdisjoint(binding)
 
 
-def _asks_for_template(task: Mapping[str, Json]) -> bool:
+def _asks_for_template(document: Mapping[str, Json], task: Mapping[str, Json]) -> bool:
+    """Return True for a Task whose agent is to be made: its binding names one, but none that exists."""
     binding = task.get(_BINDING)
-    return isinstance(binding, dict) and "agent_template_ref" in binding
+    if not isinstance(binding, dict) or _REFERENCES.isdisjoint(binding):
+        return False
+    return not bound_agents(document, [("", binding)])
 
 
 def _with_agents(document: dict[str, Json]) -> dict[str, Json]:

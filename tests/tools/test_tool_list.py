@@ -311,7 +311,7 @@ async def test_the_hints_say_what_a_tool_may_do(name: str, listed: dict[str, dic
     if not spec.read_only:  # of others the protocol gives the two no meaning
         assert (told["destructiveHint"], told["idempotentHint"]) == (spec.destructive, spec.idempotent)
     if spec.read_only:
-        assert spec.scope is (Scope.OPERATE if name == "read_health" else Scope.READ)
+        assert spec.scope is (Scope.OPERATE if name in {"read_health", "list_registered_agents"} else Scope.READ)
         assert spec.idempotent
         assert not spec.destructive
 

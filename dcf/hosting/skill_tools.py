@@ -1,0 +1,70 @@
+"""The skills of a piece of work, as the server tells them to agents that read: texts for the model, tools for the host.
+
+Decides only. `${NAME}` in what is told of a server is filled in from the host's environment. A server that is a command
+is started only if the agents file says so itself: what runs on the host's machine is for its operator to say.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from dcf.errors import ToolUnavailable
+from dcf.hosting.protocol import Json
+from dcf.hosting.tool_servers import ToolServer
+
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SkillTexts:
+    """What skills say, and the servers of the agent with those of its skills."""
+
+    texts: tuple[str, ...]
+    servers: tuple[ToolServer, ...]
+
+
+def taken(
+    skills: Iterable[Mapping[str, Json]], own: Sequence[ToolServer], environment: Mapping[str, str]
+) -> SkillTexts:
+    """Return what an agent with servers of its own gets of skills; raise ToolUnavailable if one cannot be used."""
+    texts = list[str]()
+    servers = {server.name: server for server in own}
+    for skill in skills:
+        if "problem" in skill:
+            raise ToolUnavailable(f"The skill '{skill['manifestId']}' cannot be used: {skill['problem']}")
+        texts += [f"Skill {skill['name']}:\n{skill.get('directives', '')}", *skill.get("texts", ())]
+        for told in skill.get("mcp_servers", ()):
+            servers[told["name"]] = _with(servers.get(told["name"]), told, environment)
+    return SkillTexts(texts=tuple(texts), servers=tuple(servers.values()))
+
+
+def _with(known: ToolServer | None, told: Mapping[str, Any], environment: Mapping[str, str]) -> ToolServer:
+    """Return a server with the tools that a skill needs there; one that the agents file describes is as it says."""
+    tools = tuple(told.get("tools", ()))
+    if known is not None:
+        more = tuple(dict.fromkeys((*known.allowed, *tools)))
+        return replace(known, allowed=more) if known.allowed else known  # without names it has all tools
+    if "url" not in told:
+        raise ToolUnavailable(
+            f"The server '{told['name']}' of a skill is a command, which a host does not start unasked.",
+            f"Describe it in the agents file, under servers.{told['name']}.",
+        )
+    return ToolServer(
+        name=told["name"],
+        url=_filled(told["url"], told["name"], environment),
+        headers={key: _filled(value, told["name"], environment) for key, value in told.get("headers", {}).items()},
+        allowed=tools,
+    )
+
+
+def _filled(text: str, server: str, environment: Mapping[str, str]) -> str:
+    def value(found: re.Match[str]) -> str:
+        known = environment.get(found[1])
+        if known is None:
+            raise ToolUnavailable(
+                f"The server '{server}' needs the environment variable {found[1]}.", "Set it where the host runs."
+            )
+        return known
+
+    return _VARIABLE.sub(value, text)
