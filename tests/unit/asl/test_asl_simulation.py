@@ -250,7 +250,7 @@ def test_what_a_task_tells_its_worker_changes_nothing_of_how_a_machine_runs() ->
     rule = [{"ErrorEquals": ["Late"], "IntervalSeconds": 1}]
     task = {"Type": "Task", "Parameters": {"a.$": "$.n"}, "ResultPath": "$.got", "Retry": rule, "End": True}
     inner = {"StartAt": "B", "States": {"B": task}}
-    mocks = {"B": [{"error": "Late"}, {"output": 1}, {"output": 2}]}
+    mocks: Any = {"B": [{"error": "Late"}, {"output": 1}, {"output": 2}]}
     plain, own = (
         simulate(
             {"StartAt": "A", "States": {"A": {"Type": "Map", "ItemProcessor": one, "End": True}}}, [{"n": 1}], mocks
