@@ -150,4 +150,7 @@ def work_of(granted: Mapping[str, Json]) -> Work:
         deadline=granted.get("deadline"),
         heartbeat_s=granted.get("heartbeat_s"),
         task_token=granted.get("task_token"),
+        instructions=granted.get("instructions"),
+        output_schema=granted.get("output_schema"),
+        errors=tuple(granted.get("errors", ())),
     )

@@ -43,6 +43,7 @@ class Work:
 
     `visit` is the epoch of what entered the state: the same for all of its attempts. `deadline` is that of
     TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds, `task_token` what a Task hands out that waits for a callback.
+    `instructions`, `output_schema` and `errors` are what the Task tells its worker.
     """
 
     workflow_id: str
@@ -55,6 +56,9 @@ class Work:
     deadline: str | None = field(default=None, compare=False)
     heartbeat_s: int | None = field(default=None, compare=False)
     task_token: str | None = field(default=None, compare=False, repr=False)
+    instructions: str | None = field(default=None, compare=False, repr=False)
+    output_schema: Mapping[str, Json] | bool | None = field(default=None, compare=False, repr=False)
+    errors: tuple[str, ...] = field(default=(), compare=False)
 
     @property
     def name(self) -> str:
@@ -163,6 +167,9 @@ class TaskCall:
             idempotency_key=idempotency_key_of(work.workflow_id, work.state, work.visit),
             deadline=None if work.deadline is None else datetime.fromisoformat(work.deadline),
             task_token=work.task_token,
+            instructions=work.instructions,
+            output_schema=work.output_schema,
+            errors=work.errors,
             _line=_LineOfCall(self),
         )
 

@@ -21,7 +21,7 @@ from dcf.task_calls import Ended, TaskCall, Work
 from dcf.task_context import TaskCancelled, TaskContext
 from dcf.task_functions import TaskFunction, plan_of
 from dcf.task_registry import FUNCTIONS, task
-from dcf.task_results import Result, TaskFailed
+from dcf.task_results import Result, TaskFailed, mismatched
 from dcf.values.json_text import Json
 
 __all__ = [
@@ -48,6 +48,9 @@ _STOPS = frozenset({"run_over", "lease_lost"})
 
 _WAITED_FOR = (PASSING | {"quota_exceeded"}) - {"internal_error"}
 """Codes after which a finished result is sent again; internal_error is none, since a bug would repeat it."""
+
+_MISMATCH = "output_invalid"
+"""Code after which the failure of the function is sent in place of its output, which would not match again."""
 
 
 class Witness(Protocol):
@@ -142,8 +145,7 @@ class Worker:
             if result is None:
                 self.abandon(work)
                 return
-            write = partial(self._leases.write, work, result, claim_next=not self._stop.is_set())
-            answer = self._deliver([(work, result)], write)
+            result, answer = self._written(work, result)
             if answer is not None and self._witness is not None:
                 self._witness.ended(work, result)
             claimed = None if answer is None else answer.get("work")
@@ -273,6 +275,15 @@ class Worker:
         self._given_back[work.token] = work
         self._lost(work, "given back")
 
+    def _written(self, work: Work, result: Result) -> tuple[Result, dict[str, Json] | None]:
+        """Write a result, or that its output does not match its schema; return what was written, and the answer."""
+        write = partial(self._leases.write, work, claim_next=not self._stop.is_set())
+        answer = self._deliver([(work, result)], partial(write, result))
+        if answer is not None and answer["code"] == _MISMATCH:
+            result = mismatched(answer["problems"])
+            answer = self._deliver([(work, result)], partial(write, result))
+        return result, answer
+
     def _begun(self, work: Work) -> TaskCall:
         self._calls[work.token] = call = TaskCall(work, self._plans[name_of(work.state)], self._leases)
         self._renewals.hold(work, call.cancel)
@@ -314,7 +325,7 @@ class Worker:
         for (work, result), found in zip(results, told, strict=True):
             if found["code"] == "ok":
                 self._witness.ended(work, result)
-            elif found["code"] not in _WAITED_FOR:
+            elif found["code"] not in _WAITED_FOR | {_MISMATCH}:
                 self._witness.lost(work, str(found["error"]))
 
     def _deliver(self, results: Results, write: Callable[[], dict[str, Json]]) -> dict[str, Json] | None:
@@ -326,7 +337,7 @@ class Worker:
         while True:
             try:
                 answer = write()
-                if answer.get("code") == "ok":
+                if answer.get("code") in ("ok", _MISMATCH):
                     return answer
                 why, code = answer.get("error"), answer.get("code")
             except DcfError as error:
@@ -353,8 +364,15 @@ class Worker:
 
 
 def _to_send_again(results: Results, told: Sequence[Mapping[str, Json]]) -> Results:
-    """Return the results that were neither accepted nor refused for good; log why they were not accepted."""
+    """Return the results that were neither accepted nor refused for good; log why they were not accepted.
+
+    In place of an output that does not match its schema the failure is sent.
+    """
     for (work, _), found in zip(results, told, strict=True):
         if found["code"] != "ok":
             log.warning("%s: the result is not accepted: %s", work.name, found["error"])
-    return [one for one, found in zip(results, told, strict=True) if found["code"] in _WAITED_FOR]
+    again = [
+        (work, mismatched(found["problems"]) if found["code"] == _MISMATCH else result, found["code"])
+        for (work, result), found in zip(results, told, strict=True)
+    ]
+    return [(work, result) for work, result, code in again if code in _WAITED_FOR or code == _MISMATCH]

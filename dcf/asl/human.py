@@ -8,7 +8,7 @@ What of it is written out in the workflow is checked before anything runs.
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-from dcf.asl.answer_schema import flaw_of_schema
+from dcf.asl.schema_syntax import flaws_of as flaws_of_schema
 from dcf.asl.templates import Literal, ObjectTemplate, Template
 from dcf.errors import InvalidArgument, StateError
 from dcf.values.identifiers import check_id, check_name
@@ -207,9 +207,9 @@ def _choice(value: Json) -> TaskChoice:
 
 
 def _schema(value: Json) -> dict[str, Any]:
-    flaw = None if value is None else flaw_of_schema(value)
+    flaw = None if value is None else next(iter(flaws_of_schema(value)), None)
     if flaw is not None:
-        raise ValueError(f"schema {flaw}")
+        raise ValueError(f"schema is none that answers can be checked with: {flaw.message} (at {flaw.pointer or '/'})")
     return {"schema": value}
 
 

@@ -147,6 +147,7 @@ def resolve(
     skip: bool = False,
     assign: Sequence[str] = (),
     epoch: int | None = None,
+    force: bool = False,
     reason: str | None = None,
     request_id: str | None = None,
 ) -> Conversation[ResolvedState]:
@@ -154,6 +155,7 @@ def resolve(
 
     It succeeds with `output`, or with its own input (`skip`), or fails with `error`; `handled` applies its Retry and
     Catch to that. `assign` names the agents that may take it from now on. With `epoch` only if its lease still has it.
+    `force` takes an output that does not match the state's OutputSchema.
     """
     return ask(
         ResolvedState,
@@ -167,6 +169,7 @@ def resolve(
         skip=skip or None,
         assign_json=listed(assign),
         epoch=epoch,
+        force=force or None,
         reason=reason,
         request_id=request_id_for(request_id),
     )

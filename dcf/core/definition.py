@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, TypeGuard
 
 from dcf.asl.brief_syntax import FIELDS as BRIEF
+from dcf.asl.briefs import TaskBrief
 from dcf.asl.machine import Machine, every_state
 from dcf.asl.parsing import parse_machine
 from dcf.asl.places import Place, resolve
@@ -36,8 +37,9 @@ class Definition:
 
     `version` is the one that its author gave it, if any. `skills` maps each Task, nested ones included, to its skill
     ids. `stateful` is True if a state may read variables or the context object, `revisits` if one may be entered twice,
-    `takes_signals` and `starts_children` if one does so; `sha256` leaves out the workflow id. `needed` is what `needs`
-    worked out for writes to its states; it is thrown away with the definition, or when there is too much of it.
+    `takes_signals` and `starts_children` if one does so; `sha256` leaves out the workflow id. `output_schemas` and
+    `errors` are by the names of the Tasks that have them. `needed` is what `needs` worked out for writes to its states;
+    it is thrown away with the definition, or when there is too much of it.
     """
 
     document: Mapping[str, Json]
@@ -52,6 +54,8 @@ class Definition:
     revisits: bool
     takes_signals: bool = False
     starts_children: bool = False
+    output_schemas: Mapping[str, Mapping[str, Json] | bool] = field(default_factory=dict)
+    errors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     needed: dict[tuple[str, bool, bool, int], Reads] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -103,6 +107,7 @@ def read_definition(document: Json) -> Definition:
     problems = (*problems, *check_names(document))
     if machine is None or problems:
         raise InvalidDefinition(problems)
+    briefs = list(_briefs(machine))
     return Definition(
         document=document,
         sha256=definition_sha256(_identity(document)),
@@ -116,6 +121,8 @@ def read_definition(document: Json) -> Definition:
         revisits=_revisits(machine),
         takes_signals=_has(machine, "signal"),
         starts_children=_has(machine, "child"),
+        output_schemas={name: brief.schema for name, brief in briefs if brief.schema is not None},
+        errors={name: brief.errors for name, brief in briefs if brief.errors is not None},
     )
 
 
@@ -183,14 +190,15 @@ def _revisits(machine: Machine) -> bool:
 
 def _is_stateful(asl: Json, machine: Machine) -> bool:
     """Look for marks in the text of the machine; those in Instructions are read when they are shown, not by a run."""
-    text, told = str(asl), [repr(one) for one in _instructions_of(machine)]
+    text, told = str(asl), [repr(brief.instructions.text) for _, brief in _briefs(machine) if brief.instructions]
     return any(mark in text and text.count(mark) > sum(one.count(mark) for one in told) for mark in _STATEFUL)
 
 
-def _instructions_of(machine: Machine) -> Iterator[str]:
-    for _, state in every_state(machine):
-        if isinstance(state, Task) and state.brief is not None and state.brief.instructions is not None:
-            yield state.brief.instructions.text
+def _briefs(machine: Machine) -> Iterator[tuple[str, TaskBrief]]:
+    """Yield what each Task that says something tells its worker."""
+    for name, state in every_state(machine):
+        if isinstance(state, Task) and state.brief is not None:
+            yield name, state.brief
 
 
 def is_linear(document: Json) -> bool:

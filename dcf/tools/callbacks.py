@@ -46,6 +46,9 @@ class TaskAnswered(Answer):
     run_status: str | None = None
     next_states: list[str] = Field(default_factory=list)
     repeated: bool | None = None
+    problems: list[dict[str, Any]] | None = None
+
+    only_when_set = ("problems",)
 
 
 @tool(

@@ -14,7 +14,8 @@ from dcf.core.progress import Update
 from dcf.core.provenance import marked
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import known, summary_of_run
-from dcf.tools.outcomes import calls_after, reason_for_nothing, sentence_of
+from dcf.tools.error_names import note_on
+from dcf.tools.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of
 from dcf.tools.paging import Cursor, Limit, Room
 from dcf.tools.registry import (
     STATE_PATTERN,
@@ -202,7 +203,8 @@ class UpdateWorkflowControlPlane(Arguments):
 class ControlPlaneUpdated(Answer):
     """The state after the write, and what it set in motion; `work` is the next piece, `retry_at` when a failed one is.
 
-    `stored` is what an earlier completion had stored.
+    `stored` is what an earlier completion had stored. `problems` lists what of an output does not match the Task's
+    OutputSchema; `note` says if an error has a name that the Task does not list.
     """
 
     workflow_id: str | None = None
@@ -215,8 +217,10 @@ class ControlPlaneUpdated(Answer):
     retry_at: str | None = None
     stored: dict[str, Any] | None = None
     work: dict[str, Any] | None = None
+    problems: list[dict[str, Any]] | None = None
+    note: str | None = None
 
-    only_when_set = ("retry_at", "stored", "work")
+    only_when_set = ("retry_at", "stored", "work", "problems", "note")
 
 
 @tool(
@@ -252,7 +256,9 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
     answer = app.control_plane.update(args.workflow_id, request)
     if isinstance(answer, Refusal):
         stored = _stored(app, args, answer) if isinstance(answer, AlreadyCompleted) else None
-        return refused(ControlPlaneUpdated, answer, workflow_id=args.workflow_id, state=args.state, stored=stored)
+        mend = calls_to_mend(request, args.workflow_id, args.owner_agent_id, answer)
+        echo: dict[str, Json] = {"workflow_id": args.workflow_id, "state": args.state, "stored": stored, "next": mend}
+        return refused(ControlPlaneUpdated, answer, **echo)
     agent_id = args.owner_agent_id
     work = claimed_work(app, args.workflow_id, agent_id, answer, whole_input=args.whole_input)
     told = f"Updated state '{args.state}' of run '{args.workflow_id}': {sentence_of(request, args.new_status, answer)}"
@@ -266,6 +272,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         run_status=answer.run_status,
         next_states=list(answer.next_states),
         repeated=answer.repeated,
+        note=None if args.error_name is None else note_on(app, args.workflow_id, args.state, args.error_name),
         retry_at=None if answer.retry_at is None else to_text(answer.retry_at),
         work=work[0] if work else None,
         next=calls_after(request, args.workflow_id, agent_id or answer.owner, answer, work[:1]) or None,

@@ -117,6 +117,9 @@ class HumanTaskAnswered(Answer):
     choice: str | None = None
     answered_by: str | None = None
     repeated: bool | None = None
+    problems: list[dict[str, Any]] | None = None
+
+    only_when_set = ("problems",)
 
 
 @tool(

@@ -89,7 +89,8 @@ class Answer(BaseModel):
     """Base of every tool's answer: the seed's pattern B, with a stable code and what to do next.
 
     `code` is `ok`, or says why not; then `error` begins with it and `status` is null. `next` are the calls to make
-    now, in order (`workforce/steps.py`): ready to be sent, but for what stands in angle brackets.
+    now, in order (`workforce/steps.py`): ready to be sent, but for what stands in angle brackets. Some answers
+    have `problems`: all that is wrong with what was sent.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -207,8 +208,15 @@ def refused(answer: type[AnyAnswer], refusal: Refusal, **echo: Json) -> AnyAnswe
         code=refusal.code,
         hint=printable(refusal.hint),
         retry_after_s=refusal.retry_after_s,
+        **problems_shown(refusal),
         **echo,
     )
+
+
+def problems_shown(refusal: Refusal) -> dict[str, Json]:
+    """Return all that is wrong with what was sent, as a member, where the refusal lists it."""
+    shown = [{name: printable(str(value)) for name, value in one.items()} for one in refusal.problems]
+    return {"problems": shown} if shown else {}
 
 
 def printable(text: str) -> str:
