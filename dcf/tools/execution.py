@@ -15,6 +15,7 @@ from dcf.core.provenance import marked
 from dcf.errors import InvalidArgument
 from dcf.runs.standing import RunView, known, summary_of_run
 from dcf.tools import planner_steps
+from dcf.tools.argument_checks import AlmostRight
 from dcf.tools.error_names import note_on
 from dcf.tools.outcomes import calls_after, calls_to_mend, reason_for_nothing, sentence_of
 from dcf.tools.paging import Cursor, Limit, Room
@@ -337,9 +338,10 @@ def _status(word: str | None) -> Status | None:
     if status is None:
         said = word.strip().lower()
         meant = _MEANT.get(said) or closest(said, _STATUS_WORDS)
-        told = "" if meant is None else f"Did you mean '{_STATUS_WORDS[meant]}'? "
-        raise InvalidArgument(
-            "new_status must be succeeded, failed, running or pending.",
-            f"{told}Send new_status succeeded with output_json, or failed with error_name and error_message.",
-        )
+        message = "new_status must be succeeded, failed, running or pending."
+        send = "Send new_status succeeded with output_json, or failed with error_name and error_message."
+        if meant is None:
+            raise InvalidArgument(message, send)
+        hint = f"Did you mean '{_STATUS_WORDS[meant]}'? Nothing was changed. {send}"
+        raise AlmostRight(message, hint, values={"new_status": _STATUS_WORDS[meant].value})
     return status
