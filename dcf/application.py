@@ -47,6 +47,7 @@ from dcf.store.catalog import Catalog
 from dcf.store.connection import Connections, open_async_client
 from dcf.store.edits import Edits
 from dcf.store.expiring import Expiring
+from dcf.store.handed import HandedOut
 from dcf.store.history import History
 from dcf.store.human_tasks import HumanTasks
 from dcf.store.inbox import Inbox
@@ -115,6 +116,7 @@ class Application:
     audit: AuditTrail
     refusals: RefusalNotes
     inbox: Inbox
+    handed: HandedOut
     records: AgentRecords
     reader: InboxReader
     server: ServerFacts
@@ -144,12 +146,11 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
     with ExitStack() as resources:
         facts, parts = inspect_server(connections), parts_of_runs(settings, connections)
         plane, inbox, records = parts.plane, Inbox(connections), AgentRecords(connections)
-        mailbox = Mailbox(inbox, records)
-        found = PlatformParts(settings=settings, connections=connections, records=records, mailbox=mailbox)
+        found = PlatformParts.of(settings, connections, Mailbox(inbox, records), records)
         platforms, breakers = _guarded(resources.enter_context(open_platforms(found)), found)
         crew = workforce(settings, platforms, connections, parts.plane, parts.views, parts.run_store)
         activity = Activity(ActivityRecords(connections), breakers)
-        notifications, lanes = _notifications(parts, platforms, mailbox)
+        notifications, lanes = _notifications(parts, platforms, found.mailbox)
         deliveries = resources.enter_context(_open_deliveries(plane, notifications, lanes))
         yield Application(
             settings=settings,
@@ -186,6 +187,7 @@ def _connected(settings: Settings, url: str, connections: Connections) -> Iterat
             audit=(audit := AuditTrail(connections)),
             refusals=RefusalNotes(audit, parts.keys),
             inbox=inbox,
+            handed=HandedOut(connections),
             records=records,
             reader=InboxReader(inbox, partial(open_async_client, url)),
             server=facts,

@@ -7,7 +7,7 @@ where the settings do not ask for it; what it needs to know of one agent, such a
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, Self, TypeAlias
 
 from dcf.adapters.mailbox import Mailbox, mailbox_platform
 from dcf.errors import InvalidArgument
@@ -27,6 +27,11 @@ class PlatformParts:
     connections: Connections
     records: AgentRecords
     mailbox: Mailbox
+
+    @classmethod
+    def of(cls, settings: Settings, connections: Connections, mailbox: Mailbox, records: AgentRecords) -> Self:
+        """Return the parts."""
+        return cls(settings=settings, connections=connections, records=records, mailbox=mailbox)
 
 
 Opening: TypeAlias = Callable[[PlatformParts], AbstractContextManager[Platform | None]]

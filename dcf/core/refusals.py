@@ -186,7 +186,7 @@ def already_completed(state: str, doc: StateDoc, receipt: Receipt, *, is_latest:
     return AlreadyCompleted(
         code="already_completed",
         message=f"This lease_token completed state '{state}' as {receipt.status.value} at {to_text(receipt.at)}.",
-        hint="Nothing of this call was stored; `stored` shows what was. A completion is not corrected afterwards.",
+        hint="Nothing of this call was stored; `stored` shows what was. correct_result changes it until it was used.",
         doc=doc,
         receipt=receipt,
         is_latest=is_latest,

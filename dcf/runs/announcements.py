@@ -12,7 +12,7 @@ from dcf.core.decision import Snapshot
 from dcf.core.human_tasks import waits_for_person
 from dcf.core.inspection import is_ready
 from dcf.core.model import RunStatus
-from dcf.core.notices import NoticeKind
+from dcf.core.notices import TO_HOLDERS, NoticeKind
 from dcf.store.keys import RunKeys
 from dcf.store.outbox import OutboxEntry
 from dcf.values.instants import to_text
@@ -24,12 +24,25 @@ _MOST_ASKED: Final = 10
 _HUMAN: Final = "human_task"
 """Type of the events that tell people of a task."""
 
-_ALWAYS_TRUE: Final = frozenset({NoticeKind.FINISHED.value, NoticeKind.CANCELLED.value})
+_ALWAYS_TRUE: Final = frozenset({NoticeKind.FINISHED.value}) | TO_HOLDERS
+
+_OF_STATES: Final = frozenset({"workflow_event", "lease_lost", _HUMAN})
+"""Types of the events that are about a state; all others are about the run, and `target_state` is what it is about."""
 
 
-def event_id_of(workflow_id: str, entry: OutboxEntry) -> str:
-    """Return the id of an event, by which receivers drop duplicates."""
-    return f"{workflow_id}:{entry.state or entry.about or 'run'}:{entry.epoch}:{entry.type}"
+def event_id_of(workflow_id: str, entry: OutboxEntry, *, is_over: bool = False) -> str:
+    """Return the id of an event, by which receivers drop duplicates.
+
+    What stands before the epoch names the thing that it is about: an inbox keeps only the newest event of each. The end
+    of a run is one thing, whichever of its states an agent holds.
+    """
+    return f"{workflow_id}:{_thing(entry, is_over=is_over)}:{entry.epoch}:{entry.type}"
+
+
+def _thing(entry: OutboxEntry, *, is_over: bool) -> str:
+    if entry.type in TO_HOLDERS:
+        return "run-over" if is_over else f"{entry.state}:stop"
+    return entry.state or entry.about or "run"
 
 
 def recipients(workflow_id: str, entry: OutboxEntry, snapshot: Snapshot) -> tuple[str, ...]:
@@ -75,14 +88,17 @@ def event_of(
     payload: Json,
     mark: Mapping[str, Json],
     asked: Asking | None = None,
+    status: RunStatus = RunStatus.RUNNING,
 ) -> dict[str, Json]:
     """Return the event to deliver, in the seed's format, with its id and the mark of who sent it.
 
+    `status` is that of the run now: that it is over is one event for an agent, whichever of its states it is told of.
     `asked` is what its state says of the people that it waits for: a platform that tells them needs no more.
     """
+    is_over = status is not RunStatus.RUNNING
     event: dict[str, Json] = {
         "type": "workflow_event",
-        "event_id": event_id_of(run.workflow_id, entry),
+        "event_id": event_id_of(run.workflow_id, entry, is_over=is_over),
         "workflow_id": run.workflow_id,
         "target_state": entry.state or entry.about,
         "source_state": entry.source,
@@ -96,6 +112,10 @@ def event_of(
         return event | {"type": "run_finished", "reason": "run_finished", "status": entry.reason}
     if entry.state is None:
         return event | {"type": "run_stalled"}
+    if entry.type in TO_HOLDERS:
+        if is_over:
+            return event | {"type": "run_over", "status": status.value}
+        return event | {"type": "lease_lost", "epoch": entry.epoch}
     event["control_plane"] |= {
         "state_key": run.state(entry.state),
         "input_key": run.input(entry.state),
@@ -112,7 +132,7 @@ def entry_of(event: Mapping[str, Json]) -> OutboxEntry | None:
     parts = event_id.rsplit(":", 2) if isinstance(event_id, str) else []
     if len(parts) < 3 or not parts[1].isdecimal() or not (state is None or isinstance(state, str)):  # noqa: PLR2004
         return None
-    for_planner = event.get("type") not in {"workflow_event", _HUMAN}
+    for_planner = event.get("type") not in _OF_STATES
     return OutboxEntry(
         entry_id="",
         type=parts[2],

@@ -37,12 +37,13 @@ def wait_for_event(agent_id: str) -> Step:
     )
 
 
-def to_complete(work: Mapping[str, Json], agent_id: str | None) -> Step:
+def to_complete(work: Mapping[str, Json], agent_id: str | None, why: str | None = None) -> Step:
     """Return the step that writes the result of work and takes the next piece with it."""
     arguments: dict[str, Json] = {name: work[name] for name in ("workflow_id", "state", "lease_token")}
     arguments |= {"new_status": "succeeded", "output_json": RESULT, "claim_next": True}
-    until = f" Renew (renew_state_lease) before {work['lease_expires_at']}." if "lease_expires_at" in work else ""
-    why = f"When the work is done; if you cannot do it: new_status failed, error_name and error_message.{until}"
+    if why is None:
+        until = f" Renew (renew_state_lease) before {work['lease_expires_at']}." if "lease_expires_at" in work else ""
+        why = f"When the work is done; if you cannot do it: new_status failed, error_name and error_message.{until}"
     return Step(
         tool="update_workflow_control_plane",
         arguments=arguments | ({} if agent_id is None else {"owner_agent_id": agent_id}),
