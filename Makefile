@@ -1,6 +1,6 @@
 PYTHON ?= .venv/bin/python
 
-.PHONY: test fast check format reference bench bench-peers lab demo accept-letta
+.PHONY: test fast check format reference bench bench-peers lab demo accept-letta accept-agents
 
 test: ## everything that CI runs
 	$(PYTHON) -m pytest -n auto --dist loadfile
@@ -32,3 +32,6 @@ demo: ## the order pipeline
 
 accept-letta: ## the acceptance runs with real agents on a real Letta, and their record
 	DCF_LETTA=1 DCF_LETTA_RECORD=tests/letta/records $(PYTHON) -m pytest tests/letta/test_acceptance.py
+
+accept-agents: ## the order pipeline by hosted agents of every recipe, with faults, and its record
+	DCF_AGENTS=1 DCF_AGENTS_RECORD=tests/hosting/records $(PYTHON) -m pytest tests/hosting/test_acceptance.py

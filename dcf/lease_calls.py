@@ -150,4 +150,5 @@ def work_of(granted: Mapping[str, Json]) -> Work:
         deadline=granted.get("deadline"),
         heartbeat_s=granted.get("heartbeat_s"),
         task_token=granted.get("task_token"),
+        brief=granted,
     )

@@ -305,6 +305,8 @@ class Settings(PlatformSettings):
         "files_write",
         "skill_secrets",
         "skill_endpoints",
+        "a2a_workflows",
+        "webhook_endpoints",
         mode="before",
     )
     @classmethod

@@ -31,6 +31,9 @@ Ended: TypeAlias = Callable[[Result | None, BaseException | None], None]
 _CANCELLED: Final = "CancelledError"
 """That of asyncio, which is no Exception; importing it takes long."""
 
+BRIEF: Final = ("instructions", "output_schema", "errors", "skills", "last_error")
+"""What of a piece of work a function is told in `TaskContext.brief`."""
+
 _MOST_LINES: Final = 100
 _LONGEST_MESSAGE: Final = 2000
 _MOST_BYTES: Final = 4096
@@ -43,6 +46,7 @@ class Work:
 
     `visit` is the epoch of what entered the state: the same for all of its attempts. `deadline` is that of
     TimeoutSeconds, `heartbeat_s` the HeartbeatSeconds, `task_token` what a Task hands out that waits for a callback.
+    `brief` is the whole of what the server said of it.
     """
 
     workflow_id: str
@@ -55,6 +59,7 @@ class Work:
     deadline: str | None = field(default=None, compare=False)
     heartbeat_s: int | None = field(default=None, compare=False)
     task_token: str | None = field(default=None, compare=False, repr=False)
+    brief: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -163,6 +168,7 @@ class TaskCall:
             idempotency_key=idempotency_key_of(work.workflow_id, work.state, work.visit),
             deadline=None if work.deadline is None else datetime.fromisoformat(work.deadline),
             task_token=work.task_token,
+            brief={name: work.brief[name] for name in BRIEF if name in work.brief},
             _line=_LineOfCall(self),
         )
 

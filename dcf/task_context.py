@@ -42,8 +42,9 @@ class TaskContext:
     grows with each lease: whoever is called outside keeps the largest and refuses smaller ones, so that a worker that
     was replaced without knowing it changes nothing. `idempotency_key` is the same in all attempts of one visit of the
     state, and another in each visit and each run (`idempotency_key_of`). `deadline` is when TimeoutSeconds end.
-    `task_token` is that of a Task that waits for a callback (`.waitForTaskToken`): hand it out, and return. `cancelled`
-    is set once nobody waits for the result: the run is over, or the lease is lost.
+    `task_token` is that of a Task that waits for a callback (`.waitForTaskToken`): hand it out, and return. `brief`
+    is what the server says of the work besides: instructions, output_schema, errors, skills, last_error. `cancelled` is
+    set once nobody waits for the result: the run is over, or the lease is lost.
     """
 
     workflow_id: str
@@ -53,6 +54,7 @@ class TaskContext:
     idempotency_key: str = ""
     deadline: datetime | None = None
     task_token: str | None = field(default=None, repr=False)
+    brief: Mapping[str, Json] = field(default_factory=dict, compare=False, repr=False)
     cancelled: threading.Event = field(default_factory=threading.Event, compare=False, repr=False)
     _line: ContextLine | None = field(default=None, compare=False, repr=False)
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1), compare=False, repr=False)

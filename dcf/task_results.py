@@ -8,7 +8,8 @@ import logging
 from collections.abc import Mapping
 from typing import Final, TypeAlias
 
-from dcf.errors import DcfError, InvalidArgument
+from dcf.errors import InvalidArgument
+from dcf.task_failure import TaskFailed
 from dcf.values.json_text import Json, dump, parse
 
 log = logging.getLogger(__name__)
@@ -18,18 +19,6 @@ Result: TypeAlias = Mapping[str, Json]
 
 _LONGEST_ERROR: Final = 200
 _LONGEST_CAUSE: Final = 20_000
-
-
-class TaskFailed(DcfError):
-    """Raise it in a task function to fail the state, with an ASL error name and a cause in words."""
-
-    code = "task_failed"
-    default_hint = "The state's Catch, if any, decides what follows; otherwise the run fails with this error."
-
-    def __init__(self, error: str, cause: str) -> None:
-        super().__init__(cause)
-        self.error = error
-        self.cause = cause
 
 
 def succeeded(output: Json) -> Result:

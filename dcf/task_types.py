@@ -9,7 +9,7 @@ from dataclasses import is_dataclass
 from typing import Any, Final, get_args, get_origin
 
 from dcf.errors import InvalidArgument
-from dcf.task_results import TaskFailed
+from dcf.task_failure import TaskFailed
 from dcf.values.json_text import Json, dump
 
 INVALID_INPUT: Final = "DCF.InvalidInput"

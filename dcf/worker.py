@@ -19,9 +19,10 @@ from dcf.lease_calls import LeaseCalls, Results, ToolCaller, work_of
 from dcf.renewals import Renewals
 from dcf.task_calls import Ended, TaskCall, Work
 from dcf.task_context import TaskCancelled, TaskContext
-from dcf.task_functions import TaskFunction, plan_of
+from dcf.task_failure import TaskFailed
+from dcf.task_functions import TaskFunction, TaskPlan, plan_of
 from dcf.task_registry import FUNCTIONS, task
-from dcf.task_results import Result, TaskFailed
+from dcf.task_results import Result
 from dcf.values.json_text import Json
 
 __all__ = [
@@ -67,7 +68,8 @@ class Worker:
     """Serves task functions for one agent id: awaits an event, leases its state, works, writes.
 
     The write ends the lease, has the agents of what follows told, and brings the lease on the next state, if there is
-    one for this agent. So between two functions there is one call.
+    one for this agent. So between two functions there is one call. `otherwise` is the function of every state that has
+    none of its own.
     """
 
     def __init__(
@@ -76,6 +78,7 @@ class Worker:
         agent_id: str,
         functions: Mapping[str, TaskFunction] | None = None,
         *,
+        otherwise: TaskFunction | None = None,
         concurrency: int = 1,
         lease_ttl_s: int = 30,
         wait_s: float = 20,
@@ -85,6 +88,7 @@ class Worker:
         self._leases = LeaseCalls(tools, agent_id, lease_ttl_s=lease_ttl_s, wait_s=wait_s)
         found = FUNCTIONS if functions is None else functions
         self._plans = {state: plan_of(function, state) for state, function in found.items()}
+        self._otherwise = None if otherwise is None else plan_of(otherwise, "any state")
         self._concurrency = concurrency
         self._pause_s = pause_s
         self._witness = witness
@@ -177,7 +181,7 @@ class Worker:
     def acquire(self, event: Mapping[str, Json]) -> Work | None:
         """Lease the state of an event; None if the lease is refused or there is no function for it."""
         workflow_id, state = str(event.get("workflow_id")), event.get("target_state")
-        if not isinstance(state, str) or name_of(state) not in self._plans:
+        if not isinstance(state, str) or self._plan_of(state) is None:
             log.warning("no function is registered for state %r; the event is dropped", state)
             return None
         self._is_asking = True
@@ -212,7 +216,7 @@ class Worker:
 
     def is_async(self, work: Work) -> bool:
         """Return True if the function of the state is async, and needs no thread."""
-        return self._plans[name_of(work.state)].is_async
+        return self._planned(work).is_async
 
     def begin(self, work: Work, ended: Ended) -> None:
         """Begin an async function, and keep the lease until it has ended; `ended` must not wait."""
@@ -259,8 +263,16 @@ class Worker:
         self._given_back[work.token] = work
         self._lost(work, "given back")
 
+    def _plan_of(self, state: str) -> TaskPlan | None:
+        return self._plans.get(name_of(state), self._otherwise)
+
+    def _planned(self, work: Work) -> TaskPlan:
+        plan = self._plan_of(work.state)
+        assert plan is not None, "a state without a function is not taken"
+        return plan
+
     def _begun(self, work: Work) -> TaskCall:
-        self._calls[work.token] = call = TaskCall(work, self._plans[name_of(work.state)], self._leases)
+        self._calls[work.token] = call = TaskCall(work, self._planned(work), self._leases)
         self._renewals.hold(work, call.cancel)
         return call
 
@@ -332,7 +344,7 @@ class Worker:
 
     def _served(self, work: Work) -> Work | None:
         """Take a state that was leased unasked; give it back if there is no function for it."""
-        if name_of(work.state) in self._plans:
+        if self._plan_of(work.state) is not None:
             return self._taken(work)
         self.give_back(work)
         return None

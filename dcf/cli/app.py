@@ -27,6 +27,7 @@ from dcf.cli import (
     export,
     front_page,
     graphs,
+    hosting,
     init,
     keys,
     language,
@@ -376,24 +377,7 @@ def _print_done(done: int, *, as_json: bool) -> None:
 
 
 for part in (
-    starting,
-    schedules,
-    language,
-    graphs,
-    skills,
-    stub,
-    keys,
-    audit,
-    reference,
-    lifecycle,
-    callbacks,
-    people,
-    retention,
-    signals,
-    diagnosis,
-    events,
-    export,
-    watching,
-    init,
+    *(starting, schedules, language, graphs, skills, stub, keys, audit, reference, lifecycle, callbacks, people),
+    *(retention, signals, diagnosis, events, export, watching, init, hosting),
 ):
     part.mount(app)

@@ -6,6 +6,8 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from dcf.asl.machine import every_state
 from dcf.asl.states import Task
@@ -13,6 +15,9 @@ from dcf.core.definition import Definition
 from dcf.errors import InvalidArgument
 from dcf.values.identifiers import check_id
 from dcf.values.json_text import Json
+
+if TYPE_CHECKING:
+    from dcf.hosting.agents_file import AgentsFile
 
 MOST_AT_ONCE = 10
 """States that one worker works on at the same time, where the user does not say."""
@@ -24,7 +29,8 @@ class Job:
 
     `copies` is the number of worker processes; with none, the functions run in this process. `direct` leaves out the
     server: the tools are called in the process that needs them. `elsewhere` has the agents of Tasks that nobody works
-    on here, such as a person's; with no other Task there need be no `workers`.
+    on here, such as a person's; `hosted` has those of Tasks that the agents of `agents_file` do. With no other Task
+    there need be no `workers`.
     """
 
     definition: Definition
@@ -37,11 +43,13 @@ class Job:
     concurrency: int = 1
     direct: bool = False
     elsewhere: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    agents_file: Path | None = None
+    hosted: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def states(self) -> tuple[str, ...]:
-        """The names of all Tasks that are worked on here, nested ones included."""
-        return tuple(name for name in self.definition.skills if name not in self.elsewhere)
+        """The names of all Tasks that task functions work on here, nested ones included."""
+        return tuple(name for name in self.definition.skills if name not in {*self.elsewhere, *self.hosted})
 
     @property
     def asking(self) -> tuple[str, ...]:
@@ -52,7 +60,8 @@ class Job:
     @property
     def agents(self) -> dict[str, list[str]]:
         """Who may take each Task."""
-        return {name: list(self.elsewhere.get(name, self.agent_ids)) for name in self.definition.skills}
+        named = {**self.hosted, **self.elsewhere}
+        return {name: list(named.get(name, self.agent_ids)) for name in self.definition.skills}
 
     @property
     def agent_ids(self) -> list[str]:
@@ -73,6 +82,15 @@ def read_assignments(given: Sequence[str], definition: Definition) -> dict[str, 
             )
         pools.setdefault(state, []).append(check_id(agent, "--assign"))
     return pools
+
+
+def hosted_tasks(file: "AgentsFile", definition: Definition) -> dict[str, list[str]]:
+    """Return the agents of a file by Task: those that name it, else those that name none."""
+    free = [agent.profile.name for agent in file.agents if not agent.tasks]
+    named = {
+        name: [agent.profile.name for agent in file.agents if name in agent.tasks] or free for name in definition.skills
+    }
+    return {name: agents for name, agents in named.items() if agents}
 
 
 def new_run_id(definition: Definition) -> str:

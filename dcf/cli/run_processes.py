@@ -73,8 +73,8 @@ def start_with_server(job: Job, place: RunPlace, stack: ExitStack) -> Planner:
     # The server takes longest to start: meanwhile this process looks for Redis and tries the functions.
     crew.start("server", ["serve", "--leash", "--transport", "http", "--fd", str(fd)], inherit=(fd,))
     place.open(resources)
+    keys = resources.enter_context(_keys_of(job, place))  # a server that finds none ends
     _try_out(job, crew, place)
-    keys = resources.enter_context(_keys_of(job, place))
     _start_workers(job, crew, environment={"DCF_API_KEY": keys.worker})
     from dcf.tools.client import connect
 
@@ -95,7 +95,10 @@ def start_without_server(job: Job, place: RunPlace, stack: ExitStack) -> Planner
 
 
 def _try_out(job: Job, crew: ChildProcesses, place: RunPlace) -> None:
-    """Import the task functions in a process of their own, and check that every Task has one."""
+    """Import handlers and task functions in a process of their own, and check that every Task has a function."""
+    if job.agents_file is not None:
+        command = ["host", "--check", "--", str(job.agents_file)]
+        crew.try_out("agents", command, max(1.0, place.deadline - time.monotonic()))
     if job.workers is None:
         return
     command = ["worker", "--check", "--agent-id", "nobody", *_states(job), "--", job.workers]
@@ -103,6 +106,9 @@ def _try_out(job: Job, crew: ChildProcesses, place: RunPlace) -> None:
 
 
 def _start_workers(job: Job, crew: ChildProcesses, *more: str, environment: Mapping[str, str] | None = None) -> None:
+    if job.agents_file is not None:
+        command = ["host", "--leash", "--lease-ttl", str(job.lease_ttl_s), *more, "--", str(job.agents_file)]
+        crew.start("agents", command, environment=environment)
     if job.workers is None:
         return
     options = ["--lease-ttl", str(job.lease_ttl_s), "--concurrency", str(job.concurrency), *_states(job), *more]

@@ -12,14 +12,15 @@ import typer
 from dcf.cli import exit_codes, panels
 from dcf.cli.arguments import JsonFlag
 from dcf.cli.text import json_text
-from dcf.errors import DcfError
+from dcf.errors import DcfError, InvalidArgument
 from dcf.values.json_text import Json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from dcf.cli.job import Job
     from dcf.cli.live_progress import LiveProgress
+    from dcf.core.definition import Definition
 
 
 def mount(app: typer.Typer) -> None:
@@ -35,6 +36,10 @@ def run(
     workers: Annotated[
         str | None,
         typer.Option(help="Python file or module with the task functions; default: the workflow's name with .py."),
+    ] = None,
+    agents: Annotated[
+        Path | None,
+        typer.Option(help="Agents file (TOML): its agents are hosted here and work on the Tasks; see `dcf host`."),
     ] = None,
     assign: Annotated[
         list[str] | None,
@@ -67,7 +72,8 @@ def run(
     """Run a workflow here: starts Redis (unless REDIS_URL is set), an MCP server and a worker process for all Tasks.
 
     With --direct there is no server and no worker process: the control plane and the functions are in this one. With
-    --direct --copies N the functions run in N worker processes, each with a control plane of its own.
+    --direct --copies N the functions run in N worker processes, each with a control plane of its own. With --agents
+    models or handlers work on the Tasks, hosted by one process more.
 
     Progress goes to standard error, the result to standard output. The exit code is 0 only if the run succeeded.
 
@@ -79,7 +85,7 @@ def run(
     """
     began = time.monotonic()
     try:
-        files = (workflow, run_input, workers)
+        files = (workflow, run_input, workers, agents)
         job = _job(*files, assign or [], run_id, timeout, lease_ttl, copies, concurrency, direct=direct)
         run_id = job.run_id
         from dcf.cli.live_progress import LiveProgress
@@ -121,6 +127,7 @@ def _job(
     workflow: Path,
     run_input: str | None,
     workers: str | None,
+    agents: Path | None,
     assign: "Sequence[str]",
     run_id: str | None,
     timeout: float,
@@ -138,8 +145,10 @@ def _job(
 
     definition = read_definition_of(workflow)
     elsewhere = read_assignments(assign, definition)
+    hosted = _hosted(agents, definition)
     source = None if workers is None else functions.check_source(workers)
-    if source is None and definition.skills.keys() - elsewhere.keys():
+    if source is None and definition.skills.keys() - elsewhere.keys() - hosted.keys():
+        _refuse_unhosted(agents, definition.skills.keys() - elsewhere.keys() - hosted.keys())
         source = functions.default_source(workflow)
     return Job(
         definition=definition,
@@ -148,11 +157,30 @@ def _job(
         run_id=new_run_id(definition) if run_id is None else check_id(run_id, "--id"),
         timeout_s=timeout,
         lease_ttl_s=lease_ttl,
-        copies=copies or (0 if direct else 1),
+        copies=copies or (0 if direct and agents is None else 1),
         concurrency=concurrency or min(MOST_AT_ONCE, max(1, len(definition.skills))),
         direct=direct,
         elsewhere=elsewhere,
+        agents_file=agents,
+        hosted=hosted,
     )
+
+
+def _hosted(agents: Path | None, definition: "Definition") -> dict[str, list[str]]:
+    if agents is None:
+        return {}
+    from dcf.cli.job import hosted_tasks
+    from dcf.hosting.agents_file import read_agents_file
+
+    return hosted_tasks(read_agents_file(agents), definition)
+
+
+def _refuse_unhosted(agents: Path | None, names: "Iterable[str]") -> None:
+    if agents is not None:
+        raise InvalidArgument(
+            f"No agent of {agents} works on: {', '.join(sorted(names))}.",
+            "Add them to the `tasks` of an agent, or pass --workers or --assign.",
+        )
 
 
 def _no_result(run_id: str | None, error: DcfError) -> dict[str, Json]:

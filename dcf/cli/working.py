@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -37,7 +37,7 @@ def work(functions: Mapping[str, TaskFunction], agent_id: str, settings: "Settin
     sys.stderr.write(f"dcf: worker {agent_id} serves {', '.join(sorted(functions))}\n")
     sys.stderr.flush()
     ttl_s, concurrency = options.lease_ttl_s, options.concurrency
-    with _here(settings) if options.direct else _at_server(settings, options.server_url) as tools:
+    with tools_for(settings, options.server_url, direct=options.direct) as tools:
         if options.leashed:
             Worker(tools, agent_id, functions, lease_ttl_s=ttl_s, concurrency=concurrency).serve()
             return
@@ -49,6 +49,11 @@ def work(functions: Mapping[str, TaskFunction], agent_id: str, settings: "Settin
         report.stopping(told.name, options.grace_s)
         report.stopped(worker.drain(options.grace_s))
     sys.exit(128 + told)
+
+
+def tools_for(settings: "Settings", server_url: str | None, *, direct: bool) -> AbstractContextManager[ToolCaller]:
+    """Return the tools of a server, or of this process."""
+    return _here(settings) if direct else _at_server(settings, server_url)
 
 
 def _serve_until_told(worker: Worker) -> signal.Signals:

@@ -37,6 +37,7 @@ from dcf.client.records import (
     ValidatedWorkflow,
     WaitingSignal,
 )
+from dcf.client.registered_records import RegisteredAgent
 from dcf.client.schedule_records import (
     CatchUpName,
     CreatedSchedule,
@@ -74,6 +75,7 @@ __all__ = [
     "OperatedSchedule",
     "OverlapName",
     "ParentState",
+    "RegisteredAgent",
     "ReleasedState",
     "ResolvedState",
     "RetriedRun",

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from dcf.client import outside, people, scheduling, verbs, watching
+from dcf.client import outside, people, registering, scheduling, verbs, watching
 from dcf.client.exchange import (
     AwaitedTransport,
     BlockingTransport,
@@ -63,6 +63,8 @@ class Client:
     send_task_success = blocking(outside.send_task_success)
     send_task_failure = blocking(outside.send_task_failure)
     send_task_heartbeat = blocking(outside.send_task_heartbeat)
+    register_agent = blocking(registering.register_agent)
+    list_registered_agents = iterating(registering.list_registered_agents)
     create_schedule = blocking(scheduling.create_schedule)
     list_schedules = iterating(scheduling.list_schedules)
     operate_schedule = blocking(scheduling.operate_schedule)
@@ -159,6 +161,8 @@ class AsyncClient:
     send_task_success = awaited(outside.send_task_success)
     send_task_failure = awaited(outside.send_task_failure)
     send_task_heartbeat = awaited(outside.send_task_heartbeat)
+    register_agent = awaited(registering.register_agent)
+    list_registered_agents = iterating_async(registering.list_registered_agents)
     create_schedule = awaited(scheduling.create_schedule)
     list_schedules = iterating_async(scheduling.list_schedules)
     operate_schedule = awaited(scheduling.operate_schedule)

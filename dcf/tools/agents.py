@@ -242,7 +242,9 @@ def delete_agent(app: Application, args: DeleteAgent) -> AgentDeleted:
     agent_id = args.agent_id if args.agent_name is None else app.workers.resolve(args.agent_name)
     assert agent_id is not None, "one of the two is given"
     _refuse_foreign(app, agent_id, "Deleting")
-    if not app.workers.delete_agent(agent_id):
+    is_gone = not app.workers.delete_agent(agent_id)
+    app.registration.forget(agent_id)
+    if is_gone:
         return AgentDeleted(status="The agent was gone already.")
     return AgentDeleted(status="The agent was deleted.", deleted_agent_id=agent_id)
 

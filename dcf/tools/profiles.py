@@ -26,6 +26,7 @@ from dcf.tools import (  # noqa: F401 - importing a module registers its tools
     people,
     planning,
     redis_json,
+    registering,
     retention,
     schedules,
     signals,

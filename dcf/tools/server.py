@@ -24,6 +24,7 @@ from starlette.routing import Route
 from dcf import __version__
 from dcf.application import Application
 from dcf.settings import Settings
+from dcf.tools.a2a_routes import a2a_routes
 from dcf.tools.authentication import (
     KeyVerifier,
     Unavailable,
@@ -122,7 +123,7 @@ def build_server(application: Application, *, protected_url: str | None = None) 
 
 
 def build_http_app(application: Application, url: str | None = None) -> Starlette:
-    """Return the ASGI app: /mcp, /task-tokens, /healthz (the process lives), /readyz (calls of tools can succeed).
+    """Return the ASGI app: /mcp, /task-tokens, /a2a, /healthz (the process lives), /readyz (tools can succeed).
 
     `url` is where the app listens; clients may use another one (DCF_PUBLIC_URL).
     """
@@ -164,6 +165,9 @@ def over_http(
     asks = protected_url is not None
     routes = task_token_routes(application, who_calls, meter_of(settings), _security(settings), asks=asks)
     app.router.routes.extend(routes)
+    url = protected_url or settings.public_url or settings.server_url
+    others = a2a_routes(application, who_calls, meter_of(settings), _security(settings), url=url, asks=asks)
+    app.router.routes.extend(others)
     bodies = Middleware(LimitedBodies, body_budget(settings), settings.max_request_values)
     app.user_middleware.append(bodies)  # innermost: behind authentication
     if protected_url is not None:

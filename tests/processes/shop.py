@@ -22,6 +22,7 @@ class Shop:
     site: Site
     server_url: str
     stub_url: str
+    registry: Path
 
     def calls_of_stub(self) -> Counter[str]:
         """How often each tool of the stub was called, as SERVER:TOOL."""
@@ -38,7 +39,7 @@ def shop() -> Iterator[Shop]:
             stub_url = json.loads(first_line(site.dcf("stub", "--port", "0", "--json")))["url"]
             registry = write_registry(folder, stub_url)
             server = site.serve("--port", "0", DCF_PULSE_INTERVAL_S=PULSE_S, SKILL_REGISTRY_PATH=str(registry))
-            yield Shop(site=site, server_url=server.url, stub_url=stub_url)
+            yield Shop(site=site, server_url=server.url, stub_url=stub_url, registry=registry)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

@@ -17,6 +17,8 @@ from dcf.client import (
     people,
     people_records,
     records,
+    registered_records,
+    registering,
     schedule_records,
     scheduling,
     verbs,
@@ -54,6 +56,7 @@ OF_TOOLS = {
     outside_records.EndedTask: ("send_task_success", set()),
     outside_records.LivingTask: ("send_task_heartbeat", set()),
     people_records.AnsweredTask: ("answer_human_task", set()),
+    registered_records.RegisteredAgent: ("register_agent", set()),
     schedule_records.CreatedSchedule: ("create_schedule", set()),
     schedule_records.OperatedSchedule: ("operate_schedule", {"warnings"}),
     schedule_records.DeletedSchedule: ("delete_schedule", set()),
@@ -139,7 +142,7 @@ def test_both_clients_have_the_same_verbs_with_the_same_parameters() -> None:
 def test_every_verb_is_a_method_and_shows_its_parameters_and_its_documentation() -> None:
     described = {
         name: function
-        for module in (verbs, watching, outside, people, scheduling)
+        for module in (verbs, watching, outside, people, registering, scheduling)
         for name, function in vars(module).items()
         if inspect.isfunction(function) and function.__module__ == module.__name__ and not name.startswith("_")
     }

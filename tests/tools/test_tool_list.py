@@ -299,7 +299,7 @@ async def test_the_hints_say_what_a_tool_may_do(name: str, listed: dict[str, dic
         "openWorldHint": False,
     }
     if spec.read_only:
-        assert spec.scope is (Scope.OPERATE if name == "read_health" else Scope.READ)
+        assert spec.scope is (Scope.OPERATE if name in {"read_health", "list_registered_agents"} else Scope.READ)
         assert spec.idempotent
         assert not spec.destructive
 

@@ -102,7 +102,7 @@ def test_errors_import_nothing_of_dcf() -> None:
     ("library", "places"),
     [
         ("redis", ("dcf.store.",)),
-        ("mcp", ("dcf.tools.", "dcf.stub.server")),
+        ("mcp", ("dcf.tools.", "dcf.stub.server", "dcf.hosting.tool_servers")),
         ("yaml", ("dcf.authoring.yaml_text",)),
         ("letta_client", ("dcf.adapters.letta",)),
     ],

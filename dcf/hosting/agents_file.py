@@ -1,0 +1,206 @@
+"""Reads the agents file: a TOML file that says which agents a host runs, and by what. Imports no SDK.
+
+`${NAME}` in texts is replaced from the environment, so that keys need not be in the file. Every mistake is an
+InvalidArgument that names its place.
+"""
+
+import os
+import re
+import sys
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from dcf.errors import InvalidArgument
+from dcf.hosting.protocol import AgentProfile, Json
+from dcf.hosting.tool_servers import ToolServer
+from dcf.values.identifiers import check_id
+
+RECIPES: Final[Mapping[str, str]] = {
+    "a2a": "dcf.hosting.recipes.a2a:handle",
+    "claude-agent-sdk": "dcf.hosting.recipes.claude_agent_sdk:handle",
+    "claude-code": "dcf.hosting.recipes.claude_code:handle",
+    "langgraph": "dcf.hosting.recipes.langgraph:handle",
+    "openai-agents": "dcf.hosting.recipes.openai_agents:handle",
+    "pydantic-ai": "dcf.hosting.recipes.pydantic_ai:handle",
+}
+"""The handlers that come with dcf, by name. Each runs in a child process."""
+
+_KNOWN: Final = frozenset(
+    {
+        *("recipe", "handler", "process", "python", "model", "base_url", "instructions", "max_turns", "concurrency"),
+        *("tasks", "skills", "servers", "environment", "options", "tries", "dcf_tools"),
+    }
+)
+_SERVER_KNOWN: Final = frozenset({"url", "headers", "command", "environment", "tools"})
+_SECRET: Final = re.compile(r"(DCF|LETTA)_.*|REDIS_URL")
+"""Variables of this process that no agent may see: with them it could do what only the host may."""
+_VARIABLE: Final = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostedAgent:
+    """An agent of the file. `source` is its handler; `python` is what a child process runs it with, if it has one.
+
+    `tasks` are the Tasks it gets from `dcf run --agents`; without any it shares all that no other agent names.
+    """
+
+    profile: AgentProfile
+    source: str
+    python: str | None
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    concurrency: int = 1
+    tries: int = 6
+    tasks: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    servers: tuple[ToolServer, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentsFile:
+    """The agents of a file, and the folder that it lies in."""
+
+    folder: Path
+    agents: tuple[HostedAgent, ...]
+
+
+def read_agents_file(path: Path, environment: Mapping[str, str] = os.environ) -> AgentsFile:
+    """Read a file; raise InvalidArgument for the first mistake."""
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise InvalidArgument(f"The agents file {path} cannot be read: {error.strerror}.", "Check the path.") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"The agents file {path} is not TOML: {error}.", "Mend the line that it names.") from None
+    tables = document.get("agents")
+    if not isinstance(tables, dict) or not tables:
+        raise InvalidArgument(f"The agents file {path} has no agents.", f"Begin with:\n{EXAMPLE}")
+    agents = tuple(_Table(path, check_id(name, "agents"), table, environment).agent() for name, table in tables.items())
+    return AgentsFile(folder=path.resolve().parent, agents=agents)
+
+
+EXAMPLE: Final = """\
+[agents.pricing-1]
+handler = "my_agents.py:price"
+"""
+
+
+class _Table:
+    """The table of one agent."""
+
+    def __init__(self, path: Path, name: str, table: Json, environment: Mapping[str, str]) -> None:
+        self._name = name
+        self._where = f"{path.name}: agents.{name}"
+        self._environment = environment
+        self._table = self._object(table, "", _KNOWN)
+
+    def agent(self) -> HostedAgent:
+        source, is_recipe = self._source()
+        own = self._table.get("process", is_recipe)
+        if own not in {True, False} or (is_recipe and own is False):
+            raise self._wrong("process", "true or false; a recipe has a process of its own")
+        return HostedAgent(
+            profile=self._profile(),
+            source=source,
+            python=self._python() if own else None,
+            environment=self._child_environment(),
+            concurrency=self._number("concurrency", 1, most=100),
+            tries=self._number("tries", 6, most=100),
+            tasks=self._texts(self._table, "tasks"),
+            skills=self._texts(self._table, "skills"),
+            servers=tuple(
+                self._server(name, one) for name, one in self._object(self._table.get("servers", {}), "servers").items()
+            ),
+        )
+
+    def _source(self) -> tuple[str, bool]:
+        recipe, handler = self._text("recipe"), self._text("handler")
+        if bool(recipe) == bool(handler):
+            raise self._wrong("recipe", f'one of {", ".join(RECIPES)}; or write handler = "file.py:function" instead')
+        if recipe and recipe not in RECIPES:
+            raise self._wrong("recipe", f"one of {', '.join(RECIPES)}")
+        return (RECIPES[recipe], True) if recipe else (handler, False)
+
+    def _profile(self) -> AgentProfile:
+        return AgentProfile(
+            name=self._name,
+            model=self._text("model"),
+            base_url=self._text("base_url"),
+            instructions=self._text("instructions"),
+            max_turns=self._number("max_turns", 20, most=10_000),
+            options=self._object(self._table.get("options", {}), "options"),
+        )
+
+    def _python(self) -> str:
+        return self._text("python") or sys.executable
+
+    def _child_environment(self) -> dict[str, str]:
+        kept = {name: text for name, text in self._environment.items() if not _SECRET.fullmatch(name)}
+        return kept | self._texts_by_name(self._table, "environment")
+
+    def _server(self, name: str, table: Json) -> ToolServer:
+        place = f"servers.{name}"
+        found = self._object(table, place, _SERVER_KNOWN)
+        url = self._filled(found.get("url", ""), f"{place}.url")
+        command = self._texts(found, "command", place)
+        if bool(url) == bool(command):
+            raise self._wrong(place, 'a table with url, or with command = ["program", "argument"]')
+        return ToolServer(
+            name=name,
+            url=url,
+            headers=self._texts_by_name(found, "headers", place),
+            command=command,
+            environment=self._texts_by_name(found, "environment", place),
+            allowed=self._texts(found, "tools", place),
+        )
+
+    def _object(self, value: Json, name: str, known: frozenset[str] | None = None) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise self._wrong(name, "a table")
+        unknown = sorted(value.keys() - known) if known is not None else []
+        if unknown:
+            raise InvalidArgument(
+                f"{self._where}{f'.{name}' if name else ''} has '{unknown[0]}', which nobody knows.",
+                f"Known are: {', '.join(sorted(known or ()))}.",
+            )
+        return value
+
+    def _text(self, name: str) -> str:
+        return self._filled(self._table.get(name, ""), name)
+
+    def _number(self, name: str, default: int, *, most: int) -> int:
+        value = self._table.get(name, default)
+        if type(value) is not int or not 1 <= value <= most:
+            raise self._wrong(name, f"a number from 1 to {most}")
+        return value
+
+    def _texts(self, table: Mapping[str, Json], name: str, place: str = "") -> tuple[str, ...]:
+        value: Sequence[Json] = table.get(name, [])
+        where = f"{place}.{name}" if place else name
+        if not isinstance(value, list):
+            raise self._wrong(where, "a list of texts")
+        return tuple(self._filled(one, where) for one in value)
+
+    def _texts_by_name(self, table: Mapping[str, Json], name: str, place: str = "") -> dict[str, str]:
+        where = f"{place}.{name}" if place else name
+        found = self._object(table.get(name, {}), where)
+        return {key: self._filled(value, f"{where}.{key}") for key, value in found.items()}
+
+    def _filled(self, value: Json, name: str) -> str:
+        if not isinstance(value, str):
+            raise self._wrong(name, "a text")
+
+        def text_of(found: re.Match[str]) -> str:
+            known = self._environment.get(found[1])
+            if known is None:
+                raise InvalidArgument(
+                    f"{self._where}.{name} needs the environment variable {found[1]}.", "Set it, then start again."
+                )
+            return known
+
+        return _VARIABLE.sub(text_of, value)
+
+    def _wrong(self, name: str, wanted: str) -> InvalidArgument:
+        return InvalidArgument(f"{self._where}.{name} is not right.", f"It must be {wanted}.")

@@ -1,0 +1,68 @@
+"""What becomes of an answer: the output in what a model said, a failure by name, or the problems to tell the model.
+
+Decides only. The server checks the output once more when it is written.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from dcf.hosting.prompts import FAILED
+from dcf.hosting.protocol import Json, ModelAnswer, TaskFailed
+from dcf.values.text_pieces import clip
+
+_FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
+_MOST_PROBLEMS: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedAnswer:
+    """An output, and why it is not accepted, if it is not."""
+
+    output: Json = None
+    problems: tuple[str, ...] = ()
+
+
+def judged(answer: Json | ModelAnswer, schema: Mapping[str, Json] | None) -> JudgedAnswer:
+    """Return the output that an answer has, or its problems; raise TaskFailed if the answer says so."""
+    output = answer
+    if isinstance(answer, ModelAnswer):
+        text = _unfenced(answer.text)
+        if not text.strip():
+            return JudgedAnswer(problems=("The answer is empty.",))
+        try:
+            output = json.loads(text, parse_constant=_refuse)
+        except (ValueError, RecursionError) as error:
+            if schema is not None or text.lstrip()[:1] in {"{", "["}:
+                return JudgedAnswer(problems=(f"The answer is not one JSON value: {error}",))
+            return JudgedAnswer(output=answer.text)
+        _raise_failure(output)
+    return JudgedAnswer(output=output, problems=_problems(output, schema))
+
+
+def _raise_failure(output: Json) -> None:
+    told = output.get(FAILED) if isinstance(output, dict) and output.keys() == {FAILED} else None
+    if isinstance(told, dict):
+        raise TaskFailed(
+            str(told.get("error") or "States.TaskFailed"), str(told.get("cause") or "The agent gave no cause.")
+        )
+
+
+def _problems(output: Json, schema: Mapping[str, Json] | None) -> tuple[str, ...]:
+    if schema is None:
+        return ()
+    from jsonschema import Draft202012Validator  # noqa: PLC0415 - only some Tasks have a schema
+
+    found = sorted(Draft202012Validator(schema).iter_errors(output), key=lambda error: error.json_path)
+    return tuple(f"{error.json_path}: {clip(error.message, 300)}" for error in found[:_MOST_PROBLEMS])
+
+
+def _unfenced(text: str) -> str:
+    found = _FENCE.match(text)
+    return text if found is None else found[1]
+
+
+def _refuse(name: str) -> Json:
+    raise ValueError(f"{name} is no JSON value")

@@ -1,0 +1,134 @@
+"""The end of a host inside a child process: a handler behind lines of JSON on standard input and output.
+
+It imports only the standard library, so that the handler can live in any environment, also in one whose packages do not
+go together with dcf's. One turn at a time. What the handler prints goes to standard error.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any, Final
+
+from dcf.hosting.loading import load_handler
+from dcf.hosting.protocol import AgentProfile, AgentTool, AgentWork, Handler, Json, ModelAnswer, TaskFailed, ToolResult
+
+LONGEST_LINE: Final = 64 * 1024 * 1024
+UNWIND_S: Final = 5.0
+"""How long a turn that was cancelled may take to end."""
+
+_UNUSABLE: Final = 2
+
+
+def main(source: str, folder: str) -> None:
+    """Serve the handler `source` until standard input ends: the host is gone."""
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    try:
+        handler = load_handler(source, Path(folder))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever an import raises is told to the host
+        _write(out, {"unusable": f"{type(error).__name__}: {error}"})
+        sys.exit(_UNUSABLE)
+    _write(out, {"ready": True})
+    asyncio.run(_Conversation(handler, out).serve())
+    os._exit(0)  # whatever threads an SDK has left are not waited for
+
+
+class _Conversation:
+    """What is said over the two pipes."""
+
+    def __init__(self, handler: Handler, out: IO[str]) -> None:
+        self._handler = handler
+        self._out = out
+        self._writing = threading.Lock()
+        self._turn: asyncio.Task[None] | None = None
+        self._calls: dict[int, asyncio.Future[ToolResult]] = {}
+
+    async def serve(self) -> None:
+        """Read lines until they end, then let what runs unwind."""
+        reader = asyncio.StreamReader(limit=LONGEST_LINE)
+        await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+        while line := await reader.readline():
+            self._heard(json.loads(line))
+        if self._turn is not None:
+            self._turn.cancel()
+            await asyncio.wait({self._turn}, timeout=UNWIND_S)
+
+    def _heard(self, message: Mapping[str, Json]) -> None:
+        if "work" in message:
+            self._turn = asyncio.create_task(self._carry_out(message))
+        elif "call" in message:
+            future = self._calls.pop(message["call"], None)
+            if future is not None and not future.done():
+                future.set_result(ToolResult(message["text"], message["is_error"]))
+        elif "cancel" in message and self._turn is not None:
+            self._turn.cancel()
+
+    async def _carry_out(self, message: Mapping[str, Json]) -> None:
+        work = work_from(message["work"])
+        tools = _ToolsOfHost(self, [AgentTool(**one) for one in message["tools"]])
+        self.say({"turn": message["turn"], **await _outcome(self._handler, work, tools)})
+
+    def say(self, message: Mapping[str, Json]) -> None:
+        """Write a line for the host."""
+        with self._writing:
+            _write(self._out, message)
+
+    async def ask(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
+        """Let the host call a tool."""
+        number = max(self._calls, default=0) + 1
+        future: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
+        self._calls[number] = future
+        self.say({"call": number, "tool": name, "arguments": dict(arguments)})
+        return await future
+
+
+class _ToolsOfHost:
+    """The tools of the piece of work; the host calls them."""
+
+    def __init__(self, conversation: _Conversation, tools: Sequence[AgentTool]) -> None:
+        self._conversation = conversation
+        self._tools = tools
+
+    def list(self) -> Sequence[AgentTool]:
+        return self._tools
+
+    async def call(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
+        return await self._conversation.ask(name, arguments)
+
+
+async def _outcome(handler: Handler, work: AgentWork, tools: _ToolsOfHost) -> dict[str, Json]:
+    """Call the handler; return what the host is told."""
+    try:
+        output = await handler(work, tools)
+        if isinstance(output, ModelAnswer):
+            return {"text": output.text, "session": output.session}
+        json.dumps(output)
+    except TaskFailed as failure:
+        return {"failed": failure.error, "cause": failure.cause}
+    except asyncio.CancelledError:
+        return {"cancelled": True}
+    except Exception as error:  # noqa: BLE001 - what a handler raises is told to the host, which tries again
+        return {"raised": type(error).__name__, "cause": str(error)}
+    return {"output": output}
+
+
+def work_to(work: AgentWork) -> dict[str, Json]:
+    """Return a piece of work as JSON."""
+    names = [name for name in AgentWork.__dataclass_fields__ if name != "agent"]
+    profile = {name: getattr(work.agent, name) for name in AgentProfile.__dataclass_fields__}
+    return {name: getattr(work, name) for name in names} | {"agent": profile}
+
+
+def work_from(document: Mapping[str, Any]) -> AgentWork:
+    """Return the piece of work that JSON describes."""
+    lists = {name: tuple(document[name]) for name in ("errors", "skills", "problems")}
+    return AgentWork(**{**document, **lists, "agent": AgentProfile(**document["agent"])})
+
+
+def _write(out: IO[str], message: Mapping[str, Json]) -> None:
+    out.write(json.dumps(message) + "\n")
+    out.flush()

@@ -1,0 +1,178 @@
+"""Runs the agents of an agents file: a worker for each agent id, whose every state is worked on by its handler.
+
+The worker keeps inbox, leases and results (`dcf.worker`); here is only what a piece of work is made of and who does it.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from dcf.errors import DcfError
+from dcf.hosting.agents_file import AgentsFile, HostedAgent
+from dcf.hosting.children import ChildCommand, ChildHandler
+from dcf.hosting.loading import load_handler
+from dcf.hosting.protocol import AgentTools, AgentWork, Handler, Json, TaskFailed
+from dcf.hosting.skill_tools import SkillShelf, SkillTexts
+from dcf.hosting.tool_servers import opened_tools
+from dcf.hosting.turns import TurnLimits, carried_out
+from dcf.task_context import TaskContext
+from dcf.task_loop import LOOP
+from dcf.worker import ToolCaller, Witness, Work, Worker
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostOptions:
+    """How a host keeps its leases, and how often it tries a turn."""
+
+    lease_ttl_s: int = 30
+    wait_s: float = 20
+    pause_s: float = 1.0
+
+
+class AgentHost:
+    """The agents of one process."""
+
+    def __init__(
+        self,
+        tools: ToolCaller,
+        file: AgentsFile,
+        shelf: Callable[[], SkillShelf],
+        options: HostOptions,
+        witness: Callable[[str], Witness | None] = lambda _: None,
+    ) -> None:
+        self._shelf = shelf
+        self._options = options
+        self._handlers = _handlers_of(file)
+        self.workers: dict[str, Worker] = {
+            agent.profile.name: Worker(
+                tools,
+                agent.profile.name,
+                {},
+                otherwise=partial(self._work, agent),
+                concurrency=agent.concurrency,
+                lease_ttl_s=options.lease_ttl_s,
+                wait_s=options.wait_s,
+                witness=witness(agent.profile.name),
+            )
+            for agent in file.agents
+        }
+
+    def begin(self) -> None:
+        """Start the processes of handlers; raise InvalidArgument if one cannot be imported."""
+        _on_loop(lambda: _all(pool.begin() for pool in self._pools()))
+
+    def serve(self, ended: Callable[[BaseException], None]) -> None:
+        """Serve every agent on a thread; `ended` is told what ends one of them before the host does."""
+
+        def keep(worker: Worker) -> None:
+            try:
+                worker.serve()
+            except BaseException as error:  # noqa: BLE001 - told to whoever started the host
+                ended(error)
+
+        for name, worker in self.workers.items():
+            threading.Thread(target=keep, args=(worker,), name=f"dcf-agent-{name}", daemon=True).start()
+
+    def drain(self, grace_s: float) -> dict[str, list[Work]]:
+        """Take no more work, let what runs finish for so long; return what was given back, by agent."""
+        given_back: dict[str, list[Work]] = {}
+
+        def drained(name: str, worker: Worker) -> None:
+            given_back[name] = worker.drain(grace_s)
+
+        threads = [threading.Thread(target=drained, args=each) for each in self.workers.items()]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return given_back
+
+    def close(self) -> None:
+        """End the processes of handlers."""
+        _on_loop(lambda: _all(pool.close() for pool in self._pools()))
+
+    def processes(self) -> list[int]:
+        """Return the ids of the processes of handlers."""
+        return [pid for pool in self._pools() for pid in pool.pids]
+
+    def _pools(self) -> set[ChildHandler]:
+        return {handler for handler in self._handlers.values() if isinstance(handler, ChildHandler)}
+
+    async def _work(self, agent: HostedAgent, given: Json, context: TaskContext) -> Json:
+        try:
+            skills = self._skills(agent, context)
+        except DcfError as error:
+            raise TaskFailed("DCF.SkillUnusable", error.message) from None
+        work = _work_of(agent, given, context, skills)
+        limits = TurnLimits(tries=agent.tries, pause_s=self._options.pause_s)
+        return await carried_out(work, _opening(agent, skills), self._handlers[agent.profile.name], limits)
+
+    def _skills(self, agent: HostedAgent, context: TaskContext) -> SkillTexts:
+        of_task = [one["manifestId"] for one in context.brief.get("skills") or ()]
+        references = list(dict.fromkeys([*agent.skills, *of_task]))
+        return self._shelf().take(references) if references else SkillTexts(texts=(), servers=())
+
+
+def _opening(agent: HostedAgent, skills: SkillTexts) -> Callable[[], AbstractAsyncContextManager[AgentTools]]:
+    return lambda: opened_tools((*agent.servers, *skills.servers))
+
+
+def _work_of(agent: HostedAgent, given: Json, context: TaskContext, skills: SkillTexts) -> AgentWork:
+    brief = context.brief
+    return AgentWork(
+        workflow_id=context.workflow_id,
+        state=context.state,
+        input=given,
+        agent=agent.profile,
+        instructions=brief.get("instructions") or "",
+        output_schema=brief.get("output_schema"),
+        errors=tuple(brief.get("errors") or ()),
+        skills=skills.texts,
+        attempt=context.attempt,
+        epoch=context.epoch,
+        idempotency_key=context.idempotency_key,
+        deadline=None if context.deadline is None else context.deadline.isoformat(),
+        last_error=brief.get("last_error"),
+    )
+
+
+def _handlers_of(file: AgentsFile) -> "dict[str, Handler | ChildHandler]":
+    """Return the handler of each agent. Those whose processes would be the same share them."""
+    pools: dict[Any, ChildHandler] = {}
+    found: dict[str, Handler | ChildHandler] = {}
+    for agent in file.agents:
+        if agent.python is None:
+            found[agent.profile.name] = load_handler(agent.source, file.folder)
+            continue
+        command = ChildCommand(
+            source=agent.source, folder=file.folder, python=agent.python, environment=agent.environment
+        )
+        key = (command.source, command.python, frozenset(command.environment.items()))
+        found[agent.profile.name] = pools.setdefault(key, ChildHandler(command))
+    return found
+
+
+async def _all(coroutines: Any) -> Sequence[Any]:
+    return await asyncio.gather(*coroutines)
+
+
+def _on_loop(make: Callable[[], Any]) -> Any:
+    """Run a coroutine to its end on the loop that the handlers run on: their pipes belong to it."""
+    done: Future[Any] = Future()
+
+    def tell(value: Any, error: BaseException | None) -> None:
+        if error is None:
+            done.set_result(value)
+        else:
+            done.set_exception(error)
+
+    LOOP.start(make, tell)
+    return done.result()

@@ -1,0 +1,110 @@
+"""What a host and an agent say to each other: `async def handle(work, tools)` returns the output of a state.
+
+It raises TaskFailed(error, cause) to fail the state. Imports only the standard library, so that it can be imported in
+the environment of any SDK.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeAlias
+
+from dcf.task_failure import TaskFailed
+
+__all__ = [
+    "AgentProfile",
+    "AgentTool",
+    "AgentTools",
+    "AgentWork",
+    "Handler",
+    "Json",
+    "ModelAnswer",
+    "TaskFailed",
+    "ToolResult",
+]
+
+Json: TypeAlias = Any
+"""Any JSON value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentProfile:
+    """What the agents file says of an agent that its turns need. `options` are those of its recipe."""
+
+    name: str
+    model: str = ""
+    base_url: str = ""
+    instructions: str = ""
+    max_turns: int = 20
+    options: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentWork:
+    """A state to work on. It has no lease: the host keeps that.
+
+    `state` is the path of the state, `instructions` what the Task says of it, `output_schema` the JSON Schema that the
+    output must satisfy, `errors` the names it may fail with, `skills` the directives to follow. `attempt`, `epoch` and
+    `idempotency_key` are those of `TaskContext`. `last_error` is what an earlier attempt failed with. If the output of
+    an earlier turn was not accepted, `problems` says why, and `session` is what that turn returned to be resumed by.
+    """
+
+    workflow_id: str
+    state: str
+    input: Json
+    agent: AgentProfile
+    instructions: str = ""
+    output_schema: Mapping[str, Json] | None = None
+    errors: tuple[str, ...] = ()
+    skills: tuple[str, ...] = ()
+    attempt: int = 1
+    epoch: int = 0
+    idempotency_key: str = ""
+    deadline: str | None = None
+    last_error: Json = None
+    problems: tuple[str, ...] = ()
+    session: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentTool:
+    """A tool that the agent may call. `parameters` is the JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolResult:
+    """What a tool answered, as text for a model; `is_error` is True if the call failed."""
+
+    text: str
+    is_error: bool = False
+
+
+class AgentTools(Protocol):
+    """The tools of one piece of work. The host makes the calls, and only of these tools."""
+
+    def list(self) -> Sequence[AgentTool]:
+        """Return the tools that the agent may call."""
+        ...
+
+    async def call(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
+        """Call a tool; what goes wrong is a result too, so that a model can read it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAnswer:
+    """What a model said at the end of a turn, and by what its conversation can be resumed.
+
+    The host reads the output from the text: JSON, also within a fence; of a Task without OutputSchema any other text is
+    the output itself.
+    """
+
+    text: str
+    session: str | None = None
+
+
+Handler: TypeAlias = Callable[[AgentWork, AgentTools], Awaitable[Json | ModelAnswer]]
+"""Works on a state; returns its output, or what a model said."""

@@ -1,0 +1,120 @@
+"""Claude Code without a terminal: one process of its command for each turn.
+
+Options: `command` (default ["claude"]), `tools` (its own tools that it may use, such as "Read"; default none).
+
+Its exit code does not say that work was done, so the answer is taken only from a result that is no error, of a session
+in which the tools were connected.
+"""
+
+import asyncio
+import json
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from signal import SIGINT, SIGKILL, SIGTERM
+from typing import Any, Final
+
+from dcf.hosting.prompts import system_prompt, user_prompt
+from dcf.hosting.protocol import AgentTools, AgentWork, ModelAnswer, TaskFailed
+from dcf.hosting.tool_endpoint import ToolAddress, served
+
+QUIET: Final = {
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+    "DISABLE_AUTOUPDATER": "1",
+    "DISABLE_ERROR_REPORTING": "1",
+    "DISABLE_TELEMETRY": "1",
+    "MCP_CONNECTION_NONBLOCKING": "0",  # otherwise it begins before its tools are there
+}
+_SERVER: Final = "work"
+_LONGEST_LINE: Final = 64 * 1024 * 1024
+_GRACE_S: Final = ((SIGINT, 3.0), (SIGTERM, 1.5), (SIGKILL, None))
+
+
+class SessionFailed(Exception):
+    """The command ended without a result, or with one that is an error."""
+
+
+async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
+    """Let the command work; its session is what it is resumed by."""
+    with served(tools) as address, tempfile.TemporaryDirectory(prefix="dcf-claude-") as folder:
+        config = Path(folder) / "mcp.json"
+        config.write_text(json.dumps(_mcp(address)), "utf-8")
+        config.chmod(0o600)
+        process = await asyncio.create_subprocess_exec(
+            *_command(work, config),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=_LONGEST_LINE,
+            env={**os.environ, **_environment(work), **QUIET},
+        )
+        try:
+            return _answer(await _said(process, user_prompt(work)), needs_tools=bool(tools.list()))
+        finally:
+            await _end(process)
+
+
+def _command(work: AgentWork, config: Path) -> Sequence[str]:
+    own = ",".join(work.agent.options.get("tools", []))
+    return (
+        *work.agent.options.get("command", ["claude"]),
+        *("-p", "--output-format", "stream-json", "--verbose"),
+        *("--mcp-config", str(config), "--strict-mcp-config", "--setting-sources", ""),
+        *("--tools", own, "--allowedTools", ",".join(filter(None, (f"mcp__{_SERVER}", own)))),
+        *("--max-turns", str(work.agent.max_turns), "--system-prompt", system_prompt(work)),
+        *(("--model", work.agent.model) if work.agent.model else ()),
+        *(("--resume", work.session) if work.session else ()),
+    )
+
+
+def _environment(work: AgentWork) -> Mapping[str, str]:
+    return {"ANTHROPIC_BASE_URL": work.agent.base_url} if work.agent.base_url else {}
+
+
+def _mcp(address: ToolAddress) -> Mapping[str, Any]:
+    server = {"type": "http", "url": address.url, "headers": dict(address.headers), "alwaysLoad": True}
+    return {"mcpServers": {_SERVER: server}}
+
+
+async def _said(process: asyncio.subprocess.Process, prompt: str) -> list[dict[str, Any]]:
+    """Return what the command says about its session: the line that begins it and the one that ends it."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with suppress(OSError):
+        process.stdin.write(prompt.encode())
+        await process.stdin.drain()
+    process.stdin.close()
+    found = []
+    async for line in process.stdout:
+        with suppress(ValueError):
+            message = json.loads(line)
+            if message.get("type") == "result" or message.get("subtype") == "init":
+                found.append(message)
+    return found
+
+
+def _answer(said: Sequence[Mapping[str, Any]], *, needs_tools: bool) -> ModelAnswer:
+    begun = next((one for one in said if one.get("subtype") == "init"), {})
+    ended = next((one for one in said if one.get("type") == "result"), None)
+    if ended is None:
+        raise SessionFailed("the command ended without a result")
+    if ended.get("subtype") == "error_max_turns":
+        raise TaskFailed("DCF.TurnLimit", "The agent reached its limit of turns.")
+    if ended.get("is_error") or ended.get("subtype") != "success":
+        raise SessionFailed(f"the session ended with {ended.get('subtype')}: {str(ended.get('result', ''))[:500]}")
+    statuses = {one.get("name"): one.get("status") for one in begun.get("mcp_servers") or ()}
+    if needs_tools and statuses.get(_SERVER) != "connected":
+        raise SessionFailed(f"the tools were not connected: {statuses.get(_SERVER)}")
+    return ModelAnswer(str(ended.get("result", "")), ended.get("session_id"))
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """End the command if it runs: asked, told, killed."""
+    for number, patience_s in _GRACE_S:
+        if process.returncode is not None:
+            return
+        with suppress(ProcessLookupError):
+            process.send_signal(number)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), patience_s)

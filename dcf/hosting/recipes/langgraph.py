@@ -1,0 +1,58 @@
+"""LangGraph's agent. The model is `openai:NAME` (needs langchain-openai) or `anthropic:NAME` (langchain-anthropic)."""
+
+import json
+import os
+from typing import Any
+
+from langchain_core.messages import HumanMessage, messages_from_dict, messages_to_dict
+from langchain_core.tools import StructuredTool, ToolException
+from langgraph.errors import GraphRecursionError
+from langgraph.prebuilt import create_react_agent
+
+from dcf.hosting.prompts import system_prompt, user_prompt
+from dcf.hosting.protocol import AgentTool, AgentTools, AgentWork, ModelAnswer, TaskFailed
+
+os.environ.setdefault("LANGSMITH_TRACING", "false")  # otherwise what is said goes to the vendor, too
+
+
+async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
+    """Let the agent work; its conversation is what it is resumed by."""
+    model = _model(work.agent.model, work.agent.base_url)
+    graph = create_react_agent(model, [_tool(one, tools) for one in tools.list()], prompt=system_prompt(work))
+    before = messages_from_dict(json.loads(work.session)) if work.session else []
+    limit = 2 * work.agent.max_turns + 1  # a step of the model and one of its tools each
+    try:
+        result = await graph.ainvoke(
+            {"messages": [*before, HumanMessage(user_prompt(work))]}, {"recursion_limit": limit}
+        )
+    except GraphRecursionError as error:
+        raise TaskFailed("DCF.TurnLimit", str(error)) from None
+    messages = result["messages"]
+    return ModelAnswer(messages[-1].text, json.dumps(messages_to_dict(messages), default=str))
+
+
+def _model(name: str, base_url: str) -> Any:
+    provider, _, model = name.partition(":")
+    if provider == "anthropic":
+        from langchain_anthropic import ChatAnthropic
+
+        return ChatAnthropic(model_name=model, base_url=base_url or None)
+    from langchain_openai import ChatOpenAI
+
+    return ChatOpenAI(model=model or name, base_url=base_url or None)
+
+
+def _tool(tool: AgentTool, tools: AgentTools) -> StructuredTool:
+    async def call(**arguments: Any) -> str:  # a function of its own: its annotations are read
+        result = await tools.call(tool.name, arguments)
+        if result.is_error:
+            raise ToolException(result.text)
+        return result.text
+
+    return StructuredTool(
+        name=tool.name,
+        description=tool.description,
+        args_schema=dict(tool.parameters),
+        coroutine=call,
+        handle_tool_error=True,
+    )

@@ -1,0 +1,59 @@
+"""The OpenAI Agents SDK. Option `api`: "responses" (default) or "chat", for servers that only have chat completions."""
+
+import json
+from functools import partial
+from typing import Any
+
+from openai import AsyncOpenAI
+
+from agents import (  # type: ignore[attr-defined]  # a folder of this repository has the same name
+    Agent,
+    FunctionTool,
+    MaxTurnsExceeded,
+    OpenAIChatCompletionsModel,
+    OpenAIResponsesModel,
+    Runner,
+    set_tracing_disabled,
+)
+from dcf.hosting.prompts import system_prompt, user_prompt
+from dcf.hosting.protocol import AgentTool, AgentTools, AgentWork, ModelAnswer, TaskFailed
+
+set_tracing_disabled(disabled=True)  # otherwise what is said goes to the vendor, too
+
+
+async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
+    """Let the agent work; its conversation is what it is resumed by."""
+    async with AsyncOpenAI(base_url=work.agent.base_url or None) as client:
+        is_chat = work.agent.options.get("api") == "chat"
+        model: Any = OpenAIChatCompletionsModel if is_chat else OpenAIResponsesModel
+        agent = Agent(
+            name=work.agent.name,
+            instructions=system_prompt(work),
+            model=model(model=work.agent.model, openai_client=client),
+            tools=[_tool(one, tools) for one in tools.list()],
+        )
+        said: list[Any] = json.loads(work.session) if work.session else []
+        said.append({"role": "user", "content": user_prompt(work)})
+        try:
+            result = await Runner.run(agent, said, max_turns=work.agent.max_turns)
+        except MaxTurnsExceeded as error:
+            raise TaskFailed("DCF.TurnLimit", str(error)) from None
+    return ModelAnswer(str(result.final_output), json.dumps(result.to_input_list(), default=str))
+
+
+def _tool(tool: AgentTool, tools: AgentTools) -> FunctionTool:
+    return FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=dict(tool.parameters),
+        on_invoke_tool=partial(_call, tools, tool.name),
+        strict_json_schema=False,
+    )
+
+
+async def _call(tools: AgentTools, name: str, _: Any, arguments: str) -> str:
+    try:
+        given = json.loads(arguments or "{}")
+    except ValueError as error:
+        return f"The arguments are not JSON: {error}"
+    return (await tools.call(name, given)).text

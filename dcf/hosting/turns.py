@@ -1,0 +1,100 @@
+"""Carries out a piece of work by turns: tries one again that broke, and asks again when the answer is not accepted.
+
+A turn that breaks (the process died, the model server is away, the handler raised) is tried again after growing pauses;
+the lease is renewed meanwhile. After the last try the state fails with the name of what was raised, so that Retry and
+Catch can name it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, replace
+from typing import Final
+
+from dcf.hosting.answers import judged
+from dcf.hosting.children import HandlerRaised
+from dcf.hosting.protocol import AgentTools, AgentWork, Handler, Json, ModelAnswer, TaskFailed
+from dcf.jitter import JITTER
+
+log = logging.getLogger(__name__)
+
+_LONGEST_PAUSE_S: Final = 30.0
+INVALID: Final = "DCF.InvalidOutput"
+"""The error of a state whose agent never gave an output that was accepted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnLimits:
+    """How often a turn is tried, after which first pause again, how often a model may correct its answer.
+
+    `grace_s` is how long a turn that is cancelled may take to end; then it is left behind.
+    """
+
+    tries: int = 6
+    pause_s: float = 1.0
+    corrections: int = 2
+    grace_s: float = 7.0
+
+
+Opening = Callable[[], AbstractAsyncContextManager[AgentTools]]
+"""Opens the tools of a turn; raises if one that is needed is not there."""
+
+
+async def carried_out(work: AgentWork, tools: Opening, handler: Handler, limits: TurnLimits) -> Json:
+    """Return the output of a piece of work; raise TaskFailed if there is none."""
+    for _ in range(1 + limits.corrections):
+        answer = await _tried(work, tools, handler, limits)
+        found = judged(answer, work.output_schema)
+        if not found.problems:
+            return found.output
+        log.info("%s/%s: the answer is not accepted: %s", work.workflow_id, work.state, "; ".join(found.problems))
+        session = answer.session if isinstance(answer, ModelAnswer) else None
+        work = replace(work, problems=found.problems, session=session)
+    raise TaskFailed(INVALID, f"The agent's answer was not accepted: {'; '.join(work.problems)}")
+
+
+async def _tried(work: AgentWork, tools: Opening, handler: Handler, limits: TurnLimits) -> Json | ModelAnswer:
+    pause = limits.pause_s
+    for left in reversed(range(limits.tries)):
+        try:
+            return await _within_grace(_turn(work, tools, handler), limits.grace_s)
+        except TaskFailed:
+            raise
+        except (Exception, SystemExit) as raised:  # noqa: BLE001 - whatever a handler raises, and it may end itself
+            error = _first(raised)
+            name = error.name if isinstance(error, HandlerRaised) else type(error).__name__
+            if not left:
+                raise TaskFailed(name, f"The turn broke {limits.tries} times, at last by {name}: {error}") from None
+            log.warning("%s/%s: the turn broke and is tried again: %s: %s", work.workflow_id, work.state, name, error)
+        await asyncio.sleep(pause * JITTER.uniform(0.5, 1))
+        pause = min(2 * pause, _LONGEST_PAUSE_S)
+    raise AssertionError("the last try returns or raises")
+
+
+async def _turn(work: AgentWork, tools: Opening, handler: Handler) -> Json | ModelAnswer:
+    async with tools() as opened:
+        return await handler(work, opened)
+
+
+async def _within_grace(turn: Awaitable[Json], grace_s: float) -> Json:
+    """Await a turn. When this is cancelled the turn is, too, and is waited for so long."""
+    task = asyncio.ensure_future(turn)
+    try:
+        await asyncio.wait({task})
+    except asyncio.CancelledError:
+        task.cancel()
+        _, running = await asyncio.wait({task}, timeout=grace_s)
+        if running:
+            log.warning("a turn does not notice that it is cancelled, and is left behind")
+        raise
+    if task.cancelled():
+        raise RuntimeError("the handler cancelled itself")
+    return task.result()
+
+
+def _first(error: BaseException) -> BaseException:
+    """Return what is wrong out of a group of exceptions, as task groups raise them."""
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return error
