@@ -5,6 +5,7 @@ go together with dcf's. One turn at a time. What the handler prints goes to stan
 """
 
 import asyncio
+import itertools
 import json
 import os
 import sys
@@ -45,6 +46,7 @@ class _Conversation:
         self._out = out
         self._writing = threading.Lock()
         self._turn: asyncio.Task[None] | None = None
+        self._numbers = itertools.count(1)
         self._calls: dict[int, asyncio.Future[ToolResult]] = {}
 
     async def serve(self) -> None:
@@ -79,11 +81,14 @@ class _Conversation:
 
     async def ask(self, name: str, arguments: Mapping[str, Json]) -> ToolResult:
         """Let the host call a tool."""
-        number = max(self._calls, default=0) + 1
+        number = next(self._numbers)
         future: asyncio.Future[ToolResult] = asyncio.get_running_loop().create_future()
         self._calls[number] = future
         self.say({"call": number, "tool": name, "arguments": dict(arguments)})
-        return await future
+        try:
+            return await future
+        finally:
+            self._calls.pop(number, None)
 
 
 class _ToolsOfHost:

@@ -29,6 +29,9 @@ QUIET: Final = {
 }
 _SERVER: Final = "work"
 _LONGEST_LINE: Final = 64 * 1024 * 1024
+_LONGEST_ARGUMENT: Final = 30_000
+"""Characters of the system prompt in the command line, which has a limit; what is more begins the prompt."""
+
 _GRACE_S: Final = ((SIGINT, 3.0), (SIGTERM, 1.5), (SIGKILL, None))
 
 
@@ -50,7 +53,8 @@ async def handle(work: AgentWork, tools: AgentTools) -> ModelAnswer:
             env={**os.environ, **_environment(work), **QUIET},
         )
         try:
-            return _answer(await _said(process, user_prompt(work)), needs_tools=bool(tools.list()))
+            rest = system_prompt(work)[_LONGEST_ARGUMENT:]
+            return _answer(await _said(process, rest + user_prompt(work)), needs_tools=bool(tools.list()))
         finally:
             await _end(process)
 
@@ -62,7 +66,7 @@ def _command(work: AgentWork, config: Path) -> Sequence[str]:
         *("-p", "--output-format", "stream-json", "--verbose"),
         *("--mcp-config", str(config), "--strict-mcp-config", "--setting-sources", ""),
         *("--tools", own, "--allowedTools", ",".join(filter(None, (f"mcp__{_SERVER}", own)))),
-        *("--max-turns", str(work.agent.max_turns), "--system-prompt", system_prompt(work)),
+        *("--max-turns", str(work.agent.max_turns), "--system-prompt", system_prompt(work)[:_LONGEST_ARGUMENT]),
         *(("--model", work.agent.model) if work.agent.model else ()),
         *(("--resume", work.session) if work.session else ()),
     )
