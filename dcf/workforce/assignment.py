@@ -25,7 +25,7 @@ from dcf.values.json_text import Json
 from dcf.values.text_pieces import clip
 from dcf.workforce.skills.equipment import Equipment
 from dcf.workforce.skills.holdings import Holding
-from dcf.workforce.steps import Step, steps_for, wait_for_event
+from dcf.workforce.steps import Step, ask_about, steps_for, wait_for_event
 
 _SHOWN: Final = 20
 """Most states in one answer."""
@@ -139,7 +139,7 @@ class Desk:
             loaded=tuple(self._equipment.loaded(agent_id)),
             context=context,
             tools=tools,
-            steps=() if found else (wait_for_event(agent_id),),
+            steps=tuple(ask_about(agent_id, one.workflow_id) for one in found[:_SHOWN]) or (wait_for_event(agent_id),),
         )
 
     def _in_run(self, agent_id: str, run: Assignments, state: str | None) -> Assignment:
