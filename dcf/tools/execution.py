@@ -272,7 +272,7 @@ def update_workflow_control_plane(app: Application, args: UpdateWorkflowControlP
         run_status=answer.run_status,
         next_states=list(answer.next_states),
         repeated=answer.repeated,
-        note=note_on(app, args.workflow_id, args.state, args.error_name),
+        note=None if args.error_name is None else note_on(app, args.workflow_id, args.state, args.error_name),
         retry_at=None if answer.retry_at is None else to_text(answer.retry_at),
         work=work[0] if work else None,
         next=calls_after(request, args.workflow_id, agent_id or answer.owner, answer, work[:1]) or None,
