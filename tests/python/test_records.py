@@ -44,7 +44,7 @@ OF_TOOLS = {
     records.StartedRun: ("start_run", {"problems"}),
     records.OperatedRun: ("cancel_run", set()),
     records.RetriedRun: ("retry_run", set()),
-    records.ResolvedState: ("resolve_state", {"paused_at"}),
+    records.ResolvedState: ("resolve_state", {"paused_at", "problems"}),
     records.ExplainedRun: ("explain_run", set()),
     records.DeletedRun: ("delete_run", set()),
     records.HeldRun: ("hold_run", set()),
