@@ -127,6 +127,13 @@ class Desk:
         loaded = () if agent_id is None else tuple(self._equipment.loaded(agent_id))
         return self._skills(definition.document, definition.skills, (path,), loaded)[path]
 
+    def others_than(self, agent_id: str) -> tuple[str, ...]:
+        """Return the agents that live runs name, if none names this one: it may be misspelt, or a planner's."""
+        if self._assignments.is_named(agent_id):
+            return ()
+        runs = self._assignments.read(self._assignments.newest_live())
+        return tuple(dict.fromkeys(one for run in runs for pool in run.agents.values() for one in pool))
+
     def _live_runs(self, agent_id: str) -> list[Assignments]:
         near = self._assignments.read(self._assignments.runs_of(agent_id))
         found = _live(near, agent_id)

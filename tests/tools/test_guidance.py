@@ -164,3 +164,14 @@ async def test_a_planner_is_led_from_the_document_to_the_end_of_the_run(tools: T
     assert (await tools.ok(tool, **arguments))["status"] == "finalized"
     late = await tools.refused("run_over", "pause_run", workflow_id=run_id)
     assert next_of(late)[0] == ("read_workflow_control_plane", {"workflow_id": run_id, "summary": True})
+
+
+async def test_who_waits_under_an_id_that_no_run_names_hears_of_the_one_that_is_almost_so(
+    tools: Tools, run_id: str
+) -> None:
+    await new_run(tools, run_id, agents_map_json={"A": f"pricing-{run_id}"})
+    answer = await tools.ok("await_workflow_event", agent_id=f"prcing-{run_id}", timeout_s=0)
+    assert answer.hint.endswith(f"did you mean 'pricing-{run_id}'?")
+    for agent in (f"pricing-{run_id}", "somebody-quite-else"):
+        answer = await tools.ok("await_workflow_event", agent_id=agent, timeout_s=0)
+        assert answer.hint == "Call again to keep waiting."
